@@ -1,4 +1,4 @@
-//! What is said of huge pages for an observed program, and of a proof that compared page sizes.
+//! What is said about huge pages for an observed program, and of a proof that compared page sizes.
 
 use crate::compare::centre;
 use crate::gain::predicted_speedup;

@@ -20,7 +20,7 @@ pub struct Sample {
     pub pages: u64,
 }
 
-/// The smallest budget of the histogram's steps that would have spared most refaults: a page that
+/// The smallest budget of the histogram's steps that would have avoided most refaults: a page that
 /// returns after `n` evictions would have stayed, had there been room for `n` more. With room for
 /// `away_pages`, all that can be away at a time, each would have.
 #[must_use]

@@ -227,7 +227,7 @@ fn what_lies_in_few_phases_is_told_as_that() {
     assert!(!diff.findings.iter().any(is_read));
     assert!(diff.phases.iter().any(is_read));
     assert!(
-        diff.verdict.contains("In these recordings"),
+        diff.verdict.contains("of these recordings"),
         "{}",
         diff.verdict
     );

@@ -41,7 +41,7 @@ fn summarise(observation: &Observation) -> io::Result<()> {
     }
     writeln!(
         err,
-        "pagewise: recording cost what was observed about {} (estimated; --measure-overhead measures it)",
+        "pagewise: recording cost the observed programs about {} (estimated; --measure-overhead measures it)",
         observation.own_cost
     )?;
     if let Ending::Killed(signal) = observation.ending {

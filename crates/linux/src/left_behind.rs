@@ -48,7 +48,7 @@ impl Places {
     }
 }
 
-/// What somebody who was killed had left changed.
+/// What a killed process had left changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The journal that said so.

@@ -52,7 +52,7 @@ pub fn check(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file of ours that nobody else can write to.
+/// Opens a file of ours that no other user can write to.
 ///
 /// # Errors
 /// As [`open_of`], and where others can write to it.
@@ -69,7 +69,7 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 /// Opens a file of one of these users. A link is not followed, and a pipe not waited for.
 ///
 /// # Errors
-/// When it can't be opened, is no regular file, or belongs to somebody else.
+/// When it can't be opened, is no regular file, or belongs to another user.
 pub fn open_of(users: &[u32], path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options
         .mode(0o600)

@@ -13,7 +13,7 @@ pub const COLLECTOR: &str = "collector";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
-    /// Samples of CPU time that it rests on; 0 where none could be taken.
+    /// Samples of CPU time that it is based on; 0 where none could be taken.
     pub samples: u64,
     /// Nanoseconds in the kernel, exactly what the run used.
     pub kernel: Estimate,
@@ -24,7 +24,8 @@ pub struct Account {
     /// pages… A part of the entries, and no sum.
     pub work: Vec<KernelWork>,
     /// Time of page faults, most first: `zeroing` and `copying` what pages hold, and `handling` the
-    /// fault beside that. Adds up to the entry `fault`; empty where the kernel's stacks do not tell.
+    /// fault apart from that. Adds up to the entry `fault`; empty where the kernel's stacks do not
+    /// tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<TimePart>,
     /// Nanoseconds in the kernel that no evidence explains.
@@ -185,7 +186,7 @@ pub struct TimePart {
     pub time: Estimate,
     /// Functions that most of it was spent in, or waited in, most first.
     pub places: Vec<String>,
-    /// Share of the CPU time that each of `places` takes; empty where that is not told.
+    /// Share of the CPU time that each of `places` takes; empty where that is not reported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<f64>,
     /// Names of the processes that waited, most first; empty of what is no waiting.

@@ -41,8 +41,8 @@ pub enum Setting {
 pub struct Settings(pub Vec<Setting>);
 
 impl Settings {
-    /// What they come to as variables (name and value): tunables and libraries joined, a later value
-    /// of the same variable in place of an earlier one.
+    /// What they come to as variables (name and value): tunables and libraries joined, a later
+    /// value of the same variable instead of an earlier one.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
         let mut variables = Vec::new();

@@ -28,7 +28,7 @@ pub enum AllocatorKind {
     Cpython,
     /// PHP's Zend memory manager: chunks of 2 MiB.
     Php,
-    /// Ruby's heap of slots, beside the C allocator.
+    /// Ruby's heap of slots, next to the C allocator.
     Ruby,
     /// R's heap, on top of the C allocator.
     R,

@@ -55,7 +55,7 @@ pub struct TracingCost {
     pub of_call: Option<CallCost>,
     /// Faults traced without their paths, to measure it.
     pub root_only_faults: u64,
-    /// Faults with and without paths beside each other, where there are both.
+    /// Faults with and without paths side by side, where there are both.
     pub beside: Option<[FaultPace; 2]>,
 }
 

@@ -25,7 +25,7 @@ const ALWAYS_PREEMPTED: f64 = 100.0;
 const MUCH_STOLEN: f64 = 0.05;
 
 impl Contention {
-    /// From 0, alone, to 1, always beside others; `None` where nothing tells.
+    /// From 0, alone, to 1, always with others; `None` where nothing tells.
     #[must_use]
     pub fn degree(&self) -> Option<f64> {
         let signs = [

@@ -25,7 +25,7 @@ pub struct HostSnapshot {
     /// `block.vda.scheduler`, `cgroup.memory.limit`…; of the program that was observed,
     /// `environment.GLIBC_TUNABLES`, `limit.stack`… Absent where unreadable.
     pub settings: BTreeMap<String, String>,
-    /// What the machine counts or has at the moment, beside its settings: `ksm.pages_shared`,
+    /// What the machine counts or has at the moment, next to its settings: `ksm.pages_shared`,
     /// `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, String>,

@@ -33,6 +33,6 @@ pub struct Undone {
     pub refused: u64,
     /// Settings of the machine that are as they were.
     pub settings: u64,
-    /// Settings that somebody else has written since: left to them.
+    /// Settings that another process has written since: left to them.
     pub settings_left: u64,
 }

@@ -1,4 +1,4 @@
-//! What a figure is missing. Shown beside every number that it touches.
+//! What a figure is missing. Shown next to every number that it touches.
 
 use crate::quantity::count;
 use serde::{Deserialize, Serialize};

@@ -42,7 +42,7 @@ pub struct RefaultDistances {
     pub sampled_pages: u64,
     /// Those that are not empty, ascending.
     pub buckets: Vec<DistanceBucket>,
-    /// What more memory would have spared, where the sample is large enough to tell.
+    /// What more memory would have avoided, where the sample is large enough to tell.
     pub larger_budget: Option<LargerBudget>,
 }
 
@@ -70,11 +70,11 @@ impl RefaultDistances {
 }
 
 impl LargerBudget {
-    /// What it would spare, in words.
+    /// What it would save, in words.
     #[must_use]
     pub fn words(&self) -> String {
         format!(
-            "{} more would spare at least {:.0} % of those waits",
+            "{} more would save at least {:.0} % of those waits",
             Bytes(self.more_bytes),
             (self.spared.low * 100.0).floor()
         )
@@ -102,7 +102,7 @@ pub struct DistanceBucket {
 pub struct LargerBudget {
     /// Bytes more.
     pub more_bytes: u64,
-    /// Share of the refaults that it would have spared at least.
+    /// Share of the refaults that it would have avoided at least.
     pub spared: Estimate,
 }
 

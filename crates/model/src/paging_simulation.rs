@@ -1,4 +1,4 @@
-//! Policies of paging on a recorded run, beside Belady's bound.
+//! Policies of paging on a recorded run, next to Belady's bound.
 
 use crate::answer::{Evidence, Kind};
 use serde::{Deserialize, Serialize};

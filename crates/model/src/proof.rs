@@ -79,7 +79,7 @@ pub struct Proof {
     pub notes: Vec<String>,
 }
 
-/// Which clock a claim rests on.
+/// Which clock a claim is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Clock {

@@ -1,4 +1,4 @@
-//! Numbers for people: few digits, a unit, the interval beside the figure.
+//! Numbers for people: few digits, a unit, the interval next to the figure.
 
 use crate::ratio::Ratio;
 use crate::units::{Estimate, Nanos};

@@ -1,4 +1,4 @@
-//! What can be said of a measured ratio: the one guard before any is printed.
+//! What can be said about a measured ratio: the one guard before any is printed.
 
 use crate::units::Estimate;
 

@@ -1,4 +1,4 @@
-//! What a recording says about itself, beside its events.
+//! What a recording says about itself, in addition to its events.
 
 use crate::allocator::{Allocator, AllocatorKind, ProcessAllocators};
 use crate::contention::Contention;
@@ -173,8 +173,8 @@ pub struct Collection {
     /// Windows during which each fault was recorded with begin and end, on the events' clock.
     pub latency_windows: Vec<(Nanos, Nanos)>,
     /// Windows during which faults were recorded, on the events' clock; between them they were
-    /// not, to spare the program. A fault in a window stands for its share of the pauses beside
-    /// it too. Empty when faults were recorded all the time.
+    /// not, to burden the program less. A fault in a window stands for its share of the pauses next
+    /// to it too. Empty when faults were recorded all the time.
     #[serde(default)]
     pub fault_windows: Vec<(Nanos, Nanos)>,
     /// Windows during which each memory system call was recorded, on the events' clock. Empty

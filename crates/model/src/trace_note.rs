@@ -1,4 +1,4 @@
-//! What `pagewise trace` writes into a trace beside the kernel's text: comment lines, which other
+//! What `pagewise trace` writes into a trace next to the kernel's text: comment lines, which other
 //! readers pass over.
 //!
 //! ```text

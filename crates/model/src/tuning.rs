@@ -63,7 +63,7 @@ pub struct Point {
     pub peak_bytes: f64,
     /// Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
     pub told_apart: bool,
-    /// Whether it is told apart and no other such setting is better in one and no worse in the
+    /// Whether it is distinguished and no other such setting is better in one and no worse in the
     /// other.
     pub on_front: bool,
 }

@@ -23,7 +23,7 @@ pub fn explain(path: &Path) -> Result<Findings> {
 /// Puts our library for programs of a libc into a file, where this build has one.
 pub type OwnLibrary = fn(Libc) -> Result<PathBuf>;
 
-/// What a proof of `command` tries beside what is advised.
+/// What a proof of `command` tries in addition to what is advised.
 ///
 /// # Errors
 /// When a rule that ships with us has a mistake.

@@ -26,8 +26,8 @@ pub fn prepare() {
     FORGETS_MOVES.store(takes_away("told_moves"), Ordering::Relaxed);
 }
 
-/// What a move of `wanted` bytes tells, which came to `progress`: each 64th time its last page was moved
-/// and is not told of, as Linux 6.18 does now and then where it swaps.
+/// What a move of `wanted` bytes tells, which came to `progress`: each 64th time its last page was
+/// moved without being reported, as Linux 6.18 does now and then where it swaps.
 pub fn told(progress: Progress, wanted: u64) -> Progress {
     /// Moves so far.
     static MOVES: AtomicU64 = AtomicU64::new(0);

@@ -1,5 +1,5 @@
 //! Advice to the kernel on the files that a program maps, which the program itself does not give:
-//! `PAGEWISE_FILES` is what shall be said of each mapping of a file. Works without the pager.
+//! `PAGEWISE_FILES` holds the advice for each mapping of a file. Works without the pager.
 
 use crate::sys::call3;
 use core::ffi::c_int;

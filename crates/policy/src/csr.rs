@@ -1,4 +1,4 @@
-//! `csr`: for graphs in compressed sparse row form, and whatever else sweeps large arrays beside
+//! `csr`: for graphs in compressed sparse row form, and whatever else sweeps large arrays next to
 //! small ones.
 //!
 //! ExtMem (USENIX ATC 2024) keeps the vertex arrays resident and slides a window over the edges.

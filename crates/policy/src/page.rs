@@ -136,7 +136,7 @@ impl Role {
 /// Most spans that a plan holds.
 pub const MAX_AHEAD: usize = 64;
 
-/// What to read at a fault beside the page itself. Lives on the faulting thread's stack.
+/// What to read at a fault in addition to the page itself. Lives on the faulting thread's stack.
 #[derive(Debug)]
 pub struct Plan {
     /// Read and map together with the faulted page, in one operation; contains that page.

@@ -7,7 +7,7 @@ use crate::roles::Roles;
 use crate::stream::{Streams, plan_cluster, plan_step};
 
 /// Streams are read at most this far ahead (1 MiB of 4 KiB pages), and never a sixteenth of the
-/// budget: windows of many threads must fit beside the working set.
+/// budget: windows of many threads must fit next to the working set.
 const MAX_WINDOW: u32 = 256;
 
 /// Pages of a cluster where nothing is read ahead: 16 cost twice as much as one.

@@ -2,7 +2,7 @@
 //!
 //! Reading ahead hides a stream from whoever looks at faults alone, so a stream remembers where the
 //! pages that were asked for end and takes a fault there, or just behind, for its next step. Each
-//! thread's streams in each region are told apart; four can run side by side.
+//! thread's streams in each region are distinguished; four can run side by side.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

@@ -1,6 +1,6 @@
-//! `prefetch`: two queues, with what streams bring in passing through beside them. Reads streams and
-//! strides ahead, as [`crate::prefetch`] does over any policy; and a stream that comes again over
-//! more than fits into memory finds a part of it in place.
+//! `prefetch`: two queues, with what streams bring in passing through next to them. Reads streams
+//! and strides ahead, as [`crate::prefetch`] does over any policy; and a stream that comes again
+//! over more than fits into memory finds a part of it in place.
 //!
 //! A page that no stream missed comes with its neighbours, where some of these were missed as well: a
 //! set of pages in use is in memory soon, although a stream keeps the disk busy. User space cannot

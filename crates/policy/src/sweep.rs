@@ -49,7 +49,7 @@ pub struct Sweep {
     /// Pages that the windows of all threads may take.
     window_pages: u32,
     /// Pages that left, swept or kept: the clock of swept pages. Kept ones have that of their own
-    /// lists, on which a sweep beside them does not age them.
+    /// lists, on which a sweep at the same time does not age them.
     evictions: AtomicU32,
     /// Swept pages that came back so soon that the sweep would fit into memory but for the kept
     /// pages: so many of these leave.
@@ -149,7 +149,7 @@ impl Sweep {
         all.is_some_and(|count| count < self.budget / 8 * 7)
     }
 
-    /// Whether pages that come beside `page`, which will be kept, cost kept pages in use no room:
+    /// Whether pages that come next to `page`, which will be kept, cost kept pages in use no room:
     /// swept ones give way, or those that leave do not come back. (Where much more than memory is
     /// used without order, few come back soon; so something must be swept over, this page or others.)
     pub(crate) fn has_room_beside(&self, page: Page) -> bool {

@@ -15,9 +15,9 @@
 //! active list is still short, half of the budget bounds the distance (the "A1out" queue of
 //! Johnson and Shasha's 2Q, VLDB 1994).
 //!
-//! Pages of the inactive list are not watched for uses: taking them out of reach costs each of them a
-//! system call that interrupts the other processors, and a page in use that leaves nevertheless comes
-//! back active. A hot set beside a scan gained nothing by it (`bench/paging`).
+//! Pages of the inactive list are not watched for uses: taking them out of reach costs each of them
+//! a system call that interrupts the other processors, and a page in use that leaves nevertheless
+//! comes back active. A hot set during a scan gained nothing by it (`bench/paging`).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

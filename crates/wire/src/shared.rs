@@ -4,13 +4,14 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// First eight bytes of the shared memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PWPAGER\x01");
-/// Processes of one run that are told apart at a time. One more takes the place of one that is gone.
+/// Processes of one run that are distinguished at a time. One more takes the place of one that is
+/// gone.
 pub const PROCESSES: usize = 64;
-/// Programs that are not managed and are told apart.
+/// Programs that are not managed and are distinguished.
 pub const STRANGERS: usize = 16;
 /// Words of the name of one.
 pub const STRANGER_WORDS: usize = 4;
-/// Regions of a process that are told apart.
+/// Regions of a process that are distinguished.
 pub const REGIONS: usize = 64;
 /// Buckets of a latency histogram: bucket `n` counts durations in `[2^(n/2), 2^((n+1)/2))` ns.
 pub const LATENCY_BUCKETS: usize = 64;

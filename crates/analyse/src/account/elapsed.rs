@@ -13,7 +13,7 @@ use pagewise_model::run::RunCost;
 use pagewise_model::units::{Estimate, Nanos};
 use std::collections::BTreeMap;
 
-/// With fewer looks nothing is told.
+/// With fewer looks nothing is reported.
 const FEWEST: u64 = 10;
 /// Looks must have seen this part of the elapsed time.
 const MOST_OF_IT: f64 = 0.5;

@@ -156,7 +156,7 @@ fn settle(times: &mut Times, sampled: Estimate, cpu: Nanos) -> Option<String> {
     }
     let percent = |ns: f64| 100.0 * ns * 1e-9 / cpu.as_secs_f64().max(1e-9);
     let (one, other) = (percent(windows.value), percent(sampled.value));
-    // A contradiction over a hundredth of the time matters to nobody.
+    // A contradiction over a hundredth of the time does not matter.
     (apart && (one - other).abs() >= 1.0).then(|| {
         format!(
             "Two estimates of the time of page faults disagree: single faults that were timed say \

@@ -17,7 +17,7 @@ use pagewise_model::units::{Estimate, Nanos};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Processes, and threads of one, that are told one by one.
+/// Processes, and threads of one, that are listed one by one.
 const MOST: usize = 16;
 /// Looks that saw a thread sleep, from which on they tell what for.
 const FEWEST_LOOKS: u64 = 3;

@@ -120,7 +120,7 @@ fn zeroing_and_copying_are_told_apart_from_other_work_of_faults() {
         .collect();
     let expected = [("zeroing", 600.0), ("handling", 300.0), ("copying", 100.0)];
     assert_eq!(parts, expected);
-    // Where contents are written inside functions that do more, nothing is told.
+    // Where contents are written inside functions that do more, nothing is reported.
     assert!(
         account(Some(&mixed()), &cost(1000, 2000), table())
             .faults

@@ -87,7 +87,7 @@ fn share(experiments: u64, mut holds: impl FnMut(u64) -> bool) -> f64 {
 
 #[test]
 fn identical_programs_are_rarely_called_different() {
-    // Faults do fall here, so the verdict rests on time alone. Faster and slower are one-sided
+    // Faults do fall here, so the verdict is based on time alone. Faster and slower are one-sided
     // errors of 2.5 % each on each clock.
     let wrong = share(400, |seed| {
         let (.., comparison) = Machine::new(seed).experiment(1.0);
@@ -174,7 +174,7 @@ fn a_clear_gain_is_told_in_words() {
     assert_eq!(comparison.verdict, Verdict::Faster);
     assert_eq!(
         sentence(&comparison),
-        "2.00× faster (95 % interval 1.99–2.01, 8 pairs), faults −93 %, peak memory +34.0 MiB"
+        "2.00× faster (95 % interval [1.99, 2.01], 8 pairs), faults −93 %, peak memory +34.0 MiB"
     );
 }
 

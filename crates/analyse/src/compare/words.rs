@@ -8,7 +8,7 @@ use pagewise_model::ratio::Ratio;
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};
 
-/// The comparison in one sentence: "1.90× faster (95 % interval 1.86–1.95, 12 pairs), faults
+/// The comparison in one sentence: "1.90× faster (95 % interval [1.86, 1.95], 12 pairs), faults
 /// −93 %, peak memory +34.0 MiB". Tells CPU time when wall time shows nothing.
 #[must_use]
 pub fn sentence(comparison: &Comparison) -> String {
@@ -113,7 +113,7 @@ fn speed_words(verdict: Verdict, speed: &Estimate, clock: &str) -> String {
 /// `1.86–1.95`, `from 1.86`; `None` where an interval says nothing.
 fn interval(ratio: &Estimate) -> Option<String> {
     match Ratio::of(ratio) {
-        Ratio::Measured(found) => Some(format!("{:.2}–{:.2}", found.low, found.high)),
+        Ratio::Measured(found) => Some(format!("[{:.2}, {:.2}]", found.low, found.high)),
         Ratio::AtLeast(least) => Some(format!("from {least:.2}")),
         Ratio::AtMost(most) => Some(format!("up to {most:.2}")),
         Ratio::Unknown => None,

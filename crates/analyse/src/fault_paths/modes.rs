@@ -1,7 +1,7 @@
 //! The peaks of a latency distribution, found without being told where.
 //!
 //! Latencies are put into bins of equal width on a logarithmic axis (8 %) and smoothed; a mode is
-//! a local maximum that stands out from the valleys beside it, and reaches to them.
+//! a local maximum that stands out from the valleys next to it, and reaches to them.
 
 pub use pagewise_model::fault_paths::Mode;
 use pagewise_model::histogram::Histogram;
@@ -10,7 +10,7 @@ use pagewise_model::histogram::Histogram;
 const BIN: f64 = 0.076_961_041_136_128_3;
 /// A mode holds at least this share of all values.
 const LEAST_SHARE: f64 = 0.01;
-/// A valley is at most this deep beside its lower peak, or the two are one.
+/// A valley is at most this deep next to its lower peak, or the two are one.
 const VALLEY: f64 = 0.6;
 
 /// The modes of a distribution, from fast to slow.

@@ -13,7 +13,7 @@ use pagewise_model::histogram::bucket_of;
 const MOST: usize = 128;
 /// Faults of the first stretches.
 const SHORTEST: u64 = 16;
-/// Histogram buckets (128 to a power of two) that own times are told apart by: four intervals to
+/// Histogram buckets (128 to a power of two) that own times are distinguished by: four intervals to
 /// a power of two.
 const BUCKETS: u32 = 32;
 /// Intervals of own time, the last one open: up to 2^27 ns = 134 ms.

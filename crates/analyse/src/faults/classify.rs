@@ -6,7 +6,7 @@ use super::process::Verdict;
 use super::syscalls::ErrorCode;
 use pagewise_model::findings::{Cause, RegionKind};
 
-/// All that a verdict rests on.
+/// All that a verdict is based on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) word: PageWord,

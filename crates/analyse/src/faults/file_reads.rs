@@ -5,7 +5,7 @@ use pagewise_model::findings::FileReads;
 use pagewise_model::units::Bytes;
 use rustc_hash::FxHashMap;
 
-/// Files that are told apart; further ones are left out.
+/// Files that are distinguished; further ones are left out.
 const MOST_FILES: usize = 4_096;
 /// A read at most this far behind the thread's last one of this file goes on from there: some windows
 /// of read-ahead (read_ahead_kb is 128 by default, but 8,192 on some virtual disks)…

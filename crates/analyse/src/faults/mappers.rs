@@ -113,7 +113,7 @@ impl Attributor {
     }
 
     /// Whether code belongs to a file that holds an allocator; `None` where it cannot be told: no
-    /// known mapping, or a program without a C library of its own beside it.
+    /// known mapping, or a program without a C library of its own next to it.
     fn is_allocators_code(&mut self, pid: i32, ip: u64) -> Option<bool> {
         let process = self.process(pid);
         let space = &self.processes[process].space;

@@ -145,7 +145,7 @@ impl Attributor {
     }
 
     /// Takes one event whose user call stack was unwound elsewhere from its copied stack: the
-    /// addresses innermost first, in place of the sample's own chain.
+    /// addresses innermost first, instead of the sample's own chain.
     pub fn event_with_chain(&mut self, event: &Event<'_>, unwound: Option<&[u64]>) {
         let time = event.time().0;
         if time > 0 {
@@ -270,7 +270,7 @@ impl Attributor {
     }
 
     /// With sampled faults most touched pages were never seen: what share of each stretch a fork
-    /// shares is told from the faults sampled on it.
+    /// shares is estimated from the faults sampled on it.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

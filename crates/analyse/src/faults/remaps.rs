@@ -2,8 +2,8 @@
 //! though no call is on record.
 //!
 //! The kernel joins a new mapping with its neighbours and records the joint one, so a record tells
-//! which part is new only beside the record before it. A record like the one before means that the
-//! part which that one had brought came again.
+//! which part is new only in comparison with the record before it. A record like the one before
+//! means that the part which that one had brought came again.
 
 use super::density::Density;
 use super::regions::Region;
@@ -39,7 +39,7 @@ pub(super) struct Brought {
 }
 
 impl Remaps {
-    /// A record of memory from `start`, which lies over or beside `old`: the part that it brought.
+    /// A record of memory from `start`, which lies over or next to `old`: the part that it brought.
     pub(super) fn record(
         &mut self,
         (start, end): (u64, u64),

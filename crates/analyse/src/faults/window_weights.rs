@@ -2,7 +2,7 @@
 
 use pagewise_model::units::Nanos;
 
-/// Windows with their share of the pauses beside them.
+/// Windows with their share of the pauses next to them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WindowWeights {
     /// End of each window and of what it stands for, its length, and the time it stands for.
@@ -21,8 +21,8 @@ struct Window {
 }
 
 impl WindowWeights {
-    /// A window stands for itself and for half of each pause beside it; the last one for all of the
-    /// pause behind it, which an empty window at the end of the recording tells.
+    /// A window stands for itself and for half of each pause next to it; the last one for all of
+    /// the pause behind it, which an empty window at the end of the recording tells.
     pub(super) fn of(windows: &[(Nanos, Nanos)]) -> Self {
         let last = windows.last().filter(|(begin, end)| begin == end);
         let ended = last.map(|&(begin, _)| begin);

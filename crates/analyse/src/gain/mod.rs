@@ -6,8 +6,8 @@
 //! was 1.00 to 1.13 times the system time of the faults that vanished, whatever the language,
 //! allocator or size of block. The test below holds those ten against this model.
 //!
-//! Absent on purpose: gains beside CPU time (waiting for `mmap_lock`, for disks). They are measured
-//! by `--prove`, not predicted.
+//! Absent on purpose: gains other than CPU time (waiting for `mmap_lock`, for disks). They are
+//! measured by `--prove`, not predicted.
 
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Estimate;

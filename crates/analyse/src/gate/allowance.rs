@@ -48,7 +48,7 @@ impl Allowances {
     }
 }
 
-/// Growth that matters to nobody, whatever share of a small program it is: pages that the lengths
+/// Growth that does not matter, whatever share of a small program it is: pages that the lengths
 /// of paths and names move, one tick of the kernel's clock.
 fn least(metric: Metric) -> f64 {
     match metric {

@@ -56,7 +56,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// The most that a new figure may be beside this old one.
+    /// The most that a new figure may be next to this old one.
     fn limit(self, old: f64) -> f64 {
         (old * (1.0 + self.share)).max(old + self.least)
     }

@@ -12,7 +12,7 @@ use pagewise_model::quantity::percent;
 
 /// A program computes where its own code takes this share of the CPU time.
 const MOSTLY: f64 = 0.5;
-/// Other parts of the CPU time are told from this share on, so many at most.
+/// Other parts of the CPU time are reported from this share on, so many at most.
 const WORTH_TELLING: f64 = 0.05;
 const MOST_PARTS: usize = 2;
 /// Share of the elapsed time from which waiting for a CPU is told.

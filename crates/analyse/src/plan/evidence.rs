@@ -93,7 +93,7 @@ fn delays(findings: &Findings, symptom: &Case) -> Vec<String> {
         .collect()
 }
 
-/// The interval is told where it matters.
+/// The interval is given where it matters.
 fn share_of_faults(share: Estimate) -> String {
     match share.high - share.low > 0.2 * share.value {
         true => percent_interval(&share),

@@ -1,5 +1,5 @@
-//! What the kernel does for a program beside page faults, in words: nothing is called healthy while
-//! a good part of the time goes there.
+//! What the kernel does for a program apart from page faults, in words: nothing is called healthy
+//! while a good part of the time goes there.
 
 use super::diagnose::{range, severity_of};
 use super::say;
@@ -13,16 +13,16 @@ use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
 use pagewise_model::units::{Estimate, Nanos};
 
-/// Share of the CPU time from which what the kernel does beside faults is told.
+/// Share of the CPU time from which what the kernel does apart from faults is reported.
 const TOLD: f64 = 0.10;
-/// Entries that are told, and the share of the CPU time from which on each is.
+/// Entries that are reported, and the share of the CPU time from which on each is.
 const MOST_ENTRIES: usize = 4;
 const WORTH_A_LINE: f64 = 0.02;
 /// Starting a process takes the kernel some milliseconds, of which nobody asks what for.
 const WORTH_ASKING: Nanos = Nanos(10_000_000);
 
-/// What the kernel did where it took a tenth of the CPU time or more beside page faults; how much
-/// is unexplained where its stacks were not seen.
+/// What the kernel did where it took a tenth of the CPU time or more apart from page faults; how
+/// much is unexplained where its stacks were not seen.
 pub(super) fn diagnosis(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     match findings.account.sees_kernel() {
         true => seen(findings, symptoms),
@@ -73,7 +73,7 @@ fn is_gate(entry: &KernelEntry) -> bool {
     entry.id == "gate"
 }
 
-/// Each call comes through the gate: the part of calls that are told elsewhere belongs to them.
+/// Each call comes through the gate: the part of calls that are reported elsewhere belongs to them.
 fn with_their_gate(told: &[&KernelEntry], all: &[KernelEntry]) -> Vec<KernelEntry> {
     let call = |entry: &KernelEntry| match entry.id.starts_with("call.") {
         true => entry.time.value,

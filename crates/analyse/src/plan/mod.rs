@@ -46,8 +46,8 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     findings
 }
 
-/// Advice that may help much or do harm, so that only a proof decides: what a proof tries beside
-/// what is advised.
+/// Advice that may help much or do harm, so that only a proof decides: what a proof tries in
+/// addition to what is advised.
 #[must_use]
 pub fn trials(findings: &Findings, rules: &Rules, around: &Surroundings) -> Vec<Advice> {
     advise::trials(findings, &symptoms::of(findings), rules, around)

@@ -94,8 +94,9 @@ impl Open {
     }
 }
 
-/// CPU time beside the program's own code, at most, and how much of it nothing explains. Where only
-/// totals are known, all that the kernel used may be anything but what faults were seen to take.
+/// CPU time apart from the program's own code, at most, and how much of it nothing explains. Where
+/// only totals are known, all that the kernel used may be anything but what faults were seen to
+/// take.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn on_cpus(findings: &Findings) -> (f64, f64) {
     let cost = &findings.cost;

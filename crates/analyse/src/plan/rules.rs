@@ -35,7 +35,7 @@ pub struct Rule {
     pub largest_block: Option<u64>,
     /// Only where stretches at most this long (bytes) are most of what is released.
     pub mostly_within: Option<u64>,
-    /// The same as `largest_block`, where threads beside the main one fault.
+    /// The same as `largest_block`, where threads other than the main one fault.
     pub largest_block_in_threads: Option<u64>,
     /// Only where threads fault and released stretches are longer than this (bytes).
     pub smallest_block_in_threads: Option<u64>,
@@ -54,7 +54,7 @@ pub struct Rule {
     pub(super) reason: Template,
     /// What to do by hand.
     pub(super) manual: Option<Template>,
-    /// What it does beside avoiding faults.
+    /// What it does apart from avoiding faults.
     pub effect: Option<Effect>,
     /// Share of the faults that vanish, where that is not nearly all of them.
     pub avoids: Option<Estimate>,
@@ -80,7 +80,7 @@ pub struct Rule {
     pub memory_times: Option<f64>,
     /// Bytes by which it may grow.
     pub memory_more: Option<u64>,
-    /// Memory that it may cost beside.
+    /// Memory that it may cost in addition.
     pub price: Price,
     /// Risk.
     pub risk: Risk,
@@ -216,7 +216,7 @@ impl<'de> Deserialize<'de> for SettingTemplate {
     }
 }
 
-/// Values that the texts of a rule may name beside a setting that is in force; glibc.toml tells of
+/// Values that the texts of a rule may name next to a setting that is in force; glibc.toml tells of
 /// them.
 pub(super) const VALUES: [&str; 6] = ["stretches", "freed", "share", "keep", "version", "library"];
 

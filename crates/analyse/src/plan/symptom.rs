@@ -82,7 +82,7 @@ symptoms! {
     LockSpin = "lock.spin",
     /// TLBs of other CPUs are flushed.
     TlbFlush = "tlb.flush",
-    /// The kernel works beside page faults.
+    /// The kernel works apart from page faults.
     KernelWork = "kernel.work",
     /// The kernel's time is not explained.
     KernelUnexplained = "kernel.unexplained",

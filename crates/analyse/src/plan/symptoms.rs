@@ -21,7 +21,7 @@ pub(super) const USUAL_FAULT_NS: Estimate = Estimate {
 const PROBABLE_REFAULTS: f64 = 4.0;
 /// … and spends this share of its CPU time in the kernel.
 const PROBABLE_SYSTEM_SHARE: f64 = 0.15;
-/// Threads beside the main one count as the place of trouble from this share of the faults on.
+/// Threads other than the main one count as the place of trouble from this share of the faults on.
 const MAINLY_THREADS: f64 = 0.5;
 
 /// Share of the CPU time in the allocator's own code from which that is worth a word: programs that
@@ -50,7 +50,7 @@ pub(super) struct Case {
     pub cost: Estimate,
     /// Sizes of the stretches that go and come, where it is churn.
     pub sizes: Histogram,
-    /// Whether mostly threads beside the main one fault.
+    /// Whether mostly threads other than the main one fault.
     pub in_threads: bool,
     /// Who gives the memory back and takes it, where that is churn.
     pub owner: Owner,
@@ -120,7 +120,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
     symptoms
 }
 
-/// First touches and churn together, where they cannot be told apart.
+/// First touches and churn together, where they cannot be distinguished.
 fn fresh_memory(findings: &Findings) -> Case {
     let causes: Vec<Cause> = findings
         .by_cause

@@ -15,7 +15,7 @@ use pagewise_model::ratio::Ratio;
 use pagewise_model::units::{Estimate, Nanos};
 
 /// The verdict: what is wrong and whether something can be done; `trials` are what a proof tries
-/// beside what is advised.
+/// in addition to what is advised.
 pub(super) fn verdict(findings: &Findings, trials: &[Advice]) -> String {
     let gravest = findings.diagnoses.first();
     match gravest.filter(|gravest| gravest.severity >= Severity::Costly) {
@@ -95,7 +95,7 @@ const HARDLY_BUSY: f64 = 0.2;
 const MOSTLY: f64 = 0.6;
 const FEWEST_MOMENTS: usize = 5;
 
-/// Kinds of waiting that are told, and the share of the elapsed time that each must take.
+/// Kinds of waiting that are reported, and the share of the elapsed time that each must take.
 const MOST_KINDS: usize = 2;
 const KIND: f64 = 0.1;
 
@@ -155,7 +155,7 @@ pub(super) fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a Tim
     }
 }
 
-/// An interval whose ends differ by this factor is told in place of the value in it.
+/// An interval whose ends differ by this factor is reported instead of the value in it.
 const VAGUE: f64 = 5.0;
 
 fn trouble(gravest: &Diagnosis) -> String {

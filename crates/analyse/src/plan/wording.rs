@@ -16,7 +16,7 @@ struct Diagnoses {
     diagnosis: Vec<Words>,
 }
 
-/// What is said of a symptom.
+/// What is said about a symptom.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Words {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const HOT: f64 = 0.9;
 /// ... while the others are less busy than this on average, is one that everything waits for.
 const COOL: f64 = 0.5;
-/// A CPU's share of its own time while most others idle is told from this many samples.
+/// A CPU's share of its own time while most others idle is reported from this many samples.
 const ENOUGH: u64 = 100;
 
 /// Every anomaly of the profile.

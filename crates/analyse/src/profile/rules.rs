@@ -117,7 +117,7 @@ impl ProfileRules {
         SHIPPED.read()
     }
 
-    /// The rules for a profile that stands beside findings of faults.
+    /// The rules for a profile that is added to findings of faults.
     #[must_use]
     pub fn beside_faults(mut self) -> Self {
         self.rule.retain(|rule| !rule.is_about_faults);

@@ -115,7 +115,7 @@ mod tests {
         seconds.iter().map(run).collect()
     }
 
-    /// What becomes of arms that take these seconds beside a baseline of about one.
+    /// What becomes of arms that take these seconds next to a baseline of about one.
     fn fates(arms: &[[f64; 4]], pairs: u32) -> Vec<Fate> {
         let criteria = Criteria {
             fewer_faults: false,

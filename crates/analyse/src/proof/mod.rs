@@ -1,4 +1,5 @@
-//! Proofs, but for the runs: which setting won, whether predictions came true, what is said of it.
+//! Proofs, but for the runs: which setting won, whether predictions came true, what is said about
+//! it.
 
 mod choice;
 pub mod cold;

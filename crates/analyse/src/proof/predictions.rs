@@ -1,4 +1,5 @@
-//! Whether what was predicted came true: said of each setting that was measured, whatever came out.
+//! Whether what was predicted came true: said about each setting that was measured, whatever came
+//! out.
 
 use crate::compare::FEWEST_PAIRS;
 use pagewise_model::advice::Advice;

@@ -1,4 +1,4 @@
-//! What is said of a proof.
+//! What is said about a proof.
 
 use super::fate::Fate;
 use crate::compare::{Criteria, causal_doubt, noise, promised, sentence};

@@ -1,4 +1,4 @@
-//! A server under a load: what is said of it on the command line.
+//! A server under a load: what is said about it on the command line.
 
 use crate::duration::parse as duration;
 use anyhow::{Error, anyhow};

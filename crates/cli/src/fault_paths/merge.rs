@@ -18,7 +18,7 @@ struct Stored<S> {
     evidence: Part<S>,
 }
 
-/// What stands beside the findings.
+/// What stands next to the findings.
 #[derive(Deserialize)]
 struct Part<S> {
     sums: Option<S>,
@@ -111,7 +111,7 @@ fn is_of_trace(text: &[u8], used: &str) -> Result<()> {
     this_version(&head, "report on the trace again")
 }
 
-/// What a trace shows, with the sums that make it mergeable beside it.
+/// What a trace shows, with the sums that make it mergeable next to it.
 #[derive(Serialize)]
 pub struct Summed<'a> {
     found: &'a TracedFaults,

@@ -1,4 +1,4 @@
-//! `pagewise run --simulate TRACE`: policies on a recorded trace, beside Belady's bound.
+//! `pagewise run --simulate TRACE`: policies on a recorded trace, next to Belady's bound.
 
 use crate::terminal;
 use anyhow::{Context, Result, bail};

@@ -131,7 +131,7 @@ fn of(path: &Path, record: journal::Record) -> Result<Record, Error> {
 
 /// Puts back what a killed controller had set on the machine, whose files are below `sys`, and
 /// removes its journal. That of a process that runs stays as it is, for `--undo`. Returns how many
-/// settings are as they were, and those that somebody else has written since.
+/// settings are as they were, and those that another process has written since.
 ///
 /// # Errors
 /// [`system::Error`].
@@ -242,7 +242,7 @@ mod tests {
         assert!(is_free(&path).unwrap());
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"entry\":{\"addr").unwrap();
-        // Tracing keeps its own journal beside it.
+        // Tracing keeps its own journal next to it.
         let other = place.join("trace.journal");
         fs::write(&other, "").unwrap();
         let records: Vec<Record> = (all(&place).unwrap().into_iter())

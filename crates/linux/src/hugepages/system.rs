@@ -1,7 +1,7 @@
 //! The machine's settings of single page sizes (Linux 6.8): written for a while, and given back.
 //!
 //! They hold for every program on the machine, so they are written only where somebody asks for it,
-//! noted in a journal first, and restored where nobody else has written them since.
+//! noted in a journal first, and restored where no other process has written them since.
 
 use super::journal::{self, Journal, Knob};
 use crate::pseudo_file;
@@ -137,8 +137,8 @@ fn is_ours(sys: &Path, knob: &Knob) -> bool {
         && [&knob.before, &knob.after].map(|mode| MODES.contains(&mode.as_str())) == [true; 2]
 }
 
-/// Gives settings below `sys` back, the last written first. Returns how many are as they were, and those that
-/// somebody else has written since and that were left to them.
+/// Gives settings below `sys` back, the last written first. Returns how many are as they were, and
+/// those that another process has written since and that were left to them.
 ///
 /// # Errors
 /// [`Error::Write`]; [`Error::NoSetting`], and then nothing is written.

@@ -3,7 +3,7 @@
 //!
 //! A text file, mode 0600, one JSON object per line: who changes, then what is about to be changed
 //! and what it held. Whoever changes something holds a lock on the file for as long as it lives: a
-//! journal that can be locked and is not empty was left by somebody who was killed
+//! journal that can be locked and is not empty was left by a killed process
 //! ([`crate::left_behind`]). Several users of one setting share the lock, and the last one puts it
 //! back.
 //!
@@ -86,7 +86,7 @@ pub enum Lock {
     Shared,
 }
 
-/// A journal that nobody else has open, or only those with whom it is shared.
+/// A journal that no other process has open, or only those with whom it is shared.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,

@@ -40,7 +40,7 @@ pub struct Setting {
     pub path: PathBuf,
     /// What it held.
     pub before: String,
-    /// What it was to hold, where that is known: then what somebody else has written since stays.
+    /// What it was to hold, where that is known: then what another process has written since stays.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub after: String,
 }

@@ -1,4 +1,4 @@
-//! A memory cgroup for one run: beside the one whose limit counts, with a larger limit, and gone
+//! A memory cgroup for one run: next to the one whose limit counts, with a larger limit, and gone
 //! afterwards.
 //!
 //! It is in a journal ([`crate::journal`]) before it is made, so that the next command takes it away

@@ -52,7 +52,7 @@ pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
     }
 }
 
-/// Opens the two sources that everything rests on.
+/// Opens the two sources that everything depends on.
 fn try_on_ourselves(access: Access) -> io::Result<()> {
     let sources = [
         Source::fault_with_chain(Fault::Entry, 1 << 20, access),

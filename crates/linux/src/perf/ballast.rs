@@ -7,7 +7,7 @@ use std::path::Path;
 /// Enough for the sections behind the records: formats, timeline, host settings.
 const SIZE: usize = 2 << 20;
 
-/// An unnamed file beside the recording. Dropping it frees its room.
+/// An unnamed file next to the recording. Dropping it frees its room.
 #[derive(Debug)]
 pub(super) struct Ballast(File);
 

@@ -1,4 +1,4 @@
-//! Counters beside a recording: what `perf stat` shows, over time.
+//! Counters next to a recording: what `perf stat` shows, over time.
 //!
 //! Counting costs next to nothing, unlike sampling, so these go on all the time. Where the machine
 //! has no such counter (most virtual machines have none of the CPU's), it is left out and named.

@@ -24,7 +24,7 @@ pub(super) const STORM: usize = 3;
 /// A turn with its rest is so much longer than the turn alone.
 const WINDOW_PART: u64 = 6;
 
-/// A choice rests on so many samples or so much time, whichever comes first.
+/// A choice is based on so many samples or so much time, whichever comes first.
 const ENOUGH_SAMPLES: u64 = 256;
 const ENOUGH_TIME: Nanos = Nanos(80_000_000);
 

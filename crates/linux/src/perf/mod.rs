@@ -162,7 +162,7 @@ pub enum Error {
         /// Its id.
         pid: i32,
     },
-    /// The process belongs to somebody else.
+    /// The process belongs to another user.
     #[error("not allowed to observe process {pid}: run as root, or as the process's own user")]
     NotAllowed {
         /// Its id.

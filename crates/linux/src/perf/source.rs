@@ -110,7 +110,7 @@ impl Source {
         Self::new(fault.name(), attr, unit_cost::CHAIN)
     }
 
-    /// Faults with registers and a copy of the user stack, beside the call chain.
+    /// Faults with registers and a copy of the user stack, next to the call chain.
     pub fn fault_with_stack(period: u64, access: Access) -> Self {
         Self::fault_with_chain(Fault::Entry, period, access).with_stack()
     }
@@ -218,7 +218,8 @@ impl Source {
     }
 
     /// The same, and some of the major faults in the same event: one more would cost each switch of
-    /// threads. Each costs a device's latency, so that a record of every third is little beside it.
+    /// threads. Each costs a device's latency, so that a record of every third is little in
+    /// comparison.
     pub fn mappings_and_majors(access: Access) -> Self {
         const PERIOD: u64 = 3;
         let mut attr = Self::mappings(access).attr;

@@ -233,7 +233,7 @@ mod tests {
                 .unwrap()
                 .is_ending
         };
-        // PF_EXITING, beside PF_WQ_WORKER and others.
+        // PF_EXITING, with PF_WQ_WORKER and others.
         assert!(flags("4194308") && !flags("4194304"));
     }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// Locks the file for its open description alone (flock(2)); the lock ends when the last
-/// descriptor of it is closed, at the latest with the process. Whether nobody else has it.
+/// descriptor of it is closed, at the latest with the process. Whether nothing else has it.
 ///
 /// # Errors
 /// When the file system knows no locks.

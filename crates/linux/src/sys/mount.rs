@@ -39,7 +39,7 @@ pub fn detached(name: &CStr) -> io::Result<OwnedFd> {
 
 fn owned(result: libc::c_long) -> io::Result<OwnedFd> {
     match libc::c_int::try_from(result) {
-        // SAFETY: the call succeeded, so this is a new descriptor that nobody else owns.
+        // SAFETY: the call succeeded, so this is a new descriptor that nothing else owns.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }

@@ -20,7 +20,7 @@ impl Netlink {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and nobody else has it.
+        // SAFETY: the descriptor was just made and nothing else has it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

@@ -85,7 +85,7 @@ pub fn open(
     let fd =
         unsafe { perf_event_open_sys::perf_event_open(attr, pid, cpu, group, FLAG_FD_CLOEXEC) };
     check(fd)?;
-    // SAFETY: the call succeeded, so `fd` is a new descriptor that nobody else owns.
+    // SAFETY: the call succeeded, so `fd` is a new descriptor that nothing else owns.
     Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 

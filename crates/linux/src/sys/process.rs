@@ -242,7 +242,7 @@ pub fn wait4(pid: i32, block: bool) -> io::Result<Option<(i32, libc::rusage)>> {
 /// # Errors
 /// `ENOSYS` before Linux 5.3, `ESRCH` when it is gone.
 pub fn pidfd_open(pid: i32) -> io::Result<OwnedFd> {
-    // SAFETY: takes two integers; a non-negative result is a descriptor that nobody else owns.
+    // SAFETY: takes two integers; a non-negative result is a descriptor that nothing else owns.
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
         let fd = c_int::try_from(fd).unwrap_or(-1);

@@ -12,7 +12,7 @@ pub trait Evidence {
     /// The kind of such documents, and the name of the part.
     const KIND: Kind;
 
-    /// Writes the part, and what stands beside it.
+    /// Writes the part, and what belongs to it.
     ///
     /// # Errors
     /// As the serializer has it.

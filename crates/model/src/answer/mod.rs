@@ -61,7 +61,7 @@ pub struct Document<E> {
     /// What a reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What it rests on: the part that has the name of `kind`.
+    /// What it is based on: the part that has the name of `kind`.
     #[serde(with = "evidence")]
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     pub evidence: E,

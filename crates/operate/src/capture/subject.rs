@@ -25,7 +25,7 @@ impl Subject {
             launch if all => Self::System(launch),
             launch if !pids.is_empty() => Self::Processes(pids.to_vec(), launch),
             Some(launch) => Self::Command(launch),
-            // clap wants one of the three; an empty word in place of a program is refused below.
+            // clap wants one of the three; an empty word instead of a program is refused below.
             None => Self::Command(Launch::default()),
         }
     }

@@ -1,4 +1,4 @@
-//! What a time budget covers, and what is said of what it does not.
+//! What a time budget covers, and what is said about what it does not.
 
 use super::{Experiment, FOR_CONFIRMATION, Options};
 use pagewise_analyse::compare::{FEWEST_PAIRS, Stopping, fewest_pairs};
@@ -85,7 +85,7 @@ fn leave_out(
 }
 
 /// Time in which each of `arms` can be proved where `tried` are compared, and the best of several
-/// confirmed, beside what ran already.
+/// confirmed, in addition to what ran already.
 fn needed(
     experiment: &Experiment<'_>,
     arms: &[usize],

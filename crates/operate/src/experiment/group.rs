@@ -13,8 +13,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Time between readings at what does not end.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Ended with all its descendants when dropped: a shell that is told to end leaves its children,
-/// and a server that runs on keeps its port.
+/// Ended with all its descendants when dropped: a shell that is asked to end leaves its
+/// children, and a server that runs on keeps its port.
 #[derive(Debug)]
 pub(super) struct Group {
     /// `None` once it was waited for.

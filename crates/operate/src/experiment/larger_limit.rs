@@ -1,5 +1,5 @@
-//! A larger memory limit as an arm of a proof: the command in a control group of its own, beside the
-//! one whose limit the kernel enforces today.
+//! A larger memory limit as an arm of a proof: the command in a control group of its own, next to
+//! the one whose limit the kernel enforces today.
 
 use super::Candidate;
 use pagewise_linux::memcg::MemoryCgroup;
@@ -59,7 +59,7 @@ pub(super) fn tell(advice: &mut [Advice], what: &str) {
     }
 }
 
-/// What is said of an arm that has won.
+/// What is said about an arm that has won.
 pub(super) fn proved(arm: &Candidate) -> Option<String> {
     let larger = arm.larger_limit.as_ref()?;
     let (limit, before) = (larger.limit, larger.place.limit);
@@ -68,7 +68,7 @@ pub(super) fn proved(arm: &Candidate) -> Option<String> {
     ))
 }
 
-/// What is said of an arm that was not tried.
+/// What is said about an arm that was not tried.
 pub(super) fn not_tried(why: &str) -> String {
     format!("A larger memory limit was not tried: {why}.")
 }
@@ -87,7 +87,7 @@ fn larger() -> Result<LargerLimit, String> {
     Ok(LargerLimit { place, limit })
 }
 
-/// The limit to try, within `most` and beside what is `free` on the machine.
+/// The limit to try, within `most` and what is `free` on the machine.
 fn size(now: Bytes, most: Option<Bytes>, free: Option<Bytes>) -> Result<Bytes, String> {
     let wanted = Bytes(now.0.saturating_mul(TIMES));
     let in_memory = free.map(|free| now + part(free, SPARE));

@@ -40,7 +40,7 @@ pub struct Experiment<'a> {
     patience: Duration,
     /// Time that one run of the baseline takes.
     typical: Duration,
-    /// Time that a server takes beside each run to start and to end.
+    /// Time that a server takes in addition to each run to start and to end.
     around: Duration,
     order: Order,
     /// No run starts after this moment, and one that is beyond it by a run's time is ended.

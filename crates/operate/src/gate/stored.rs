@@ -81,7 +81,7 @@ pub fn read(file: &Path) -> Result<Document<Baseline>> {
     Ok(baseline)
 }
 
-/// This machine beside the one of a baseline.
+/// This machine next to the one of a baseline.
 pub(super) struct Setting<'a> {
     baseline: &'a Document<Baseline>,
     host: GateHost,

@@ -50,7 +50,7 @@ pub struct ObserveOptions {
     pub subject: Subject,
     /// What to record.
     pub recorder: Options,
-    /// Whether counters are read beside it.
+    /// Whether counters are read as well.
     pub counters: bool,
     /// Whether page sizes of a program are looked at while it runs.
     pub pages: bool,
@@ -114,7 +114,7 @@ pub struct Observation {
 /// the recording. Whatever was gathered by then is kept.
 ///
 /// # Errors
-/// When the program cannot be started, the process is gone or belongs to somebody else, or the
+/// When the program cannot be started, the process is gone or belongs to another user, or the
 /// file cannot be written at all. Anything less is a note.
 pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
     observe_while(options, &mut || true)
@@ -151,7 +151,7 @@ impl Subject {
     }
 }
 
-/// Starts to count beside the recording, where that is wanted and possible.
+/// Starts to count next to the recording, where that is wanted and possible.
 fn counters(options: &ObserveOptions, target: &Target) -> Option<Counters> {
     match options.counters {
         true => Counters::start(target, options.interval),

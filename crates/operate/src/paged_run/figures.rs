@@ -262,8 +262,8 @@ fn capabilities(bits: u64) -> Vec<String> {
 }
 
 /// The managed mappings of a process, the largest first: parts of one that are managed alike are
-/// added up. Faults are those of the whole mapping in each part. Arrays that adjoin are one mapping,
-/// though the program may have said of each what it is.
+/// added up. Faults are those of the whole mapping in each part. Arrays that adjoin are one
+/// mapping, though the program may have said about each what it is.
 fn mappings(from: &ProcessBytes<'_>) -> Vec<PagedRegion> {
     let mut found: Vec<(PagedRegion, Watched)> = Vec::new();
     for part in from.regions() {

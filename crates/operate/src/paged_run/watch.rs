@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Between two figures for somebody who watches.
 const SHOWN: Duration = Duration::from_secs(1);
-/// Between two looks where nobody asks for any.
+/// Between two looks where nothing asks for any.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The run so far.

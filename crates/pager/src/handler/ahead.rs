@@ -3,7 +3,7 @@
 use crate::paging::{Pager, read_ahead};
 use crate::sys::thread;
 
-/// Threads: enough to keep a disk busy beside the faults.
+/// Threads: enough to keep a disk busy next to the faults.
 const THREADS: usize = 2;
 
 /// Starts them.

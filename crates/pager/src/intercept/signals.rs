@@ -1,4 +1,4 @@
-//! SIGBUS is the pager's; the program's handler, mask and action of it are kept beside.
+//! SIGBUS is the pager's; the program's handler, mask and action of it are kept separately.
 //!
 //! The other signals go to libc as they come. A mask that holds SIGBUS would end the program at
 //! its next fault, so it is taken out on the way.

@@ -1,5 +1,6 @@
-//! What the pager tells of itself beside its work: the regions' pages, and how soon pages are used
-//! again. Looks at the core from above; what the core counts as it works is in [`crate::figures`].
+//! What the pager reports about itself: the regions' pages, and how soon pages are
+//! used again. Looks at the core from above; what the core counts as it works is in
+//! [`crate::figures`].
 
 pub mod heat;
 pub mod survey;

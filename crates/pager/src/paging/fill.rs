@@ -11,8 +11,8 @@ use crate::sys::uffd::{self, Progress};
 use pagewise_policy::{FaultKind, Span};
 
 impl Work<'_> {
-    /// Takes room for the pages of `along` beside the missing one, as much as there is: pages that
-    /// no one waits for wait for no room.
+    /// Takes room for the pages of `along` in addition to the missing one, as much as there is:
+    /// pages that no one waits for wait for no room.
     fn room_along(&self, along: Span) -> u64 {
         let wanted = u64::from(along.count).min(BUFFER_PAGES as u64);
         self.pager.budget.attempt_some(wanted.saturating_sub(1))
@@ -106,8 +106,8 @@ impl Work<'_> {
         self.fill(cluster, bytes);
     }
 
-    /// Maps what was read: the page that is written, or soon will be, writable, the others protected.
-    /// Whether the kernel took all, and so woke whoever waits.
+    /// Maps what was read: the page that is written, or soon will be, writable, the others
+    /// protected. Whether the kernel took all, and so woke a thread that waits.
     pub(super) fn map_all(&self, cluster: &Cluster, bytes: &[u8]) -> bool {
         let habits = &self.pager.habits;
         let region = self.region.kind.id;

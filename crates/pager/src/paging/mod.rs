@@ -89,7 +89,7 @@ pub struct Pager {
     pub by_signal: Uffd,
     /// The tray's own.
     pub for_tray: Uffd,
-    /// The threads beside the program's.
+    /// The pager's own threads.
     pub own_threads: OwnThreads,
     /// Pages that are to be read before anyone misses them.
     pub ahead: Ahead,

@@ -96,8 +96,8 @@ impl Numbers {
         })
     }
 
-    /// Where the chunks of `count` GiBs from `first` on best start: beside their neighbours', or with
-    /// room on either side.
+    /// Where the chunks of `count` GiBs from `first` on best start: next to their neighbours', or
+    /// with room on either side.
     fn place_for(&self, first: usize, count: usize) -> Option<usize> {
         let whole = |home: Option<usize>| {
             let entry = self.directory.get(home?)?.load(Ordering::Relaxed);

@@ -174,8 +174,9 @@ pub fn look_ahead(pager: &Pager) {
 /// Batches of evictions without looking ahead after one at which nothing was to be moved.
 const REST: u32 = 15;
 
-/// Neighbours that are moved for less than they are worth. A single page costs 1.1 µs, and 3.2 with a
-/// busy thread beside (its processor is interrupted), which random access pays for nothing; 16 cost
+/// Neighbours that are moved for less than they are worth. A single page costs 1.1 µs, and 3.2 with
+/// a busy thread at the same time (its processor is interrupted), which random access pays for
+/// nothing; 16 cost
 /// 0.23 each.
 const CHEAP: usize = 8;
 

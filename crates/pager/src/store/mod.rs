@@ -167,7 +167,7 @@ pub struct Place {
     pub shared: *mut u8,
 }
 
-/// What a store shall do beside keeping pages.
+/// What a store shall do apart from keeping pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// Processors whose time the process may use.

@@ -1,9 +1,9 @@
 //! Which process has which slots, so that those of one that was killed come back.
 //!
-//! Only processes that forked, or were forked, are told apart: with any other the store goes as a
-//! whole. Each has a place in the shared memory with a bit for each slot, and holds a lock of the
-//! file at the place's number (an open file description of its own, which the kernel closes with the
-//! process, whatever ends it). A place whose lock is free belongs to nobody any more.
+//! Only processes that forked, or were forked, are distinguished: with any other the store goes as
+//! a whole. Each has a place in the shared memory with a bit for each slot, and holds a lock of the
+//! file at the place's number (an open file description of its own, which the kernel closes with
+//! the process, whatever ends it). A place whose lock is free belongs to nobody any more.
 //!
 //! ```text
 //!   take, fork:  count first, then the bit       a kill in between leaves one slot taken,
@@ -15,7 +15,8 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use crate::store::Slot;
 use crate::sys::{self, locks};
 
-/// Processes of a run that are told apart at a time. Slots of others come back with the run's end.
+/// Processes of a run that are distinguished at a time. Slots of others come back with the run's
+/// end.
 const PLACES: usize = 64;
 const _: () = assert!(PLACES * size_of::<u32>() <= HEAD_BYTES);
 /// Bytes before the bits.

@@ -116,7 +116,7 @@ impl Pool {
         self.most_spans.store(most, Ordering::Relaxed);
     }
 
-    /// Bytes of spans in use, with what they need beside.
+    /// Bytes of spans in use, with what else they need.
     pub fn bytes_used(&self) -> u64 {
         self.spans_used.load(Ordering::Relaxed) * (SPAN + size_of::<Span>()) as u64
     }

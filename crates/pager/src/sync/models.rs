@@ -1,6 +1,6 @@
-//! Every order in which two threads, and with few switches three, run through the word, the locks and
-//! the gate as the pager uses them. What a page's bytes do is told beside: who touches them without
-//! the right to is found by loom, a thread that nobody wakes as a deadlock.
+//! Every order in which two threads, and with few switches three, run through the word, the locks
+//! and the gate as the pager uses them. What a page's bytes do is modelled as well: who touches
+//! them without the right to is found by loom, a thread that nobody wakes as a deadlock.
 
 use super::{AtomicU32, Attempt, Gate, Lock, PageLock, State, Word};
 use core::sync::atomic::Ordering;
@@ -193,7 +193,7 @@ impl Model {
     }
 }
 
-/// Runs the bodies beside each other, two in every order, three in those that two switches at most make
+/// Runs the bodies concurrently, two in every order, three in those that two switches at most make
 /// where no thread has to wait, and looks at what is left.
 fn beside<const N: usize>(
     word: Word,

@@ -4,8 +4,8 @@
 use super::{call3, close, open};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The pager's own mappings that are told apart. It makes less than fifty before the program runs; what
-/// comes later are small things, a thread's alternate stack each.
+/// The pager's own mappings that are distinguished. It makes less than fifty before the program
+/// runs; what comes later are small things, a thread's alternate stack each.
 const OWN: usize = 128;
 /// Bytes of a line that hold its range and its protection.
 const HEAD: usize = 48;

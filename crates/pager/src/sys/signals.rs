@@ -14,7 +14,7 @@ pub const fn bit(number: i32) -> Set {
 /// Sets this thread's mask and tells the former one.
 pub fn set_mask(how: i32, set: Set) -> Set {
     let mut former: Set = 0;
-    // SAFETY: both sets live through the call and have the size that is told.
+    // SAFETY: both sets live through the call and have the size that is passed.
     unsafe {
         call6(
             libc::SYS_rt_sigprocmask,

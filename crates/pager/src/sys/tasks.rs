@@ -144,7 +144,7 @@ mod tests {
         let stop = std::sync::Barrier::new(2);
         std::thread::scope(|scope| {
             scope.spawn(|| stop.wait());
-            // Other tests' threads may come and go beside these two.
+            // Other tests' threads may come and go next to these two.
             assert!(running().unwrap() >= 2);
             assert!(listed().unwrap() >= 2);
             stop.wait();

@@ -9,7 +9,7 @@ pub const USER_MODE_ONLY: usize = 1;
 
 /// Features of `UFFDIO_API`.
 pub mod feature {
-    /// Write-protect faults are told apart.
+    /// Write-protect faults are distinguished.
     pub const PAGEFAULT_FLAG_WP: u64 = 1 << 0;
     /// Faults raise SIGBUS in the faulting thread.
     pub const SIGBUS: u64 = 1 << 7;
@@ -181,7 +181,7 @@ impl Uffd {
     /// Waits for messages; how many came.
     pub fn read(&self, messages: &mut [Message]) -> usize {
         let bytes = size_of_val(messages);
-        // SAFETY: the buffer lives through the call and has the length that is told.
+        // SAFETY: the buffer lives through the call and has the length that is passed.
         let answer = unsafe {
             call3(
                 libc::SYS_read,

@@ -10,7 +10,7 @@ use pagewise_model::profile::FrameKind;
 use pagewise_model::quantity::{count, percent, points};
 use std::io::{self, Write};
 
-/// What a picture shows beside the stacks.
+/// What a picture shows next to the stacks.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
     /// Its title.

@@ -7,7 +7,7 @@ use super::page::{Ink, Page, columns};
 const INDENTS: [usize; 2] = [2, 6];
 /// Columns between two columns.
 const GAP: usize = 2;
-/// Columns of the widest name that has its figures beside it.
+/// Columns of the widest name that has its figures next to it.
 const NAME: usize = 40;
 
 /// A column's head, and whether its cells stand to the right, as figures do.

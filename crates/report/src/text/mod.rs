@@ -84,7 +84,7 @@ pub fn render(findings: &Findings, width: usize, style: Style) -> String {
 fn samples(page: &mut Page, findings: &Findings) {
     if let Some(samples) = &findings.profile {
         page.gap();
-        profile::odd(page, &findings.diagnoses, &findings.verdict);
+        profile::also(page, &findings.diagnoses, &findings.verdict);
         page.gap();
         profile::samples(page, samples, findings.host.cpus);
         page.gap();

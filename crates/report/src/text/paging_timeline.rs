@@ -9,7 +9,7 @@ use pagewise_model::quantity::{count, counted, percent, rounded, share};
 use pagewise_model::units::Bytes;
 
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Columns for the names and the highest value beside a course.
+/// Columns for the names and the highest value next to a course.
 const BESIDE: usize = 46;
 
 /// What a line shows: its name, its value at a point (after the one before), and how that is written.
@@ -107,7 +107,7 @@ fn courses(page: &mut Page, timeline: &PagingTimeline, end_s: f64) {
     page.line(&format!("{:31}0{end:>rest$}{:>13}", "", "highest"));
 }
 
-/// How long pages were away when someone missed them, and what more memory would have spared.
+/// How long pages were away when someone missed them, and what more memory would have avoided.
 fn distances(page: &mut Page, timeline: &PagingTimeline, last: &PagingPoint) {
     page.gap();
     let all = &timeline.refault_distances;

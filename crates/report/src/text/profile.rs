@@ -52,16 +52,16 @@ fn answer(page: &mut Page, findings: &ProfileFindings) {
         _ => ("● profile", Ink::Strong),
     };
     page.marked(word, ink, &visible(&findings.verdict));
-    odd(page, &findings.diagnoses, &findings.verdict);
+    also(page, &findings.diagnoses, &findings.verdict);
     page.gap();
 }
 
-/// What stands out in the samples; a headline that was `said` is not said again.
-pub(super) fn odd(page: &mut Page, diagnoses: &[Diagnosis], said: &str) {
+/// Diagnoses by samples, without the headline that was `said` already.
+pub(super) fn also(page: &mut Page, diagnoses: &[Diagnosis], said: &str) {
     for diagnosis in diagnoses.iter().filter(|one| one.is_of_samples()) {
         if diagnosis.headline != said {
             page.gap();
-            page.marked("Odd", Ink::Caution, &visible(&diagnosis.headline));
+            page.marked("Also", Ink::Caution, &visible(&diagnosis.headline));
         }
         page.paragraph("", Ink::Plain, &visible(&diagnosis.explanation));
         for fact in diagnosis.evidence.iter().take(FACTS) {
@@ -165,7 +165,7 @@ fn missing(page: &mut Page, findings: &ProfileFindings) {
         page.paragraph("Note", Ink::Faint, &visible(note));
     }
     if let Some(cost) = findings.own_cost.filter(|cost| cost.0 > 0) {
-        let text = format!("recording cost what was observed about {cost} (estimated)");
+        let text = format!("recording cost the observed programs about {cost} (estimated)");
         page.paragraph("Cost", Ink::Faint, &text);
     }
 }

@@ -8,7 +8,7 @@ use pagewise_model::findings::Findings;
 use pagewise_model::quantity::{count, counted, percent};
 use pagewise_model::units::Nanos;
 
-/// Processes shown, and threads of each; the page shows all that are told.
+/// Processes shown, and threads of each; the page shows all that are reported.
 const PROCESSES: usize = 6;
 const THREADS: usize = 4;
 /// Columns of a name.

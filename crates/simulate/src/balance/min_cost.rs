@@ -10,10 +10,10 @@
 //! back to the best number so far until time has earned more, and a trial that is clearly worse is
 //! cut short.
 //!
-//! Which pages are huge matters beside how many, and the way to a number decides which: the number
-//! that looks best is measured again, as it is now, until the one that was measured last is the
-//! best. At rest, a search starts again only where the cost or the memory is no longer what it was
-//! then, or after a long time.
+//! Which pages are huge matters as well as how many, and the way to a number decides which: the
+//! number that looks best is measured again, as it is now, until the one that was measured last is
+//! the best. At rest, a search starts again only where the cost or the memory is no longer what it
+//! was then, or after a long time.
 
 use super::{Action, Controller, Entries, Gauge, Observation, Order, Reason, Victims};
 
@@ -189,7 +189,7 @@ impl Search {
         start.map(|point| point.cost)
     }
 
-    /// The middles of the gaps beside the best point that are still wide.
+    /// The middles of the gaps next to the best point that are still wide.
     fn refinements(&self) -> Vec<u64> {
         let Some(best) = self.best() else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Reuse-distance curves of programs, and machines' reach to hold beside them.
+//! Reuse-distance curves of programs, and machines' reach to hold next to them.
 
 use super::{PageSizesError, Source};
 use crate::tlb::{Machine, PageSize, Reuse, Visit, shipped};

@@ -323,8 +323,8 @@ fn a_sweep_that_fits_takes_the_place_of_what_is_used_no_more() {
     assert!(read < 3 * 3000, "{read} of {}", rounds * 3000);
 }
 
-/// One thread uses `hot` pages without order, another sweeps over `swept` others beside it, so many
-/// pages to each use of a hot one; all were filled in order before.
+/// One thread uses `hot` pages without order, another sweeps over `swept` others at the same time,
+/// so many pages to each use of a hot one; all were filled in order before.
 fn hot_set_beside_a_sweep(hot: u32, swept: u32, steps: u32, uses: u32) -> Trace {
     let mut state = 3u64;
     let mut trace = reads(0..hot + swept);

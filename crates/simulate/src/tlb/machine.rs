@@ -98,9 +98,9 @@ pub enum Index {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Walk {
-    /// Nanoseconds of a refill of a small page, beside references.
+    /// Nanoseconds of a refill of a small page, apart from references.
     pub small_ns: f64,
-    /// Nanoseconds of a refill of a huge page, beside references.
+    /// Nanoseconds of a refill of a huge page, apart from references.
     pub huge_ns: f64,
     /// Nanoseconds of each reference to a page table.
     #[serde(default)]

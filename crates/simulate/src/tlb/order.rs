@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    /// Uses, replaces and empties ways at random, beside a list with the oldest first.
+    /// Uses, replaces and empties ways at random, next to a list with the oldest first.
     #[test]
     fn orders_are_those_of_a_plain_list() {
         for ways in [1, 2, 3, 6, 12, 15, 16, 17, 24, 64, 256] {

@@ -7,7 +7,7 @@ import { DIFFERS, tile, unit } from "../head";
 
 export const answer: Answer<RunDiff> = {
   title: "Both runs as wholes",
-  nav: "Runs",
+  nav: "",
   badge: (diff) => DIFFERS[differs(diff) ? "yes" : "no"],
   headline: (_, { verdict }) => verdict,
   account: ({ a, b }) => [h("div", { class: "tiles two" }, side("A", a), side("B", b))],

@@ -156,7 +156,7 @@ impl Sink for Collector {
 }
 
 impl Collector {
-    /// Latencies of faults with their roots alone traced, as the capture noted them beside the
+    /// Latencies of faults with their roots alone traced, as the capture noted them next to the
     /// trace; empty when it noted none.
     #[must_use]
     pub fn root_only(&self) -> &Histogram {

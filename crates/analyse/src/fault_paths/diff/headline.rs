@@ -60,10 +60,7 @@ fn how_long(diff: &FaultDiff) -> (String, Option<String>, Option<&Explanation>) 
         return (time, (!is_of_median).then_some(usual), Some(explanation));
     }
     if let Some((time, explanation)) = times(diff, &diff.phases, "took") {
-        let time = format!(
-            "In these recordings, in few of their phases, {}",
-            lower(&time)
-        );
+        let time = format!("In a few phases of these recordings, {}", lower(&time));
         return (time, Some(usual), Some(explanation));
     }
     (as_long(diff, &usual), None, None)

@@ -1,4 +1,4 @@
-//! The least changes that matter: of each figure, what is not told even where it is sure.
+//! The least changes that matter: of each figure, what is not reported even where it is sure.
 
 /// Least changes of answers, as parts of the figure: of the median and the mean, and of time within
 /// a path; of quantiles above the median, which vary more from run to run; of the rate.

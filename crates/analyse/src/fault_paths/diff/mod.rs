@@ -4,10 +4,10 @@
 //! blocks ([`figures`]). A few questions are asked first: how many faults, of which kinds, how long
 //! at the median, in the tail and on the whole. Their figures are tested together
 //! ([`crate::compare::blocks`]); what explains an answer (paths, layers, functions) is tested only
-//! where one was found. Programs have phases, and a trace has few of them: an answer that only tells
-//! the recordings apart is told as that. What differs beyond chance by too little to matter is not told
-//! ([`assemble`]). Shifts of quantiles have intervals ([`shifts`]), and the difference of the means
-//! is taken apart ([`explain`]).
+//! where one was found. Programs have phases, and a trace has few of them: an answer that only
+//! tells the recordings apart is told as that. What differs beyond chance by too little to matter
+//! is not reported ([`assemble`]). Shifts of quantiles have intervals ([`shifts`]), and the
+//! difference of the means is taken apart ([`explain`]).
 
 mod assemble;
 pub(super) mod blocked;

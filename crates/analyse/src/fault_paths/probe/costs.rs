@@ -94,7 +94,7 @@ fn pool_of(pool: &[Calibration]) -> Calibration {
     }
 }
 
-/// What is said of several sources together: the mean by the number of calls, the largest error.
+/// What is said about several sources together: the mean by the number of calls, the largest error.
 #[allow(clippy::cast_precision_loss, reason = "counts as weights")]
 pub(in super::super) fn together(sources: &[Calibration], calls: &[u64]) -> Calibration {
     let Some(first) = sources.first() else {

@@ -3,7 +3,7 @@
 //! From the leaves up, the calls that a call makes are read as a sequence of folded trees, and
 //! what follows itself is left out: first single calls (`a a a` → `a`), then loops of two calls
 //! (`a b a b` → `a b`), of three and of four, each read from left to right with the repeats of
-//! shorter ones already gone. How often something came in a row is kept beside the tree, so trees
+//! shorter ones already gone. How often something came in a row is kept next to the tree, so trees
 //! that differ in nothing else are the same tree. A loop never cuts one that was found before it.
 
 use super::super::shapes::Token;

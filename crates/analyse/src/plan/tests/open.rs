@@ -227,7 +227,7 @@ fn faults_give_no_all_clear_for_the_page_size() {
     assert_eq!(answer.diagnoses[0].headline, headline);
 }
 
-/// What may be a wait keeps "nothing to gain" back, and is not told as one.
+/// What may be a wait keeps "nothing to gain" back, and is not reported as one.
 #[test]
 fn waits_that_only_an_interval_leaves_open_are_not_told_as_waits() {
     let may_wait = Diagnosis {

@@ -1,4 +1,4 @@
-//! What is said of programs by their times: short ones, and those that wait.
+//! What is said about programs by their times: short ones, and those that wait.
 
 use super::*;
 use pagewise_model::findings::MmCallCost;

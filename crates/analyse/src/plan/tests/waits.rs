@@ -1,4 +1,4 @@
-//! Waits: for pages of files, for the lock of the address space, and beside what takes CPU time.
+//! Waits: for pages of files, for the lock of the address space, and next to what takes CPU time.
 
 use super::*;
 use pagewise_model::findings::FileReads;

@@ -1,5 +1,5 @@
-//! What samples of the kernel show beside faults: forks, spinning for locks, flushes of TLBs, and files
-//! that are mapped anew.
+//! What samples of the kernel show apart from faults: forks, spinning for locks, flushes of TLBs,
+//! and files that are mapped anew.
 
 use super::*;
 use pagewise_model::findings::MmCallCost;

@@ -4,7 +4,7 @@
 //! list is the one that `malloc` resolves to, in the order of the dynamic linker: the program's
 //! own, then preloaded libraries, then linked ones, then the C library (ld.so(8)). A C library
 //! whose `malloc` is taken over is left out, because its settings do nothing. A program that calls
-//! a bundled allocator by another name (`je_malloc`) keeps the C library's beside it. Language
+//! a bundled allocator by another name (`je_malloc`) keeps the C library's next to it. Language
 //! runtimes with a heap of their own follow: they stand on top of the others.
 //!
 //! Deliberately absent: allocators bundled inside other shared libraries, which nothing but a

@@ -34,7 +34,7 @@ pub struct Options {
     pub buffer_kib: u64,
     /// How deep calls are recorded; 0 is no limit.
     pub depth: u32,
-    /// Whether to record events beside the calls.
+    /// Whether to record events next to the calls.
     pub events: bool,
     /// Further functions from which to trace.
     pub roots: Vec<String>,
@@ -196,7 +196,7 @@ impl Capture {
         &self.events
     }
 
-    /// What was put back after somebody who was killed.
+    /// What was put back after a killed process.
     #[must_use]
     pub fn recovered(&self) -> Option<&Recovered> {
         self.recovered.as_ref()

@@ -1,4 +1,4 @@
-//! Whether somebody else is tracing.
+//! Whether another process is tracing.
 
 use super::super::Error;
 use super::super::control::{Control, is_no_entry};
@@ -21,7 +21,7 @@ pub struct Conflict {
     pub is_leftover: bool,
 }
 
-/// Lists that restrict tracing, empty unless somebody uses them.
+/// Lists that restrict tracing, empty unless they are in use.
 const LISTS: [(&str, &str); 6] = [
     (
         "set_ftrace_filter",
@@ -46,13 +46,13 @@ const LISTS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Numbers that are 0 unless somebody uses them.
+/// Numbers that are 0 unless they are in use.
 const NUMBERS: [(&str, &str); 2] = [
     ("tracing_thresh", "only slow calls are recorded"),
     ("max_graph_depth", "the depth of graphed calls is limited"),
 ];
 
-/// Whatever shows that somebody else traces, or has left settings behind.
+/// Whatever shows that another process traces, or has left settings behind.
 ///
 /// # Errors
 /// When a file that is there can't be read.

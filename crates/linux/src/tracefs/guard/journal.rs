@@ -10,7 +10,7 @@ pub use crate::journal::{boot_id, machine_folder as usual_folder};
 /// Its name.
 pub(crate) const NAME: &str = "trace.journal";
 
-/// A journal that nobody else has open.
+/// A journal that no other process has open.
 #[derive(Debug)]
 pub struct Journal(journal::Journal);
 

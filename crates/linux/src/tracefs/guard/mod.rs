@@ -2,7 +2,7 @@
 //!
 //! tracefs has no owner: whoever writes to it changes it for everybody, and what is left behind
 //! slows the machine down until the next start. So a [`Guard`] stands before every change. It
-//! refuses where somebody else traces ([`conflicts`]), writes down what a file held before it is
+//! refuses where another process traces ([`conflicts`]), writes down what a file held before it is
 //! first written ([`Journal`]), and puts everything back when it is dropped: at the end, on an
 //! error, on a panic. What a SIGKILL leaves behind is put back by the next [`Guard::begin`], by
 //! [`recover`], or by the next start of another command ([`crate::left_behind`]).
@@ -32,7 +32,7 @@ pub struct Guard {
     restored: bool,
 }
 
-/// What was put back after somebody who was killed.
+/// What was put back after a killed process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// The process that was killed.
@@ -46,7 +46,7 @@ pub struct Recovered {
 }
 
 impl Guard {
-    /// Takes the right, after putting back what somebody who was killed left behind.
+    /// Takes the right, after putting back what a killed process left behind.
     ///
     /// Settings left behind by others are a conflict, unless `forced`; another tracer always is.
     ///
@@ -172,7 +172,7 @@ impl Drop for Guard {
     }
 }
 
-/// Puts back what somebody who was killed left behind; `None` when there is nothing.
+/// Puts back what a killed process left behind; `None` when there is nothing.
 ///
 /// # Errors
 /// [`Error::Busy`] when its owner lives, [`Error::Journal`].

@@ -37,7 +37,7 @@ pub use tree::{CallTree, Detail, Node, OffCpu, Wait};
 use crate::loss::Losses;
 use std::io::{self, Read};
 
-/// What a trace held besides its trees.
+/// What a trace held apart from its trees.
 #[derive(Default)]
 pub struct Summary {
     /// The functions met.

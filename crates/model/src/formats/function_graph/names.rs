@@ -8,7 +8,7 @@
 pub struct NameId(pub u32);
 
 impl NameId {
-    /// The id as an index into tables beside [`Names`].
+    /// The id as an index into tables next to [`Names`].
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize

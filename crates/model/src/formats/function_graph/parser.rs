@@ -46,7 +46,7 @@ pub struct Counts {
     pub missing_bytes: u64,
     /// Of trace.dat: functions that its list of names doesn't have.
     pub unnamed_functions: u64,
-    /// Of trace.dat: further buffers (tracing instances), which aren't read.
+    /// Of trace.dat: further buffers (tracing instances), which are not read.
     pub other_buffers: u64,
 }
 

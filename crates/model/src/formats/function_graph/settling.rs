@@ -135,7 +135,7 @@ struct Evidence {
     calls: Vec<u32>,
     /// Calls off level by name.
     off_level: FxHashMap<u32, u32>,
-    /// Calls right beside an interrupt's frame, by name and caller.
+    /// Calls right next to an interrupt's frame, by name and caller.
     beside: FxHashMap<(u32, u32), u32>,
     /// Calls of names that one of these tells of, by name and caller.
     callers: FxHashMap<(u32, u32), u32>,

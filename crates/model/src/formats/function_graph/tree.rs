@@ -62,7 +62,7 @@ pub struct Detail {
     pub returned: Option<i64>,
 }
 
-/// What a tree weighs beside its calls, in calls.
+/// What a tree weighs apart from its calls, in calls.
 pub(super) const EMPTY: usize = 8;
 
 /// A complete call at the top level of a trace.

@@ -104,7 +104,7 @@ pub struct Mapping {
     pub name: String,
 }
 
-/// What a trace held beside its accesses.
+/// What a trace held apart from its accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Accesses read.

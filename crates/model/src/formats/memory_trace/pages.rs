@@ -26,7 +26,7 @@ const PAGE: u32 = 12;
 /// Slots for pages in a block, as bits.
 const SLOT_BITS: u32 = 11;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// Most accesses of a record beside the first.
+/// Most accesses of a record after the first.
 const MORE: u64 = 15;
 /// Bits of a record below a new page's number, and below its slot.
 const NUMBER: u32 = 16;

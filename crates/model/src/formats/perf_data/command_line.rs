@@ -48,7 +48,7 @@ pub fn observed(words: &[String]) -> Observed {
     found
 }
 
-/// A command that runs beside `-a` or `-p` only tells how long.
+/// A command that runs with `-a` or `-p` only tells how long.
 fn or_run(found: Observed) -> Observed {
     match found {
         Observed::Unknown => Observed::Run(None),

@@ -31,7 +31,7 @@ pub(in crate::formats) trait Source {
         Self: 's;
 }
 
-/// What a block is beside its text.
+/// What a block is apart from its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::formats) struct Block {
     /// Its place among all.

@@ -31,7 +31,7 @@ pub(super) struct Meta<'a> {
     pub comms: FxHashMap<u32, Box<str>>,
     pub clock: Clock,
     pub buffers: Vec<Buffer<'a>>,
-    /// Buffers of version 6 beside the main one, which aren't read.
+    /// Buffers of version 6 other than the main one, which are not read.
     pub other_buffers: u64,
 }
 

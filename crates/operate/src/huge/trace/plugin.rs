@@ -78,7 +78,7 @@ fn built(api: u32) -> Result<PathBuf> {
              (Debian, Ubuntu), 'dnf install gcc' (Fedora)"
         );
     };
-    // Under another name first, so that a run beside us never sees half a file.
+    // Under another name first, so that a run at the same time never sees half a file.
     let fresh = folder.join(format!(".fresh-{}", std::process::id()));
     compile(&compiler, api, &fresh)?;
     fs::rename(&fresh, &plugin).with_context(|| format!("cannot make {}", plugin.display()))?;

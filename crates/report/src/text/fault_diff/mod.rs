@@ -113,7 +113,7 @@ fn findings(page: &mut Page, diff: &FaultDiff) {
     sentences(page, "What differs", &of(&answers), usize::MAX);
     let title = "What explains it, largest part first";
     sentences(page, title, &of(&explaining), EXPLAINING);
-    let title = "What differs in these recordings, but only in few of their phases: other recordings may not";
+    let title = "What differs in a few phases of these recordings; others may not differ";
     sentences(page, title, &all(&diff.phases), usize::MAX);
     let title = "What looks different, but may be chance or the tracer's cost";
     sentences(page, title, &all(&diff.suspicions), usize::MAX);
@@ -143,7 +143,7 @@ fn is_answer(finding: &Finding) -> bool {
     }
 }
 
-/// What is said of all faults is not said again of a kind of them.
+/// What is said about all faults is not said again of a kind of them.
 fn without_repeats<'a>(all: &[&'a Finding]) -> Vec<&'a Finding> {
     let same = |x: &Finding, y: &Finding| {
         let of_function = |finding: &Finding| finding.subject >= Subject::FunctionTime;

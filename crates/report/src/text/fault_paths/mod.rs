@@ -1,6 +1,6 @@
 //! The fault paths of a function_graph trace.
 //!
-//! Raw figures stand beside corrected ones everywhere, since the tracer's own cost can exceed what
+//! Raw figures stand next to corrected ones everywhere, since the tracer's own cost can exceed what
 //! it measures.
 
 mod contrast;

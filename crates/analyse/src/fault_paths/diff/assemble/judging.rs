@@ -12,7 +12,7 @@ use super::{Assembly, over, rounded};
 use pagewise_model::fault_diff::{Finding, Pair, Pairs, Subject};
 
 impl Assembly<'_> {
-    /// Whether a change is large enough to be told.
+    /// Whether a change is large enough to be reported.
     pub(super) fn matters(&self, finding: &Finding) -> bool {
         let time = self.mean(None, |_, row| (row.raw, row.corrected)).corrected;
         let mean = f64::midpoint(time.a, time.b);

@@ -14,7 +14,7 @@ pub(super) struct Batch {
     details: Vec<Detail>,
 }
 
-/// What a tree is beside its parts, and where those begin.
+/// What a tree is apart from its parts, and where those begin.
 struct Head {
     pid: Option<u32>,
     cpu: Option<u32>,
