@@ -22,6 +22,7 @@ pub use fixed::Fixed;
 pub use min_cost::{MinCost, MinCostSettings};
 pub use paper::{Paper, PaperSettings};
 
+use pagewise_model::quantity::rounded;
 use pagewise_model::units::Nanos;
 use std::fmt;
 
@@ -114,9 +115,19 @@ impl fmt::Display for Reason {
         match self {
             Self::Calm => f.write_str("refills take too little time to act on"),
             Self::Comparing => f.write_str("refills of huge and small pages are compared"),
-            Self::HugeOverloaded(by) => write!(f, "entries for huge pages are {by:.0} × as busy"),
+            Self::HugeOverloaded(by) => {
+                write!(
+                    f,
+                    "entries for huge pages are {} times as busy",
+                    rounded(*by)
+                )
+            }
             Self::SmallOverloaded(by) => {
-                write!(f, "entries for small pages are {by:.0} × as busy")
+                write!(
+                    f,
+                    "entries for small pages are {} times as busy",
+                    rounded(*by)
+                )
             }
             Self::Balanced => f.write_str("both kinds of entries are about equally busy"),
             Self::Trying(huge) => write!(f, "{huge} huge pages on trial"),

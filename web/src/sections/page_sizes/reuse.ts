@@ -19,6 +19,8 @@ export const reuse: Section<HugeSimulation> = {
 const HEIGHT = 180;
 /** Height of a line of names above the plot. */
 const LINE = 15;
+/** Width of a letter of a label, pixels, about. */
+const LETTER = 6.4;
 
 function figure(curve: ReuseCurve, reaches: HugeSimulation["reaches"]): HTMLElement {
   const first = curve.points[0]?.[0] ?? 1;
@@ -43,14 +45,16 @@ function figure(curve: ReuseCurve, reaches: HugeSimulation["reaches"]): HTMLElem
     svg.append(s("path", { d, class: "line kline needed" }));
     [...marks].sort(([a], [b]) => a - b).forEach(([entries, machines], row) => {
       const at = x(entries);
-      const isRight = at > (plot.left + plot.right) / 2;
+      const words = `${machines.join(", ")}: ${entries} entries, ${axisBytes(entries * curve.page_bytes)}`;
+      const room = words.length * LETTER;
+      const isRight = at + 5 + room > width;
       const line = LINE * (row + 1) - 4;
       svg.append(
         s("line", { x1: at, x2: at, y1: line - 8, y2: plot.bottom, class: "mark" }),
-        s("text", { x: at + (isRight ? -5 : 5), y: line, class: "tick over", "text-anchor": isRight ? "end" : "start" }, `${machines.join(", ")}: ${entries} entries, ${axisBytes(entries * curve.page_bytes)}`),
+        s("text", { x: isRight ? Math.max(at - 5, room) : at + 5, y: line, class: "tick over", "text-anchor": isRight ? "end" : "start" }, words),
       );
     });
-  }, { up: "share of accesses that miss", across: "entries of the TLB, logarithmic" });
+  }, { up: "accesses that miss", across: "TLB entries, logarithmic" });
   const sample = curve.sampled < 1 ? `one page in ${Math.round(1 / curve.sampled)} followed, ± ${percent(curve.error)}` : "every page followed";
   return h("figure", {}, h("figcaption", {}, `${curve.workload}, pages of ${bytes(curve.page_bytes)} (${sample})`), h("div", {}, svg));
 }
