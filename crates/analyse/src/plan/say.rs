@@ -129,6 +129,7 @@ phrases! {
         not_the_allocators(share);
         not_the_allocators_at_all();
         by_hand();
+        by_limit();
         by_hand_or_huge_pages();
         by_whom();
         by_whom_trials(by_whom, trials);

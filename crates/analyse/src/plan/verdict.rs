@@ -210,6 +210,7 @@ fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
             [] => say::by_whom(),
             trials => say::by_whom_trials(say::by_whom(), named(trials)),
         },
+        Some(advice) if is_of_a_limit(advice) => say::by_limit(),
         by_hand if !trials.is_empty() => {
             let trials = say::trials(named(trials));
             match by_hand {
@@ -224,6 +225,12 @@ fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
             arms => say::fails_with(arms),
         },
     }
+}
+
+/// Whether a larger limit cures it, which is a setting, too, but none of the program's.
+fn is_of_a_limit(advice: &Advice) -> bool {
+    let mut cured = advice.cures.iter();
+    advice.settings.0.is_empty() && cured.any(|id| id == Symptom::Limit.id())
 }
 
 /// The arms of the proof with which the command failed.

@@ -94,6 +94,9 @@ fn at_a_limit_pages_of_files_fault_because_of_it() {
     let hits = "The memory limit of the cgroup was hit 90,000 times";
     assert!(answer.diagnoses[0].evidence.iter().any(|line| line == hits));
     assert_eq!(answer.advice[0].rule, "limit.larger");
+    let verdict = &answer.verdict;
+    assert!(verdict.contains("A larger memory limit"), "{verdict}");
+    assert!(!verdict.contains("No setting"), "{verdict}");
     // A limit that was hit before tells nothing of this run.
     findings.timeline.pressure = vec![point(100), point(100)];
     assert_eq!(concluded(findings).diagnoses[0].id, "reclaim");
