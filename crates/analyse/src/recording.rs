@@ -3,7 +3,7 @@
 
 use crate::RuleError;
 use crate::faults::{Attribution, Attributor};
-use crate::plan::Rules;
+use crate::plan::{self, Rules};
 use crate::profile::ProfileCollector;
 use pagewise_model::contention::Contention;
 use pagewise_model::event::{Event, EventKind, EventSource};
@@ -13,11 +13,12 @@ use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::{CounterSeries, Observed, Profile};
 use pagewise_model::quantity;
-use pagewise_model::recording::{Collection, Counter, Sidecar};
+use pagewise_model::recording::{Collection, Counter, Sidecar, Surroundings};
 use pagewise_model::run::Ending;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::{NamedList, SymbolTable};
 use pagewise_model::units::Nanos;
+use std::path::Path;
 
 /// The code that ran: who called whom, and what it is called.
 pub trait Code {
@@ -73,6 +74,28 @@ impl Analysis {
     /// # Errors
     /// When a rule that ships with this program has a mistake.
     pub fn findings(&self) -> Result<Findings, RuleError> {
+        self.findings_among(&self.sidecar.surroundings)
+    }
+
+    /// The files whose reads at random positions threads waited for, where what a read takes would
+    /// tell whether fewer pages a read are better.
+    pub fn read_at_random(&self) -> impl Iterator<Item = &Path> {
+        let files = self.attribution.file_reads.iter();
+        let told = files.filter(|file| plan::is_read_at_random(file));
+        told.map(|file| Path::new(&file.path))
+    }
+
+    /// What the machine that it was recorded on offers for cures.
+    #[must_use]
+    pub fn surroundings(&self) -> &Surroundings {
+        &self.sidecar.surroundings
+    }
+
+    /// The same as [`Self::findings`] on a machine that offers what `around` has.
+    ///
+    /// # Errors
+    /// When a rule that ships with this program has a mistake.
+    pub fn findings_among(&self, around: &Surroundings) -> Result<Findings, RuleError> {
         let rules = Rules::shipped()?;
         let mut findings = crate::findings(
             &self.attribution,
@@ -80,7 +103,7 @@ impl Analysis {
             &self.sidecar,
             self.profile.as_ref(),
             &rules,
-            &self.sidecar.surroundings,
+            around,
         );
         if !self.knows_cost {
             withhold_judgement(&mut findings);

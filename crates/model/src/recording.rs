@@ -82,13 +82,17 @@ pub struct Surroundings {
     /// Path of Pagewise's own library that can be preloaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_library: Option<String>,
+    /// What reading a single page from their disk takes, by the paths of files that were waited for at
+    /// random positions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub page_reads: Vec<(String, Nanos)>,
 }
 
 impl Surroundings {
     /// Whether nothing is known of them.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.libraries.is_empty() && self.own_library.is_none()
+        *self == Self::default()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::analysis;
 use anyhow::Result;
 use pagewise_analyse::plan::{self, Rules};
+use pagewise_linux::page_cache::page_read;
 use pagewise_linux::proc::runtime::{self, Libc};
 use pagewise_linux::process::Launch;
 use pagewise_linux::process::library::surroundings;
@@ -17,7 +18,13 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When it cannot be read or is no perf.data file.
 pub fn explain(path: &Path) -> Result<Findings> {
-    Ok(analysis::of_file(path)?.findings()?)
+    let analysis = analysis::of_file(path)?;
+    let read = |path: &Path| Some((path.to_str()?.to_owned(), page_read(path)?));
+    let around = Surroundings {
+        page_reads: analysis.read_at_random().filter_map(read).collect(),
+        ..analysis.surroundings().clone()
+    };
+    Ok(analysis.findings_among(&around)?)
 }
 
 /// Puts our library for programs of a libc into a file, where this build has one.

@@ -1,5 +1,6 @@
 //! Rules that fit, filled with this run's numbers.
 
+use super::reads::{self, SinglePages};
 use super::rules::{Effect, Price, Rule, Rules, SettingTemplate};
 use super::symptom::Symptom;
 use super::symptoms::{Case, Owner, USUAL_FAULT_NS, nanos_each};
@@ -154,6 +155,17 @@ fn from_rule(
     if rule.needs_huge_pages && !gives_huge_pages(findings) {
         return None;
     }
+    let not_in = |order| reads::order(findings) == Some(order);
+    if rule.unless_order.is_some_and(not_in) {
+        return None;
+    }
+    let singly = reads::single_pages(findings, gravest, around);
+    if rule
+        .single_pages
+        .is_some_and(|wanted| wanted != singly.is_some())
+    {
+        return None;
+    }
     let faults: f64 = cured.iter().map(|symptom| symptom.faults).sum();
     let speedup = predicted(findings, rule, &cured, faults);
     let is_costly = || {
@@ -171,7 +183,10 @@ fn from_rule(
     if !worth_it {
         return None;
     }
-    let fill = Filling::new(findings, rule, &cured, allocator, around);
+    let fill = Filling {
+        singly,
+        ..Filling::new(findings, rule, &cured, allocator, around)
+    };
     Some(Advice {
         rule: rule.id.clone(),
         cures: cured.iter().map(|one| one.kind.id().to_owned()).collect(),
@@ -417,6 +432,7 @@ struct Filling<'a> {
     library: &'a str,
     join: Option<&'a str>,
     allocator: Option<&'a Allocator>,
+    singly: Option<SinglePages>,
 }
 
 impl<'a> Filling<'a> {
@@ -456,6 +472,7 @@ impl<'a> Filling<'a> {
                 .unwrap_or(""),
             join: rule.join.as_deref(),
             allocator,
+            singly: None,
         }
     }
 
@@ -476,6 +493,10 @@ impl<'a> Filling<'a> {
             ("version", self.version.to_owned()),
             ("library", self.library.to_owned()),
         ];
+        if let Some(singly) = self.singly {
+            values.push(("now", singly.now.to_string()));
+            values.push(("alone", singly.alone.to_string()));
+        }
         values.extend(settings.map(|(name, value)| (name.as_str(), value.clone())));
         template.fill(&values)
     }

@@ -1,6 +1,7 @@
 //! The figures that show a symptom.
 
 use super::diagnose::range;
+use super::reads::{Order, order_of};
 use super::symptom::Symptom;
 use super::symptoms::{Case, Owner, caller, faults_of, moved};
 use super::waits::seen_reclaim;
@@ -193,18 +194,13 @@ fn reads(findings: &Findings, symptom: &Case) -> Vec<String> {
 
 /// Files that the evidence names.
 const MOST_FILES: usize = 3;
-/// Reads from which on their order is told, and shares of them that make it one.
-const TELLING_READS: u64 = 16;
-const MOSTLY: f64 = 0.7;
-const HARDLY: f64 = 0.3;
 
 /// "/data/x.bin (200 MiB): 1,600 reads, at random positions".
 fn of_file(file: &FileReads) -> String {
-    let order = match file.in_order {
-        Some(share) if file.reads < TELLING_READS || share.is_nan() => String::new(),
-        Some(share) if share >= MOSTLY => say::in_order(),
-        Some(share) if share <= HARDLY => say::at_random(),
-        Some(_) => say::partly_in_order(),
+    let order = match order_of(file) {
+        Some(Order::Swept) => say::in_order(),
+        Some(Order::Random) => say::at_random(),
+        Some(Order::Partly) => say::partly_in_order(),
         None => String::new(),
     };
     let reads = count(file.reads);

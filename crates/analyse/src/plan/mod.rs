@@ -12,6 +12,7 @@ mod doing;
 mod evidence;
 mod kernel;
 mod open;
+mod reads;
 mod rules;
 mod say;
 mod symptom;
@@ -21,6 +22,7 @@ mod waits;
 mod wording;
 mod works;
 
+pub use reads::is_read_at_random;
 pub use rules::{Rule, Rules};
 pub use symptom::Symptom;
 

@@ -2,6 +2,7 @@
 //! of TOML with its source.
 
 use super::Surroundings;
+use super::reads::Order;
 use super::symptom::Symptom;
 use super::symptoms::{Case, Owner};
 use crate::rule_file::{Content, Mistake, RuleError, RuleFile, read, rule_file};
@@ -73,6 +74,10 @@ pub struct Rule {
     /// Only where the kernel gives huge pages to those who ask.
     #[serde(default)]
     pub needs_huge_pages: bool,
+    /// Not where reads of mapped files are in this order.
+    pub(super) unless_order: Option<Order>,
+    /// Only where reading single pages of them takes less, or does not.
+    pub single_pages: Option<bool>,
     /// Whether it may as well do harm: then it is advised only after it was proved.
     #[serde(default)]
     pub trial: bool,
@@ -218,7 +223,16 @@ impl<'de> Deserialize<'de> for SettingTemplate {
 
 /// Values that the texts of a rule may name next to a setting that is in force; glibc.toml tells of
 /// them.
-pub(super) const VALUES: [&str; 6] = ["stretches", "freed", "share", "keep", "version", "library"];
+pub(super) const VALUES: [&str; 8] = [
+    "stretches",
+    "freed",
+    "share",
+    "keep",
+    "version",
+    "library",
+    "now",
+    "alone",
+];
 
 impl Rule {
     fn check(&self) -> Result<(), Mistake> {

@@ -50,6 +50,7 @@ fn libraries() -> Surroundings {
     Surroundings {
         libraries: kinds.map(path).to_vec(),
         own_library: Some("/usr/lib/own.so".to_owned()),
+        ..Surroundings::default()
     }
 }
 

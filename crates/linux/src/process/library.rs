@@ -25,7 +25,7 @@ pub fn surroundings() -> Surroundings {
     });
     Surroundings {
         libraries: found.collect(),
-        own_library: None,
+        ..Surroundings::default()
     }
 }
 

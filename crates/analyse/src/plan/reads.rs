@@ -1,0 +1,102 @@
+//! In which order mapped files are read from their disk, and whether single pages are read faster than
+//! those around them as well.
+
+use super::Surroundings;
+use super::symptoms::{Case, faults_of};
+use pagewise_model::findings::{Cause, FileReads, Findings};
+use pagewise_model::units::Nanos;
+use serde::Deserialize;
+
+/// Reads from which on their order is told, and shares of them that make it one.
+const TELLING_READS: u64 = 16;
+const MOSTLY: f64 = 0.7;
+const HARDLY: f64 = 0.3;
+/// Pages around a fault that is served from the page cache which are mapped with it (`fault_around_bytes`,
+/// mm/memory.c): 64 KiB of 4.
+const AROUND: f64 = 16.0;
+/// The elapsed time falls to less than so much of it, or nothing is said.
+const WORTHWHILE: f64 = 0.9;
+
+/// How reads of a file follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Order {
+    /// From front to back.
+    Swept,
+    /// Some are, some are not.
+    Partly,
+    /// Wherever.
+    Random,
+}
+
+/// The order of a file's reads, where there are enough of them.
+pub(super) fn order_of(file: &FileReads) -> Option<Order> {
+    let share = file.in_order.filter(|_| file.reads >= TELLING_READS)?;
+    Some(match share {
+        share if share >= MOSTLY => Order::Swept,
+        share if share <= HARDLY => Order::Random,
+        _ => Order::Partly,
+    })
+}
+
+/// Whether threads waited for data at random positions of this file.
+#[must_use]
+pub fn is_read_at_random(file: &FileReads) -> bool {
+    !file.is_code && order_of(file) == Some(Order::Random)
+}
+
+/// The order of all reads of data, where it is the same for nearly all of them.
+pub(super) fn order(findings: &Findings) -> Option<Order> {
+    let data = || findings.file_reads.iter().filter(|file| !file.is_code);
+    let all: u64 = data().map(|file| file.reads).sum();
+    [Order::Swept, Order::Random].into_iter().find(|order| {
+        let alike = data().filter(|file| order_of(file) == Some(*order));
+        #[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
+        let share = alike.map(|file| file.reads).sum::<u64>() as f64 / all.max(1) as f64;
+        all > 0 && share >= 1.0 - HARDLY
+    })
+}
+
+/// What a page costs that a thread touches first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct SinglePages {
+    /// Waiting for it, as it is now.
+    pub now: Nanos,
+    /// Reading it alone from its disk.
+    pub alone: Nanos,
+}
+
+/// Both, where reading each touched page alone takes less than reading those around them as well.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+pub(super) fn single_pages(
+    findings: &Findings,
+    waits: &Case,
+    around: &Surroundings,
+) -> Option<SinglePages> {
+    let mut files = findings.file_reads.iter();
+    let file = files.find(|file| is_read_at_random(file))?;
+    let read = around
+        .page_reads
+        .iter()
+        .find(|(path, _)| *path == file.path);
+    let (alone, touches) = (read?.1, touches(findings, file)?);
+    if order(findings) != Some(Order::Random) {
+        return None;
+    }
+    let waited = waits.cost.value * waits.of(findings).0 as f64;
+    let wall = findings.cost.wall.0 as f64;
+    let then = wall - waited + touches * alone.0 as f64;
+    (then < WORTHWHILE * wall).then(|| SinglePages {
+        now: Nanos::from_secs_f64(waited * 1e-9 / touches),
+        alone,
+    })
+}
+
+/// Pages of the file that were touched: those that faulted, and those that lay around them by chance.
+/// `None` where that may be any number, since nearly the whole file is mapped in the end.
+#[allow(clippy::cast_precision_loss, reason = "counts of pages")]
+fn touches(findings: &Findings, file: &FileReads) -> Option<f64> {
+    let faults = faults_of(findings, &[Cause::FileMajor, Cause::FileMinor]);
+    let stretches = file.mapped.0 as f64 / findings.host.page_size.max(1) as f64 / AROUND;
+    (faults > 0.0 && faults < stretches).then(|| -stretches * (1.0 - faults / stretches).ln())
+}
