@@ -17,6 +17,9 @@ pub(super) fn virtual_memory(machine: &Machine, settings: &mut Settings) {
     settings.folder("vm", &machine.proc.path("sys/vm"));
     settings.folder("ksm", &machine.sys.join("kernel/mm/ksm"));
     settings.folder("lru_gen", &machine.sys.join("kernel/mm/lru_gen"));
+    // -1 where no balloon wants to know which memory is free (mm/page_reporting.c).
+    let reporting = machine.sys.join("module/page_reporting/parameters");
+    settings.files("page_reporting", &reporting, &["page_reporting_order"]);
     let zswap = machine.sys.join("module/zswap/parameters");
     settings.files(
         "zswap",
