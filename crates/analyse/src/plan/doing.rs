@@ -88,9 +88,20 @@ fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) 
         false => what + &say::beside(kernels),
     };
     match is_all {
-        true if findings.diagnoses.iter().any(page_sizes::is_note) => say::nothing_of_faults(what),
+        true if findings.diagnoses.iter().any(page_sizes::is_note) => of_page_sizes(findings, what),
         true => say::nothing_of_memory(what),
         false => say::sentence(what),
+    }
+}
+
+/// What only runs or counters tell of page sizes, with the arm that a proof would try.
+fn of_page_sizes(findings: &Findings, what: String) -> String {
+    let enabled = findings.host.settings.get("thp.enabled");
+    match enabled.and_then(|enabled| page_sizes::other_size(findings, enabled)) {
+        Some((trial, _)) if !findings.collection.attached && findings.proof.is_none() => {
+            say::nothing_of_faults_trial(what, trial)
+        }
+        _ => say::nothing_of_faults(what),
     }
 }
 

@@ -117,6 +117,7 @@ phrases! {
         part(share, kind);
         nothing_of_memory(what);
         nothing_of_faults(what);
+        nothing_of_faults_trial(what, trial);
         sentence(what);
         waits_too(share, kinds);
         wants_a_cpu(share);
@@ -141,6 +142,7 @@ phrases! {
         two_settings();
         settings(count);
         predicted(settings, gain);
+        beside_trials(advice, trials);
         not_predicted(settings);
         proved(settings, gain);
         proved_faster(settings);

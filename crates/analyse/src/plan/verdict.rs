@@ -205,7 +205,14 @@ fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
         return by_proof(proof, &findings.advice);
     }
     match findings.advice.first() {
-        Some(advice) if !advice.settings.0.is_empty() => by_settings(advice),
+        Some(advice) if !advice.settings.0.is_empty() => {
+            let also = |trial: &&Advice| trial.cures.iter().any(|id| advice.cures.contains(id));
+            let others: Vec<Advice> = trials.iter().filter(also).cloned().collect();
+            match others.is_empty() {
+                true => by_settings(advice),
+                false => say::beside_trials(by_settings(advice), named(&others)),
+            }
+        }
         Some(advice) if advice.rule == UNSEEN => match trials {
             [] => say::by_whom(),
             trials => say::by_whom_trials(say::by_whom(), named(trials)),

@@ -225,6 +225,15 @@ fn faults_give_no_all_clear_for_the_page_size() {
     );
     let headline = "Page faults are not what slows this program down";
     assert_eq!(answer.diagnoses[0].headline, headline);
+    // cpp-tree of bench/programs: ×1.29 with huge pages. Where a setting gives them, runs can tell.
+    let mut large = computing(from(0.96), &[]);
+    large.diagnoses.push(note("huge_pages.unmeasured"));
+    large.cost.max_rss = Bytes(256 << 20);
+    let thp = ("thp.enabled".to_owned(), "madvise".to_owned());
+    large.host.settings.extend([thp]);
+    let verdict = concluded(large).verdict;
+    let trial = "pagewise doctor --prove tries 'huge pages'";
+    assert!(verdict.contains(trial), "{verdict}");
 }
 
 /// What may be a wait keeps "nothing to gain" back, and is not reported as one.
