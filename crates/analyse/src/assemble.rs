@@ -8,7 +8,7 @@ use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
 use crate::latency::{Times, times};
 use crate::page_sizes;
 use crate::plan::{Rules, conclude};
-use pagewise_model::account::Account;
+use pagewise_model::account::{Account, FORKED, KernelWork};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{
@@ -85,6 +85,7 @@ pub fn measure(
         &huge,
         sidecar.cost.cpu(),
     );
+    account.work.extend(faults_of_forks(attribution, &times));
     ledger.give_huge_pages(huge.faults / scale.factor);
     let stacks = fault_weights(attribution, &ledger, &scale, |_| true);
     let mut collection = sidecar.collection.clone();
@@ -340,6 +341,14 @@ fn lock_waits(attribution: &Attribution, names: &Names<'_>) -> (u64, Nanos) {
 fn mm_calls(attribution: &Attribution, sidecar: &Sidecar) -> Vec<MmCallCost> {
     let factor = 1.0 / recorded_share(sidecar);
     let scaled = |value: u64| (value as f64 * factor).round() as u64;
+    // Forks are on record whatever else is.
+    let forks = attribution.tally.forks;
+    let forked = (forks > 0).then(|| MmCallCost {
+        call: "fork".to_owned(),
+        calls: forks,
+        bytes: Bytes(0),
+        time: None,
+    });
     MmCall::ALL
         .iter()
         .filter_map(|call| Some((call, attribution.tally.calls.get(call)?)))
@@ -352,7 +361,30 @@ fn mm_calls(attribution: &Attribution, sidecar: &Sidecar) -> Vec<MmCallCost> {
                 Nanos::from_secs_f64(each * totals.calls as f64 * factor)
             }),
         })
+        .chain(forked)
         .collect()
+}
+
+/// Time of faults in processes that were forked for one task, where most forks were.
+#[allow(clippy::cast_precision_loss, reason = "counts of one run")]
+fn faults_of_forks(attribution: &Attribution, times: &Times) -> Option<KernelWork> {
+    let tally = &attribution.tally;
+    let share = tally.faults_of_short_lived / tally.all.sum.max(f64::MIN_POSITIVE);
+    if tally.short_lived * 2 < tally.forks || share <= 0.0 {
+        return None;
+    }
+    let share = attribute::wilson(share.min(1.0), tally.all.effective_samples());
+    let all = times.total_ns?;
+    let time = Estimate {
+        value: all.value * share.value,
+        low: all.low * share.low,
+        high: all.high * share.high,
+    };
+    Some(KernelWork {
+        id: FORKED.to_owned(),
+        time,
+        in_faults: time,
+    })
 }
 
 /// Share of the run during which memory calls were on record.

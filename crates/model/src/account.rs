@@ -9,6 +9,9 @@ pub const ALLOCATOR: &str = "allocator";
 /// Name of the part that a runtime's garbage collector takes.
 pub const COLLECTOR: &str = "collector";
 
+/// Name of the work on faults of processes that are forked for one task each.
+pub const FORKED: &str = "forked";
+
 /// What the CPU time of a run went into. Sums to the exact CPU time that the run used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

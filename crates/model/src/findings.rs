@@ -217,7 +217,7 @@ pub struct FaultMapCell {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MmCallCost {
-    /// `mmap`, `munmap`, `brk`, `madvise`, `mremap`, `mprotect`.
+    /// `mmap`, `munmap`, `brk`, `madvise`, `mremap`, `mprotect`; `fork`, which covers no bytes.
     pub call: String,
     /// How often.
     pub calls: u64,

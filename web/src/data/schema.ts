@@ -4623,7 +4623,7 @@ export interface FaultTime {
 export interface MmCallCost {
   bytes: Bytes;
   /**
-   * `mmap`, `munmap`, `brk`, `madvise`, `mremap`, `mprotect`.
+   * `mmap`, `munmap`, `brk`, `madvise`, `mremap`, `mprotect`; `fork`, which covers no bytes.
    */
   call: string;
   /**

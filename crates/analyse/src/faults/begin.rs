@@ -252,6 +252,8 @@ impl Attributor {
             0.0
         };
         self.threads[thread].faults += pending.weight;
+        let process = self.process(pending.pid);
+        self.processes[process].faults_since += pending.weight;
         let churn = churn_share(pending.verdict) * pending.weight;
         let heat = Heat {
             faults: pending.weight,

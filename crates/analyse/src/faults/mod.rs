@@ -49,6 +49,7 @@ use pagewise_model::event::{Callchain, Event, EventSource, PERF_CONTEXT_USER, Sa
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::recording::Sidecar;
 use pagewise_model::stack::{StackId, StackTable};
+use pagewise_model::units::Nanos;
 use process::{Process, Thread};
 use regions::Owner;
 use roles::{Role, Roles};
@@ -170,11 +171,11 @@ impl Attributor {
                 ..
             } => {
                 self.lives.begin(pid, tid, time);
-                self.fork(pid, tid, parent_pid);
+                self.fork(pid, tid, parent_pid, time);
             }
             Event::Exit { pid, tid, time } => {
                 self.lives.end(pid, tid, time);
-                self.exited(pid, tid);
+                self.exited(pid, tid, time);
             }
             Event::Lost { count, .. } => self.losses.add(LossKind::RingOverrun, count),
             Event::Throttle { paused, .. } => {
@@ -247,12 +248,14 @@ impl Attributor {
         }
     }
 
-    fn fork(&mut self, pid: i32, tid: i32, parent_pid: i32) {
+    fn fork(&mut self, pid: i32, tid: i32, parent_pid: i32, time: Nanos) {
         let parent = self.process(parent_pid);
         if pid != parent_pid {
             self.note_shared_pages(parent);
-            let child = self.processes[parent].fork();
+            let child = self.processes[parent].fork(time);
             let index = self.process(pid);
+            // Several sources may tell of one fork.
+            self.tally.forks += u64::from(self.processes[index].forked.is_none());
             self.processes[index] = child;
         }
         let comm = self
@@ -304,13 +307,18 @@ impl Attributor {
         }
     }
 
-    fn exited(&mut self, pid: i32, tid: i32) {
+    fn exited(&mut self, pid: i32, tid: i32, time: Nanos) {
         let thread = self.thread(pid, tid);
         self.settle(thread, false);
         let process = self.process(pid);
         let held = &mut self.processes[process];
         held.threads = held.threads.saturating_sub(1);
         if held.threads == 0 && pid == tid {
+            let lived = held.forked.take().map(|since| time - since);
+            if lived.is_some_and(|lived| lived <= SHORT_LIFE) {
+                self.tally.short_lived += 1;
+                self.tally.faults_of_short_lived += held.faults_since;
+            }
             held.bury();
         }
     }
@@ -365,6 +373,9 @@ impl Attributor {
             .intern(pid, Callchain::from_le_bytes(&self.chain))
     }
 }
+
+/// A process that a fork made and that ends sooner was forked for one task.
+const SHORT_LIFE: Nanos = Nanos(250_000_000);
 
 /// What manages the anonymous memory of a process.
 #[derive(Clone, Copy, Debug)]

@@ -36,13 +36,17 @@ pub(super) struct Process {
     /// Whether it forked while observed: pages may be shared copy-on-write.
     pub(super) has_forked: bool,
     pub(super) threads: u32,
+    /// When a fork made it, where it has started no other program since.
+    pub(super) forked: Option<Nanos>,
+    /// Faults since.
+    pub(super) faults_since: f64,
 }
 
 impl Process {
     /// The process as a fork of it sees it; held private pages become shared in both. What a read
     /// brought in (the zero page, a file's page) is not copied on its next write by reason of
     /// the fork, so it stays.
-    pub(super) fn fork(&mut self) -> Self {
+    pub(super) fn fork(&mut self, time: Nanos) -> Self {
         self.pages.map_held(0, u64::MAX, |state| match state {
             PageState::Present | PageState::Written => PageState::CowShared,
             other => other,
@@ -51,6 +55,8 @@ impl Process {
         Self {
             threads: 0,
             last_region: None,
+            forked: Some(time),
+            faults_since: 0.0,
             ..self.clone()
         }
     }

@@ -151,6 +151,12 @@ pub struct Tally {
     pub major_ends: u64,
     /// Stretches of a huge page's size that were eligible for one but took base pages.
     pub huge_refused: u64,
+    /// Processes that forks made.
+    pub forks: u64,
+    /// Those that ended soon and had started no other program, and their faults.
+    pub short_lived: u64,
+    /// See [`Self::short_lived`].
+    pub faults_of_short_lived: f64,
     /// Pages whose return was proven only by mapping records, not by releases on record.
     pub inferred: f64,
 }

@@ -43,7 +43,7 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
             lines.extend(lock(findings));
             lines
         }
-        Symptom::ForkTables | Symptom::TlbFlush | Symptom::FileRemap => {
+        Symptom::ForkTables | Symptom::ForkEach | Symptom::TlbFlush | Symptom::FileRemap => {
             works::evidence(findings, symptom)
         }
         Symptom::ChurnBrk

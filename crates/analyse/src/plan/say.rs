@@ -80,6 +80,8 @@ phrases! {
         entry(share, entry);
         entry_within(share, entry, functions);
         unexplained(system, cpu, time, share);
+        each_fork(forks, each);
+        faults_of_forks(share);
         copying_tables(share);
         taking_down(share);
         largest_process(size);

@@ -53,6 +53,8 @@ symptoms! {
     ForkCopies = "cow.fork",
     /// Forks copy page tables.
     ForkTables = "fork.tables",
+    /// Processes are forked for a little work each.
+    ForkEach = "fork.each",
     /// Pages of mapped files fault.
     File = "file",
     /// Files are mapped again and again.
@@ -114,11 +116,10 @@ impl Symptom {
         match self {
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable => true,
             FirstTouch | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
-            | ForkTables | File | FileRemap | FileReads | Swap | WriteProtect | HotAllocator
-            | HotCollector | Runtime | Limit | Thrashing | Reclaim | LockWait | LockSpin
-            | TlbFlush | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => {
-                false
-            }
+            | ForkTables | ForkEach | File | FileRemap | FileReads | Swap | WriteProtect
+            | HotAllocator | HotCollector | Runtime | Limit | Thrashing | Reclaim | LockWait
+            | LockSpin | TlbFlush | KernelWork | KernelUnexplained | Healthy | Open | Short
+            | Computing => false,
         }
     }
 
@@ -126,8 +127,8 @@ impl Symptom {
     pub(super) fn is_of_cpu(self) -> bool {
         use Symptom::*;
         match self {
-            HotAllocator | HotCollector | ForkTables | LockSpin | TlbFlush | KernelWork
-            | KernelUnexplained | Healthy | Open | Short | Computing => true,
+            HotAllocator | HotCollector | ForkTables | ForkEach | LockSpin | TlbFlush
+            | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => true,
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies | File
             | FileRemap | FileReads | Swap | WriteProtect | Runtime | Limit | Thrashing

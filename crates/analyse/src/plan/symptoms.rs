@@ -116,6 +116,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
     symptoms.extend(works::all(findings));
     waits::limited(findings, &mut symptoms);
     works::one_of_locks(findings, &mut symptoms);
+    works::forked_for_each(findings, &mut symptoms);
     symptoms.sort_by(|a, b| b.lost(findings).total_cmp(&a.lost(findings)));
     symptoms
 }

@@ -6,10 +6,10 @@ use super::diagnose::{range, severity};
 use super::say;
 use super::symptom::Symptom;
 use super::symptoms::{Case, faults_of, is_one_process, plain, share_of_work};
-use pagewise_model::account::KernelEntry;
+use pagewise_model::account::{FORKED, KernelEntry};
 use pagewise_model::findings::{Cause, Findings, Severity};
 use pagewise_model::quantity::count;
-use pagewise_model::units::Estimate;
+use pagewise_model::units::{Estimate, Nanos};
 
 /// Files are said to be mapped anew where their pages were found in memory by so many times as many
 /// faults as the process ever had pages…
@@ -47,6 +47,50 @@ pub(super) fn one_of_locks(findings: &Findings, symptoms: &mut Vec<Case>) {
         };
         symptoms.retain(|one| one.kind != lesser);
     }
+}
+
+/// Forks from which on what each costs is worth a word.
+const MANY_FORKS: u64 = 50;
+/// What is told by the cost of each fork where that takes most of it.
+const OF_FORKS: [Symptom; 5] = [
+    Symptom::ForkTables,
+    Symptom::ForkCopies,
+    Symptom::File,
+    Symptom::FirstTouch,
+    Symptom::FreshMemory,
+];
+
+/// Where many processes are forked for a little work each, what all of that costs is one trouble:
+/// copying page tables, the faults of the new processes, and what their ends take down. Where copies of
+/// pages that are written to are most of it, those are told.
+pub(super) fn forked_for_each(findings: &Findings, symptoms: &mut Vec<Case>) {
+    let faults = share_of_work(findings, FORKED).filter(|_| forked(findings) >= MANY_FORKS);
+    let all = findings.time.share_of_cpu.unwrap_or_default();
+    let Some(faults) = faults.filter(|faults| faults.value >= MOST_OF_IT * all.value) else {
+        return;
+    };
+    let copied = forks(findings).unwrap_or_default();
+    let cost = Estimate {
+        value: (copied.value + faults.value).min(1.0),
+        low: copied.low + faults.low,
+        high: (copied.high + faults.high).min(1.0),
+    };
+    let written = symptoms.iter().find(|one| one.kind == Symptom::ForkCopies);
+    if written.is_some_and(|one| one.cost.value >= MOST_OF_IT * cost.value) {
+        return;
+    }
+    symptoms.retain(|one| !OF_FORKS.contains(&one.kind));
+    symptoms.push(Case {
+        cost,
+        ..plain(findings, Symptom::ForkEach, 0.0, &[])
+    });
+}
+
+/// Processes that forks made.
+fn forked(findings: &Findings) -> u64 {
+    let mut calls = findings.time.mm_calls.iter();
+    let forks = calls.find(|cost| cost.call == "fork");
+    forks.map_or(0, |cost| cost.calls)
 }
 
 /// What forks copy, and what their children take down again when they end: no more than was copied.
@@ -89,7 +133,9 @@ pub(super) fn tell_of(symptoms: &[Case], entry: &KernelEntry, findings: &Finding
         found.any(|one| severity(findings, one) >= Some(Severity::Costly))
     };
     let explained = match &*entry.id {
-        "call.process" if costly(Symptom::ForkTables) => told(&["fork", "exit"]),
+        "call.process" if costly(Symptom::ForkTables) || costly(Symptom::ForkEach) => {
+            told(&["fork", "exit"])
+        }
         "call.map" if costly(Symptom::FileRemap) => return true,
         "call.map" => {
             let part = |kind, work| if costly(kind) { told(&[work]) } else { 0.0 };
@@ -101,6 +147,7 @@ pub(super) fn tell_of(symptoms: &[Case], entry: &KernelEntry, findings: &Finding
 }
 
 /// The figures that show it.
+#[allow(clippy::cast_precision_loss, reason = "a count of processes")]
 pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
     let share = |id: &str| share_of_work(findings, id).map(range);
     let lines = match symptom.kind {
@@ -109,6 +156,21 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
             share("exit").map(say::taking_down),
             Some(say::largest_process(findings.cost.max_rss)),
         ],
+        Symptom::ForkEach => {
+            let each = symptom.lost(findings) / forked(findings).max(1) as f64;
+            return [
+                Some(say::each_fork(
+                    count(forked(findings)),
+                    Nanos::from_secs_f64(each),
+                )),
+                share(FORKED).map(say::faults_of_forks),
+                share("fork").map(say::copying_tables),
+                share("exit").map(say::taking_down),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+        }
         Symptom::LockSpin | Symptom::LockWait => [share("lock").map(say::spinning), None, None],
         Symptom::TlbFlush => [share("flush").map(say::flushing), None, None],
         Symptom::FileRemap => {

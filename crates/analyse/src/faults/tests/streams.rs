@@ -426,6 +426,29 @@ fn after_a_fork_both_sides_copy_what_they_write() {
 }
 
 #[test]
+fn processes_that_end_soon_after_their_fork_are_told_from_programs_and_workers() {
+    let mut stream = Stream::new(Recorded::Fully);
+    stream.map(1, A, 64);
+    stream.touch(1, A, 64);
+    for child in 2..6 {
+        stream.fork(1, child);
+        // Each source of lifetimes tells of it.
+        stream.fork(1, child);
+        stream.touch(child, A, 10);
+        // One starts a program, another lives on.
+        if child == 3 {
+            stream.exec(child);
+        }
+        if child != 4 {
+            stream.exit(child, child);
+        }
+    }
+    let tally = stream.finish().tally;
+    assert_eq!((tally.forks, tally.short_lived), (4, 2));
+    assert!((tally.faults_of_short_lived - 20.0).abs() < 1e-9);
+}
+
+#[test]
 fn children_that_write_to_what_they_share_copy_it_though_only_samples_are_on_record() {
     for recorded in [Recorded::Sampled(16), Recorded::SampledWithoutCalls(16)] {
         let mut stream = Stream::new(recorded);
