@@ -18,7 +18,7 @@ pub const FORKED: &str = "forked";
 pub struct Account {
     /// Samples of CPU time that it is based on; 0 where none could be taken.
     pub samples: u64,
-    /// Nanoseconds in the kernel, exactly what the run used.
+    /// Nanoseconds in the kernel: what wait4(2) told, but of short processes, of which its ticks miss much.
     pub kernel: Estimate,
     /// The kernel's time by why it was entered, most first. Empty where the kernel's stacks could
     /// not be seen.

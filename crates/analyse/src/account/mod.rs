@@ -14,6 +14,7 @@ mod elapsed;
 mod faults;
 mod huge;
 mod lives;
+mod modes;
 mod table;
 mod tasks;
 
@@ -28,10 +29,11 @@ pub(crate) use tasks::tasks;
 use crate::attribute::wilson;
 use crate::runtimes::Runtimes;
 use allocator::AllocatorTable;
+use modes::Modes;
 use pagewise_model::account::{ALLOCATOR, Account, COLLECTOR, KernelEntry, KernelWork, TimePart};
 use pagewise_model::profile::{Frame, FrameKind, NodeId, Profile};
 use pagewise_model::run::RunCost;
-use pagewise_model::units::{Estimate, Nanos};
+use pagewise_model::units::Estimate;
 use std::collections::BTreeMap;
 use table::Reason;
 
@@ -42,12 +44,17 @@ const MOST_FUNCTIONS: usize = 3;
 /// perf's names of events that sample CPU time, most trusted first.
 const CPU_EVENTS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
 
-/// What the CPU time of a run went into, by the samples of `profile`. Without samples of the kernel
-/// only its total is known, from what the run used.
-pub(crate) fn account(profile: Option<&Profile>, cost: &RunCost, table: &KernelTable) -> Account {
+/// What the CPU time of a run of so many `tasks` went into, by the samples of `profile`. Without samples
+/// of the kernel only its total is known, from what the run used.
+pub(crate) fn account(
+    tasks: usize,
+    profile: Option<&Profile>,
+    cost: &RunCost,
+    table: &KernelTable,
+) -> Account {
     let sampled = profile.map(|profile| Sums::of(profile, table));
     match sampled.filter(|sums| sums.see_the_kernel(cost)) {
-        Some(sums) => sums.account(cost),
+        Some(sums) => sums.account(cost, tasks),
         None => blind(cost),
     }
 }
@@ -187,19 +194,21 @@ impl Sums {
         clippy::cast_precision_loss,
         reason = "weights are nanoseconds of one run"
     )]
-    fn account(self, cost: &RunCost) -> Account {
+    fn account(self, cost: &RunCost, tasks: usize) -> Account {
         let (samples, all) = (self.samples as f64, self.all as f64);
-        // Samples share out what wait4(2) told of each mode.
-        let share_out = |mode: u64, of: Nanos| {
-            let (mode, of) = (mode as f64, of.0 as f64);
+        let in_user = self.user as f64 / (self.user + self.kernel).max(1) as f64;
+        let modes = Modes::of(cost, tasks, in_user, samples);
+        // Samples share out the time in each mode.
+        let share_out = |mode: u64, of: Estimate| {
+            let mode = mode as f64;
             let samples = samples * mode / all;
             move |weight: u64| match mode > 0.0 {
-                true => wilson(weight as f64 / mode, samples).scaled(of),
+                true => modes::part(wilson(weight as f64 / mode, samples), of),
                 false => Estimate::default(),
             }
         };
-        let in_user = share_out(self.user, cost.user);
-        let in_kernel = share_out(self.kernel, cost.system);
+        let in_user = share_out(self.user, modes.user);
+        let in_kernel = share_out(self.kernel, modes.kernel);
         // Where most of the program has no names, an allocator that is a part of it has none; the C
         // library's is seen all the same.
         let named = self.user_nameless * 2 <= self.user;
@@ -254,16 +263,14 @@ impl Sums {
             .into_iter()
             .map(|((id, label), weight)| TimePart::plain(&id, &label, in_kernel(weight)));
         let faults = fault_parts(&entries, content.collect());
-        let system = Estimate::exact(cost.system.0 as f64);
         let unexplained = match self.kernel {
-            0 => system,
+            0 => modes.kernel,
             _ => in_kernel(self.nameless),
         };
-        let user = cost.user.0 as f64;
         Account {
-            cpu: cpu_parts(own, user, parts.collect(), &entries, unexplained),
+            cpu: cpu_parts(own, modes.user, parts.collect(), &entries, unexplained),
             samples: self.samples,
-            kernel: system,
+            kernel: modes.kernel,
             entries,
             faults,
             work: work.collect(),
@@ -300,19 +307,19 @@ fn fault_parts(entries: &[KernelEntry], mut parts: Vec<TimePart>) -> Vec<TimePar
 /// All CPU time: in user mode it is the program's own, but for those `parts` that manage memory.
 fn cpu_parts(
     own: TimePart,
-    user: f64,
+    user: Estimate,
     mut parts: Vec<TimePart>,
     entries: &[KernelEntry],
     unexplained: Estimate,
 ) -> Vec<TimePart> {
-    let left = |of: fn(&Estimate) -> f64| {
+    let left = |user: f64, of: fn(&Estimate) -> f64| {
         let others: f64 = parts.iter().map(|part| of(&part.time)).sum();
         (user - others).max(0.0)
     };
     let time = Estimate {
-        value: left(|time| time.value),
-        low: left(|time| time.high),
-        high: left(|time| time.low),
+        value: left(user.value, |time| time.value),
+        low: left(user.low, |time| time.high),
+        high: left(user.high, |time| time.low),
     };
     parts.push(TimePart { time, ..own });
     parts.extend(entries.iter().map(|entry| TimePart {
