@@ -4,7 +4,7 @@ use super::diagnose::range;
 use super::reads::{Order, order_of};
 use super::symptom::Symptom;
 use super::symptoms::{Case, Owner, caller, faults_of, moved};
-use super::waits::seen_reclaim;
+use super::waits::{limit_hits, seen_reclaim};
 use super::{say, works};
 use crate::runtimes::Runtimes;
 use pagewise_model::delays::Delay;
@@ -223,10 +223,9 @@ fn reclaim(findings: &Findings) -> Vec<String> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return lines;
     };
-    let hits = |point: &PressurePoint| point.cgroup_limit_hits.unwrap_or(0);
     type Told = fn(String) -> String;
     let counters: [(u64, u64, Told); 4] = [
-        (hits(first), hits(last), say::limit_hits),
+        (0, limit_hits(findings), say::limit_hits),
         (refaults(first), refaults(last), say::refaults),
         (first.direct_scanned, last.direct_scanned, say::scanned),
         (first.swap_out, last.swap_out, say::swapped_out),

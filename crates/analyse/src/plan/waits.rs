@@ -6,7 +6,6 @@ use crate::account::combined;
 use pagewise_model::account::TimePart;
 use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, Findings};
-use pagewise_model::timeline::PressurePoint;
 use pagewise_model::units::{Estimate, Nanos};
 
 /// Pages scanned by direct reclaim (4 MiB) from which reclaim is worth a word.
@@ -90,12 +89,12 @@ fn reclaim(findings: &Findings) -> Option<Case> {
     })
 }
 
-/// Times that the cgroup's limit was hit.
-fn limit_hits(findings: &Findings) -> u64 {
-    let points = &findings.timeline.pressure;
-    let hits = |at: Option<&PressurePoint>| at.and_then(|point| point.cgroup_limit_hits);
-    let (first, last) = (hits(points.first()), hits(points.last()));
-    last.unwrap_or(0).saturating_sub(first.unwrap_or(0))
+/// Times that limits of cgroups were hit: a group that is gone at the end has told it before.
+pub(super) fn limit_hits(findings: &Findings) -> u64 {
+    let points = findings.timeline.pressure.iter();
+    let mut hits = points.map(|point| point.cgroup_limit_hits.unwrap_or(0));
+    let first = hits.next().unwrap_or(0);
+    hits.max().unwrap_or(0).saturating_sub(first)
 }
 
 /// What a limit makes of itself.

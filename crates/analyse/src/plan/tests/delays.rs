@@ -97,6 +97,9 @@ fn at_a_limit_pages_of_files_fault_because_of_it() {
     let verdict = &answer.verdict;
     assert!(verdict.contains("A larger memory limit"), "{verdict}");
     assert!(!verdict.contains("No setting"), "{verdict}");
+    // The group may be gone when the program has ended.
+    findings.timeline.pressure.push(point(0));
+    assert_eq!(concluded(findings.clone()).diagnoses[0].id, "limit");
     // A limit that was hit before tells nothing of this run.
     findings.timeline.pressure = vec![point(100), point(100)];
     assert_eq!(concluded(findings).diagnoses[0].id, "reclaim");
