@@ -587,10 +587,9 @@ fn doctor_says_what_huge_pages_would_save_by_fewer_faults() {
     }
     let share = &note["share_of_cpu"];
     let (low, high) = (share["low"].as_f64(), share["high"].as_f64());
-    assert!(
-        low > Some(0.0) && high <= Some(0.95) && low <= high,
-        "{note}"
-    );
+    // Where free memory belongs to the host, huge pages may have to come from there.
+    let is_promised = low > Some(0.0) || evidence.contains("free page reporting");
+    assert!(is_promised && high <= Some(0.95) && low <= high, "{note}");
     let headline = note["headline"].as_str().expect("a headline");
     assert!(
         headline.contains("help") && headline.contains(" CPU by fewer page faults, "),

@@ -74,11 +74,8 @@ impl Rows {
         self.write_csv(&row, is_first)
             .with_context(|| cannot_write(&self.csv_name))?;
         if let Some(out) = &mut self.json {
-            writeln!(
-                out,
-                "{}",
-                serde_json::to_string(&Document::of(row).about(subject.clone()))?
-            )?;
+            let document = Document::of(row).about(subject.clone());
+            out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?;
             out.flush()?;
         }
         if let Some(file) = &mut self.parquet {
