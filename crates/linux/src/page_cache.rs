@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn a_page_is_read_from_the_disk_and_what_is_none_is_not() {
         assert_eq!(page_read(Path::new("/dev/null")), None);
-        // The folder of tests is on a disk, as /tmp need not be.
-        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        // It is on a disk, as /tmp need not be (hier(7): it outlives a reboot).
+        let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
         assert_eq!(page_read(file.path()), None, "it is empty");
         std::fs::write(file.path(), vec![1; 4 << 20]).unwrap();
         file.as_file().sync_all().unwrap();
