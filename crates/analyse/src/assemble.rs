@@ -307,6 +307,7 @@ fn fault_time(
             .total_ns
             .and_then(|total| attribute::share_of(total.scaled(busiest), sidecar.cost.wall)),
         mm_calls: mm_calls(attribution, sidecar),
+        forks: attribution.tally.forks,
         lock_wait: (lock_waits > 0).then_some(lock_wait),
         lock_waits,
     }
@@ -341,14 +342,6 @@ fn lock_waits(attribution: &Attribution, names: &Names<'_>) -> (u64, Nanos) {
 fn mm_calls(attribution: &Attribution, sidecar: &Sidecar) -> Vec<MmCallCost> {
     let factor = 1.0 / recorded_share(sidecar);
     let scaled = |value: u64| (value as f64 * factor).round() as u64;
-    // Forks are on record whatever else is.
-    let forks = attribution.tally.forks;
-    let forked = (forks > 0).then(|| MmCallCost {
-        call: "fork".to_owned(),
-        calls: forks,
-        bytes: Bytes(0),
-        time: None,
-    });
     MmCall::ALL
         .iter()
         .filter_map(|call| Some((call, attribution.tally.calls.get(call)?)))
@@ -361,7 +354,6 @@ fn mm_calls(attribution: &Attribution, sidecar: &Sidecar) -> Vec<MmCallCost> {
                 Nanos::from_secs_f64(each * totals.calls as f64 * factor)
             }),
         })
-        .chain(forked)
         .collect()
 }
 
@@ -374,12 +366,7 @@ fn faults_of_forks(attribution: &Attribution, times: &Times) -> Option<KernelWor
         return None;
     }
     let share = attribute::wilson(share.min(1.0), tally.all.effective_samples());
-    let all = times.total_ns?;
-    let time = Estimate {
-        value: all.value * share.value,
-        low: all.low * share.low,
-        high: all.high * share.high,
-    };
+    let time = times.total_ns?.times(share);
     Some(KernelWork {
         id: FORKED.to_owned(),
         time,

@@ -189,11 +189,7 @@ impl FewerFaults {
             low: covered.low * saves(ratio.high),
             high: covered.high * saves(ratio.low),
         };
-        let avoided = Estimate {
-            value: faults.value * saved.value,
-            low: faults.low * saved.low,
-            high: faults.high * saved.high,
-        };
+        let avoided = faults.times(saved);
         let each = Estimate {
             value: kernel.value / all,
             low: kernel.low / all,

@@ -13,7 +13,7 @@ use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::{CounterSeries, Observed, Profile};
 use pagewise_model::quantity;
-use pagewise_model::recording::{Collection, Counter, Sidecar, Surroundings};
+use pagewise_model::recording::{Collection, Counter, Sidecar};
 use pagewise_model::run::Ending;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::{NamedList, SymbolTable};
@@ -69,14 +69,6 @@ impl Analysis {
         self.attribution.tally.samples
     }
 
-    /// What it all means, and what to do about it on the machine that it was recorded on.
-    ///
-    /// # Errors
-    /// When a rule that ships with this program has a mistake.
-    pub fn findings(&self) -> Result<Findings, RuleError> {
-        self.findings_among(&self.sidecar.surroundings)
-    }
-
     /// The files whose reads at random positions threads waited for, where what a read takes would
     /// tell whether fewer pages a read are better.
     pub fn read_at_random(&self) -> impl Iterator<Item = &Path> {
@@ -85,17 +77,16 @@ impl Analysis {
         told.map(|file| Path::new(&file.path))
     }
 
-    /// What the machine that it was recorded on offers for cures.
-    #[must_use]
-    pub fn surroundings(&self) -> &Surroundings {
-        &self.sidecar.surroundings
+    /// Takes note of what reading single pages of those takes (`page_reads` of the surroundings).
+    pub fn learn(&mut self, page_reads: Vec<(String, Nanos)>) {
+        self.sidecar.surroundings.page_reads = page_reads;
     }
 
-    /// The same as [`Self::findings`] on a machine that offers what `around` has.
+    /// What it all means, and what to do about it on the machine that it was recorded on.
     ///
     /// # Errors
     /// When a rule that ships with this program has a mistake.
-    pub fn findings_among(&self, around: &Surroundings) -> Result<Findings, RuleError> {
+    pub fn findings(&self) -> Result<Findings, RuleError> {
         let rules = Rules::shipped()?;
         let mut findings = crate::findings(
             &self.attribution,
@@ -103,7 +94,7 @@ impl Analysis {
             &self.sidecar,
             self.profile.as_ref(),
             &rules,
-            around,
+            &self.sidecar.surroundings,
         );
         if !self.knows_cost {
             withhold_judgement(&mut findings);

@@ -230,6 +230,17 @@ fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
     assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 6}").contains("incomplete"));
 }
 
+/// Reads single pages of a file that is not in memory, at random.
+const COLD: &str = r#"
+import mmap, os, random
+file = os.open(os.environ["NUMBERS"], os.O_RDONLY)
+os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+pages = mmap.mmap(file, 0, prot=mmap.PROT_READ)
+chance = random.Random(1)
+for _ in range(1500):
+    pages[chance.randrange(len(pages))]
+"#;
+
 /// What `doctor` says of a run, `report` says of its recording, word for word; tables of its samples
 /// follow.
 #[test]
@@ -241,13 +252,22 @@ fn report_says_of_a_recording_what_doctor_said_live() {
         // Memory that comes and goes.
         "import zlib\nfor i in range(300): zlib.compressobj(9)",
         "import time; time.sleep(0.3)",
+        // A file that is not in memory, read at random: what its disk takes was measured live.
+        COLD,
     ];
+    // Next to the tests, as /tmp may be memory.
+    let mut numbers = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a file");
+    for _ in 0..512 {
+        numbers.write_all(&[1; 1 << 20]).expect("room on the disk");
+    }
+    numbers.as_file().sync_all().expect("a disk that works");
     for script in scripts {
         let recording = folder.path().join("doctor.data");
         let live = Command::new(env!("CARGO_BIN_EXE_pagewise"))
             .args(["doctor", "-q", "--no-report", "--record"])
             .arg(&recording)
             .args(["--", "python3", "-c", script])
+            .env("NUMBERS", numbers.path())
             .output()
             .expect("the program was built");
         assert!(live.status.success(), "{live:?}");

@@ -288,6 +288,9 @@ pub struct FaultTime {
     pub share_of_wall: Option<Estimate>,
     /// System calls on memory.
     pub mm_calls: Vec<MmCallCost>,
+    /// Processes that the program forked.
+    #[serde(default)]
+    pub forks: u64,
     /// Time that threads waited for `mmap_lock`, where it could be seen.
     pub lock_wait: Option<Nanos>,
     /// Number of those waits.

@@ -234,6 +234,16 @@ impl Estimate {
             high: a.max(b),
         }
     }
+
+    /// The product of two quantities that are not negative, whose errors may go the same way.
+    #[must_use]
+    pub fn times(&self, other: Self) -> Self {
+        Self {
+            value: self.value * other.value,
+            low: self.low * other.low,
+            high: self.high * other.high,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use made::{PLAIN, attr, faults, file, plain_sample, record, words};
 use pagewise_model::event::{Event, EventKind, Sample};
 use pagewise_model::formats::perf_data::synthesise::{self, MapsLine, SampleId};
 use pagewise_model::formats::perf_data::{
-    Features, PerfData, ReadError, SourceAttr, Writer, sample_type as bit,
+    Features, PerfData, ReadError, SourceAttr, Writer, replace_sidecar, sample_type as bit,
 };
 use pagewise_model::loss::{LossKind, Losses};
+use pagewise_model::units::Nanos;
 use proptest::prelude::*;
 use std::io::Cursor;
 
@@ -458,12 +459,26 @@ fn facts_and_sources_come_back() {
         ..Features::default()
     };
     let writer = Writer::new(Cursor::new(Vec::new()), &[faults(PLAIN, 7)]).expect("in memory");
-    let bytes = writer.finish(&features).expect("in memory").into_inner();
-    let data = PerfData::parse(&bytes).expect("a perf.data file");
+    let mut file = writer.finish(&features).expect("in memory");
+    let data = PerfData::parse(file.get_ref()).expect("a perf.data file");
+    assert_eq!(data.sidecar(), Some(&sidecar));
+    let reads = vec![("/data/numbers".to_owned(), Nanos(60_000))];
+    sidecar.surroundings.page_reads = reads;
+    replace_sidecar(&mut file, &sidecar).expect("it has one");
+    let data = PerfData::parse(file.get_ref()).expect("still a perf.data file");
     assert_eq!(data.sidecar(), Some(&sidecar));
     assert_eq!(data.origin().hostname, "host.example");
     assert_eq!(data.origin().cpus_online, 2);
     assert_eq!(data.origin().cmdline, ["pagewise", "record"]);
     assert_eq!(data.sources()[0].kind, EventKind::PageFault);
     assert_eq!(data.sources()[0].name, "page-faults");
+}
+
+#[test]
+fn a_file_without_facts_takes_none() {
+    let mut file = Cursor::new(file(&[faults(PLAIN, 7)], |_| {}));
+    let before = file.get_ref().clone();
+    let sidecar = serde_json::from_str(include_str!("fixtures/sidecar.json")).expect("a sidecar");
+    replace_sidecar(&mut file, &sidecar).expect_err("it has no sidecar");
+    assert_eq!(*file.get_ref(), before);
 }

@@ -1,16 +1,20 @@
 //! What a recording on this machine means, with the cures that this machine offers.
 
 use crate::analysis;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use pagewise_analyse::plan::{self, Rules};
 use pagewise_linux::page_cache::page_read;
 use pagewise_linux::proc::runtime::{self, Libc};
 use pagewise_linux::process::Launch;
 use pagewise_linux::process::library::surroundings;
+use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::Findings;
+use pagewise_model::formats::perf_data::{PerfData, replace_sidecar};
 use pagewise_model::recording::Surroundings;
+use pagewise_model::units::Nanos;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// What the perf.data file at `path` means.
@@ -18,13 +22,32 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When it cannot be read or is no perf.data file.
 pub fn explain(path: &Path) -> Result<Findings> {
-    let analysis = analysis::of_file(path)?;
+    let mut analysis = analysis::of_file(path)?;
     let read = |path: &Path| Some((path.to_str()?.to_owned(), page_read(path)?));
-    let around = Surroundings {
-        page_reads: analysis.read_at_random().filter_map(read).collect(),
-        ..analysis.surroundings().clone()
-    };
-    Ok(analysis.findings_among(&around)?)
+    let page_reads: Vec<_> = analysis.read_at_random().filter_map(read).collect();
+    if page_reads.is_empty() {
+        return Ok(analysis.findings()?);
+    }
+    let kept = keep(path, &page_reads);
+    analysis.learn(page_reads);
+    let mut findings = analysis.findings()?;
+    if let Err(error) = kept {
+        let (path, notes) = (path.display(), &mut findings.collection.notes);
+        notes.push(format!(
+            "What reading single pages takes could not be added to {path} ({error:#}); pagewise report will not know it."
+        ));
+    }
+    Ok(findings)
+}
+
+/// Adds to the recording what it takes to read pages alone, so that it says the same later.
+fn keep(path: &Path, page_reads: &[(String, Nanos)]) -> Result<()> {
+    let file = File::options().read(true).write(true).open(path)?;
+    let mapped = MappedFile::of(&file)?;
+    let data = PerfData::parse(&mapped)?;
+    let mut sidecar = data.sidecar().context("it has no sidecar")?.clone();
+    sidecar.surroundings.page_reads = page_reads.to_vec();
+    Ok(replace_sidecar(&file, &sidecar)?)
 }
 
 /// Puts our library for programs of a libc into a file, where this build has one.

@@ -4584,6 +4584,10 @@ export interface FaultTime {
    */
   by_cause: [Cause, Histogram][];
   /**
+   * Processes that the program forked.
+   */
+  forks: number;
+  /**
    * Time that threads waited for `mmap_lock`, where it could be seen.
    */
   lock_wait: Nanos | null;

@@ -203,7 +203,7 @@ impl Sums {
             let mode = mode as f64;
             let samples = samples * mode / all;
             move |weight: u64| match mode > 0.0 {
-                true => modes::part(wilson(weight as f64 / mode, samples), of),
+                true => wilson(weight as f64 / mode, samples).times(of),
                 false => Estimate::default(),
             }
         };

@@ -22,8 +22,8 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// What wait4(2) told of `tasks`, unless they are short and `samples`, of which the share `in_user` was in user mode, tell of more
-    /// time in the kernel than ticks miss by chance.
+    /// What wait4(2) told of `tasks`, unless they are short and `samples`, of which the share `in_user`
+    /// was in user mode, tell of more time in the kernel than ticks miss by chance.
     #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
     pub(super) fn of(cost: &RunCost, tasks: usize, in_user: f64, samples: f64) -> Self {
         let cpu = cost.cpu().0 as f64;
@@ -44,15 +44,6 @@ impl Modes {
                 high: (1.0 - user.low) * cpu,
             },
         }
-    }
-}
-
-/// A share of a time, neither of which is known exactly.
-pub(super) fn part(share: Estimate, of: Estimate) -> Estimate {
-    Estimate {
-        value: share.value * of.value,
-        low: share.low * of.low,
-        high: share.high * of.high,
     }
 }
 

@@ -64,7 +64,7 @@ const OF_FORKS: [Symptom; 5] = [
 /// copying page tables, the faults of the new processes, and what their ends take down. Where copies of
 /// pages that are written to are most of it, those are told.
 pub(super) fn forked_for_each(findings: &Findings, symptoms: &mut Vec<Case>) {
-    let faults = share_of_work(findings, FORKED).filter(|_| forked(findings) >= MANY_FORKS);
+    let faults = share_of_work(findings, FORKED).filter(|_| findings.time.forks >= MANY_FORKS);
     let all = findings.time.share_of_cpu.unwrap_or_default();
     let Some(faults) = faults.filter(|faults| faults.value >= MOST_OF_IT * all.value) else {
         return;
@@ -84,13 +84,6 @@ pub(super) fn forked_for_each(findings: &Findings, symptoms: &mut Vec<Case>) {
         cost,
         ..plain(findings, Symptom::ForkEach, 0.0, &[])
     });
-}
-
-/// Processes that forks made.
-fn forked(findings: &Findings) -> u64 {
-    let mut calls = findings.time.mm_calls.iter();
-    let forks = calls.find(|cost| cost.call == "fork");
-    forks.map_or(0, |cost| cost.calls)
 }
 
 /// What forks copy, and what their children take down again when they end: no more than was copied.
@@ -157,10 +150,10 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
             Some(say::largest_process(findings.cost.max_rss)),
         ],
         Symptom::ForkEach => {
-            let each = symptom.lost(findings) / forked(findings).max(1) as f64;
+            let each = symptom.lost(findings) / findings.time.forks.max(1) as f64;
             return [
                 Some(say::each_fork(
-                    count(forked(findings)),
+                    count(findings.time.forks),
                     Nanos::from_secs_f64(each),
                 )),
                 share(FORKED).map(say::faults_of_forks),

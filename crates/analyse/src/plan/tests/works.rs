@@ -62,12 +62,7 @@ fn what_each_of_many_forks_costs_is_added_up() {
         let entry = &mut findings.account.entries[0];
         entry.time = Estimate::exact(0.2 * 4e9);
         findings.time.share_of_cpu = Some(Estimate::exact(0.45));
-        findings.time.mm_calls = vec![MmCallCost {
-            call: "fork".to_owned(),
-            calls: forks,
-            bytes: Bytes(0),
-            time: None,
-        }];
+        findings.time.forks = forks;
         concluded(findings)
     };
     let answer = with(320, Cause::FileMinor);

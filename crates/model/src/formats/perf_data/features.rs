@@ -108,7 +108,7 @@ impl Features {
     }
 }
 
-fn encode_sidecar(sidecar: &Sidecar) -> Result<Vec<u8>, serde_json::Error> {
+pub(super) fn encode_sidecar(sidecar: &Sidecar) -> Result<Vec<u8>, serde_json::Error> {
     let json = serde_json::to_vec(sidecar)?;
     if json.len() <= COMPRESS_ABOVE {
         return Ok(json);

@@ -32,4 +32,4 @@ pub use layout::sample_type;
 pub use order::Outliers;
 pub use reader::{PerfData, Reading};
 pub use tracing_data::{TracepointFormat, TracingData};
-pub use writer::{SourceAttr, WriteError, Writer};
+pub use writer::{SourceAttr, WriteError, Writer, replace_sidecar};

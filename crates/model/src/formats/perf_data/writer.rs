@@ -1,10 +1,12 @@
 //! Writing perf.data files that perf and its friends read.
 
-use super::features::Features;
+use super::cursor::u64_at;
+use super::features::{Features, encode_sidecar};
 use super::layout::{
-    ATTR_SIZE_VER0, ATTR_SIZES, FILE_HEADER_SIZE, MAGIC, push_record_header, tool_record,
+    ATTR_SIZE_VER0, ATTR_SIZES, FILE_HEADER_SIZE, MAGIC, feature, push_record_header, tool_record,
 };
-use std::io::{self, Seek, SeekFrom, Write};
+use crate::recording::Sidecar;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 /// An event source as the kernel was asked for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,6 +181,38 @@ impl<W: Write + Seek> Writer<W> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.out.write_all(&bytes)
     }
+}
+
+/// Gives a finished file of ours another sidecar, written behind all that it has; whoever dies meanwhile
+/// leaves the former one.
+///
+/// # Errors
+/// When the file cannot be read or takes no more, or has no sidecar.
+pub fn replace_sidecar(
+    mut file: impl Read + Write + Seek,
+    sidecar: &Sidecar,
+) -> Result<(), WriteError> {
+    let mut header = [0; FILE_HEADER_SIZE as usize];
+    file.seek(SeekFrom::Start(0))?;
+    file.read_exact(&mut header)?;
+    let word = |index: usize| u64_at(&header, index * 8).unwrap_or(0);
+    let flags = [9, 10, 11, 12].map(word);
+    // Its bit is the last one, and so is its entry of the table, which is behind the records.
+    let bit = feature::PAGEWISE_SIDECAR;
+    if flags[(bit / 64) as usize] >> (bit % 64) != 1 {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it has no sidecar").into());
+    }
+    let before: u32 = flags.iter().map(|bits| bits.count_ones()).sum::<u32>() - 1;
+    let section = encode_sidecar(sidecar)?;
+    let start = file.seek(SeekFrom::End(0))?;
+    file.write_all(&section)?;
+    file.flush()?;
+    let entry = word(5)
+        .saturating_add(word(6))
+        .saturating_add(u64::from(before) * 16);
+    file.seek(SeekFrom::Start(entry))?;
+    file.write_all(&[start.to_le_bytes(), (section.len() as u64).to_le_bytes()].concat())?;
+    Ok(file.flush()?)
 }
 
 /// The smallest published size that holds every attribute without its trailing zeros: perf
