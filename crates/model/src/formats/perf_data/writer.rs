@@ -192,9 +192,11 @@ pub fn replace_sidecar(
     mut file: impl Read + Write + Seek,
     sidecar: &Sidecar,
 ) -> Result<(), WriteError> {
-    let mut header = [0; FILE_HEADER_SIZE as usize];
+    let mut header = Vec::new();
     file.seek(SeekFrom::Start(0))?;
-    file.read_exact(&mut header)?;
+    Read::by_ref(&mut file)
+        .take(FILE_HEADER_SIZE)
+        .read_to_end(&mut header)?;
     let word = |index: usize| u64_at(&header, index * 8).unwrap_or(0);
     let flags = [9, 10, 11, 12].map(word);
     // Its bit is the last one, and so is its entry of the table, which is behind the records.
