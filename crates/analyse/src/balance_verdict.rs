@@ -2,12 +2,14 @@
 
 use crate::compare::centre;
 use pagewise_model::balance::{BalancePoint, Basis, Effect, HugeVerdict};
-use pagewise_model::quantity::{change_by, percent};
+use pagewise_model::quantity::{change_by_interval, percent};
 use pagewise_model::units::{Bytes, Estimate};
 
 /// A change of CPU time below this is called none (a share): machines differ by as much from
 /// minute to minute.
 const LEAST: f64 = 0.01;
+/// An interval of the change that reaches further than this on either side of zero decides nothing.
+const NEGLIGIBLE: f64 = 0.05;
 /// Share of possible slots up to which pages count as base pages, and from which as huge.
 const FEW: f64 = 0.1;
 const MOST: f64 = 0.9;
@@ -22,8 +24,10 @@ pub type Pair = (f64, f64);
 /// What was seen.
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
-    /// Pairs of a comparison in turn; none where it was not asked for.
+    /// Pairs of a comparison in turn.
     pub pairs: &'a [Pair],
+    /// Whether such a comparison was requested (`--prove`).
+    pub proves: bool,
     /// Intervals.
     pub points: &'a [BalancePoint],
     /// Memory that huge pages added, or would.
@@ -66,12 +70,15 @@ pub fn verdict(evidence: &Evidence<'_>) -> (HugeVerdict, String) {
     }
     match evidence.chase {
         Some(chase) => bounded_by_chase(evidence, chase),
-        None => unknown(evidence, what_is_missing(evidence.points)),
+        None => unknown(evidence, what_is_missing(evidence)),
     }
 }
 
-fn what_is_missing(points: &[BalancePoint]) -> &'static str {
-    match points.iter().any(|point| point.cost_ns.is_some()) {
+fn what_is_missing(evidence: &Evidence<'_>) -> &'static str {
+    match evidence.points.iter().any(|point| point.cost_ns.is_some()) {
+        true if evidence.proves => {
+            "Inconclusive: too little work was done with each page size to compare them. A longer --duration, or a program that runs longer, gives more."
+        }
         true => {
             "Inconclusive: work was not observed with base pages and with huge pages for long enough. --prove alternates between both and compares."
         }
@@ -130,13 +137,10 @@ fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> (HugeVerdict
     let effect = match () {
         () if change.high < -LEAST => Effect::Help,
         () if change.low > LEAST => Effect::Hurt,
-        () => Effect::NoMeasurableEffect,
+        () if change.low >= -NEGLIGIBLE && change.high <= NEGLIGIBLE => Effect::NoMeasurableEffect,
+        () => Effect::Unknown,
     };
-    let range = format!(
-        "{} … {} CPU time",
-        change_by(change.low),
-        change_by(change.high)
-    );
+    let range = format!("{} CPU time", change_by_interval(&change));
     let memory = match evidence.growth {
         Bytes(0) => "no more memory".to_owned(),
         growth => format!("{growth} more memory"),
@@ -144,8 +148,11 @@ fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> (HugeVerdict
     let sentence = match effect {
         Effect::Help => format!("Huge pages help: {range} for the same work, {memory}."),
         Effect::Hurt => format!("Huge pages hurt: {range} for the same work, {memory}."),
-        _ => format!(
+        Effect::NoMeasurableEffect => format!(
             "Huge pages make no measurable difference: {range} for the same work, {memory}."
+        ),
+        Effect::Unknown => format!(
+            "Inconclusive: huge pages may or may not help: {range} for the same work, {memory}."
         ),
     };
     let verdict = HugeVerdict {
@@ -196,12 +203,17 @@ fn bounded_by_chase(evidence: &Evidence<'_>, chase: Estimate) -> (HugeVerdict, S
         }),
         rss_growth: evidence.growth,
     };
+    let chased = match chase.value < 0.0 {
+        true => format!(
+            "a program that only chases pointers through this much memory takes {} less CPU time with huge pages here, and this one saves between nothing and that",
+            percent(-chase.value)
+        ),
+        false => "a program that only chases pointers through this much memory gains nothing here"
+            .to_owned(),
+    };
     let sentence = format!(
-        "{} of {} slots are huge. All of them would add {}; a program that only chases pointers through this much memory gains {} here; this one gains between nothing and that. --apply measures it; --progress names what counts as work.",
-        evidence.huge,
-        evidence.slots,
-        evidence.growth,
-        change_by(chase.value)
+        "{} of {} slots are huge. All of them would add {}; {chased}. --apply measures it; --progress names what counts as work.",
+        evidence.huge, evidence.slots, evidence.growth,
     );
     (verdict, sentence)
 }
@@ -242,6 +254,7 @@ mod tests {
     fn evidence<'a>(points: &'a [BalancePoint], pairs: &'a [Pair]) -> Evidence<'a> {
         Evidence {
             pairs,
+            proves: !pairs.is_empty(),
             points,
             growth: Bytes(12 << 20),
             slots: 100,
@@ -273,6 +286,28 @@ mod tests {
         assert_eq!(verdict(&evidence(&[], &pairs(1.2))).0.effect, Effect::Hurt);
         let (same, _) = verdict(&evidence(&[], &pairs(1.0)));
         assert_eq!(same.effect, Effect::NoMeasurableEffect);
+        let wide: Vec<Pair> = (0..8).map(|i| (1.0, 0.8 + f64::from(i) / 15.0)).collect();
+        let (open, sentence) = verdict(&evidence(&[], &wide));
+        assert_eq!(open.effect, Effect::Unknown, "{sentence}");
+        assert!(
+            sentence.starts_with("Inconclusive: huge pages may"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn a_comparison_without_pairs_asks_for_more_time_and_not_for_a_comparison() {
+        let points = [point(0, Some(100.0), None)];
+        let with = |proves| {
+            let evidence = Evidence {
+                proves,
+                ..evidence(&points, &[])
+            };
+            verdict(&evidence).1
+        };
+        assert!(with(false).contains("--prove"), "{}", with(false));
+        assert!(!with(true).contains("--prove"), "{}", with(true));
+        assert!(with(true).contains("--duration"), "{}", with(true));
     }
 
     #[test]
@@ -303,6 +338,10 @@ mod tests {
             low: -0.32,
             high: -0.28,
         });
-        assert_eq!(verdict(&chased).0.basis, Basis::Probe);
+        let (found, sentence) = verdict(&chased);
+        assert_eq!(found.basis, Basis::Probe);
+        assert!(sentence.contains("takes 30 % less CPU time"), "{sentence}");
+        chased.chase = Some(Estimate::exact(0.1));
+        assert!(verdict(&chased).1.contains("gains nothing here"));
     }
 }

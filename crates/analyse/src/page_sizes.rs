@@ -6,7 +6,7 @@ use pagewise_model::advice::Setting;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{Cause, Diagnosis, Findings, RegionKind, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
-use pagewise_model::quantity::change_by;
+use pagewise_model::quantity::{change_by, change_by_interval};
 use pagewise_model::ratio::Ratio;
 use pagewise_model::recording::{PageSizesSeen, ProcessPages};
 use pagewise_model::units::{Bytes, Estimate};
@@ -73,15 +73,14 @@ pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
         (Some(saved), _) if saved.share.low >= LEAST => (
             HELP,
             format!(
-                "Huge pages would help this process: {} … {} CPU by fewer page faults, {growth}",
-                change_by(-saved.share.low),
-                change_by(-saved.share.high),
+                "Huge pages would help this process: {} CPU time by fewer page faults, {growth}",
+                change_by_interval(&saved.share.scaled(-1.0)),
             ),
         ),
         (Some(saved), _) => (
             UNMEASURED,
             format!(
-                "Huge pages might help: up to {} CPU by fewer page faults, {growth}",
+                "Huge pages might help: up to {} CPU time by fewer page faults, {growth}",
                 change_by(-saved.share.high),
             ),
         ),
@@ -374,10 +373,17 @@ pub fn verdict(proof: &Proof) -> Option<String> {
         true => 1.0 / speedup - 1.0,
         false => speedup - 1.0,
     };
-    let (one, other) = (
-        change(found.cpu_speedup.low),
-        change(found.cpu_speedup.high),
-    );
+    let [value, one, other] = [
+        found.cpu_speedup.value,
+        found.cpu_speedup.low,
+        found.cpu_speedup.high,
+    ]
+    .map(change);
+    let changed = Estimate {
+        value,
+        low: one.min(other),
+        high: one.max(other),
+    };
     let effect = match (found.verdict, is_with) {
         (Verdict::Faster | Verdict::TooMuchMemory, true) | (Verdict::Slower, false) => "help",
         (Verdict::Slower, true) | (Verdict::Faster | Verdict::TooMuchMemory, false) => "hurt",
@@ -394,9 +400,8 @@ pub fn verdict(proof: &Proof) -> Option<String> {
         return Some(format!("{judged}: too few runs to say by how much."));
     }
     Some(format!(
-        "{judged}: {} … {} CPU, {} of resident memory.",
-        change_by(one.min(other)),
-        change_by(one.max(other)),
+        "{judged}: {} CPU time, {} of resident memory.",
+        change_by_interval(&changed),
         memory(found, is_with)
     ))
 }
@@ -460,12 +465,12 @@ mod tests {
     fn the_verdict_is_about_huge_pages_whichever_arm_ran() {
         let with = verdict(&proof(WITH, 1.25, 1.6, Verdict::Faster)).unwrap();
         assert!(
-            with.starts_with("Huge pages would help this program: −38 % … −20 % CPU, +12"),
+            with.starts_with("Huge pages would help this program: −30 % [−38, −20] CPU time, +12"),
             "{with}"
         );
         let without = verdict(&proof(WITHOUT, 1.25, 1.6, Verdict::Faster)).unwrap();
         assert!(
-            without.starts_with("Huge pages hurt this program: +25 % … +60 % CPU, −12"),
+            without.starts_with("Huge pages hurt this program: +43 % [+25, +60] CPU time, −12"),
             "{without}"
         );
         let none = verdict(&proof(WITH, 0.99, 1.01, Verdict::NoDifference)).unwrap();
@@ -476,7 +481,7 @@ mod tests {
         let open = verdict(&proof(WITH, 0.8, 1.3, Verdict::Undecided)).unwrap();
         assert!(
             open.starts_with(
-                "Inconclusive: huge pages may or may not help this program: −23 % … +25 %"
+                "Inconclusive: huge pages may or may not help this program: −4.8 % [−23, +25] CPU time"
             ),
             "{open}"
         );

@@ -20,7 +20,15 @@ struct Fields {
 /// # Errors
 /// When it is no JSON, or nothing that Pagewise writes.
 pub fn kind(text: &[u8]) -> Result<(Kind, Head)> {
-    let head = Head::of(text).context("it is not JSON")?;
+    // Readings of pagewise watch are lines of JSON, each a document.
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let reading = Head::of(line)
+        .ok()
+        .filter(|head| head.known() == Some(Kind::Watch));
+    let head = match reading {
+        Some(head) => head,
+        None => Head::of(text).context("it is not JSON")?,
+    };
     match (known(&head, text)?, &head.kind) {
         (Some(kind), _) => Ok((kind, head)),
         (None, Some(kind)) => bail!("its kind is \"{kind}\", which this pagewise does not know"),

@@ -592,7 +592,7 @@ fn doctor_says_what_huge_pages_would_save_by_fewer_faults() {
     assert!(is_promised && high <= Some(0.95) && low <= high, "{note}");
     let headline = note["headline"].as_str().expect("a headline");
     assert!(
-        headline.contains("help") && headline.contains(" CPU by fewer page faults, "),
+        headline.contains("help") && headline.contains(" CPU time by fewer page faults, "),
         "{headline}"
     );
 }

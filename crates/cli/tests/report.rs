@@ -228,6 +228,11 @@ fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
         assert!(former.contains("observe the program again"), "{former}");
     }
     assert!(refused("{\"kind\": \"tuning\", \"schema_version\": 6}").contains("incomplete"));
+    let readings = refused(&"{\"kind\": \"watch\", \"schema_version\": 6}\n".repeat(2));
+    assert!(
+        readings.contains("readings of pagewise watch"),
+        "{readings}"
+    );
 }
 
 /// Reads single pages of a file that is not in memory, at random.

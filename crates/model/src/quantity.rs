@@ -154,6 +154,23 @@ pub fn change_interval(change: &Estimate, unit: &str, decimals: usize) -> String
     })
 }
 
+/// A relative change with its interval: `−12 % [−22, −2.3]` of a share added to 1.
+#[must_use]
+pub fn change_by_interval(change: &Estimate) -> String {
+    with_interval(change, " %", |end| signed(end, change_digits))
+}
+
+fn change_digits(size: f64) -> String {
+    let percent = size * 100.0;
+    match percent {
+        _ if percent > MOST_PERCENT || percent.is_nan() => "–".to_owned(),
+        _ if percent < 9.95 => format!("{percent:.1}"),
+        // Nearly all of it is gone.
+        _ if (99.0..100.0).contains(&percent) => format!("{percent:.2}"),
+        _ => format!("{percent:.0}"),
+    }
+}
+
 fn fine_digits(share: f64) -> String {
     match (share * 100.0).abs() <= MOST_PERCENT {
         true => format!("{:.2}", share * 100.0),

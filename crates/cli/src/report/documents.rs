@@ -114,7 +114,9 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool
         Kind::GateBaseline => {
             bail!("it is a baseline for later runs: use pagewise gate --baseline")
         }
-        Kind::Watch => bail!("it is a reading of pagewise watch, which has no report"),
+        Kind::Watch => bail!(
+            "it holds readings of pagewise watch, which have no report: observe the program with pagewise doctor, or read them with jq"
+        ),
         Kind::Run | Kind::FaultPaths => unreachable!("shown elsewhere"),
     }?;
     Ok(true)

@@ -90,6 +90,7 @@ impl Session<'_> {
         };
         verdict(&Evidence {
             pairs: &self.pairs,
+            proves: self.plan.prove,
             points: &self.points,
             growth,
             slots: (sum.huge + sum.small).max(seen.unwrap_or(0)),
