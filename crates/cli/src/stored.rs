@@ -20,19 +20,20 @@ struct Fields {
 /// # Errors
 /// When it is no JSON, or nothing that Pagewise writes.
 pub fn kind(text: &[u8]) -> Result<(Kind, Head)> {
-    // Readings of pagewise watch are lines of JSON, each a document.
-    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let reading = Head::of(line)
-        .ok()
-        .filter(|head| head.known() == Some(Kind::Watch));
-    let head = match reading {
-        Some(head) => head,
-        None => Head::of(text).context("it is not JSON")?,
-    };
+    let head = head(text)?;
     match (known(&head, text)?, &head.kind) {
         (Some(kind), _) => Ok((kind, head)),
         (None, Some(kind)) => bail!("its kind is \"{kind}\", which this pagewise does not know"),
         (None, None) => bail!("it is JSON, but not written by pagewise"),
+    }
+}
+
+fn head(text: &[u8]) -> Result<Head> {
+    // Readings of pagewise watch are lines of JSON, each a document.
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    match Head::of(line) {
+        Ok(head) if head.known() == Some(Kind::Watch) => Ok(head),
+        _ => Head::of(text).context("it is not JSON"),
     }
 }
 
@@ -55,7 +56,7 @@ fn known(head: &Head, text: &[u8]) -> Result<Option<Kind>> {
 /// # Errors
 /// When it is no JSON, cut off, or written by another version.
 pub fn findings(text: &[u8]) -> Result<Option<Findings>> {
-    let head = Head::of(text).context("it is not JSON")?;
+    let head = head(text)?;
     if known(&head, text)? != Some(Kind::Run) {
         return Ok(None);
     }
