@@ -29,13 +29,14 @@
 
 enum cause {
     FIRST_TOUCH, AFTER_MUNMAP, AFTER_BRK, AFTER_DONTNEED, AFTER_FREE, COPY_ON_WRITE,
-    WRITE_AFTER_READ, FILE_MINOR, FILE_MAJOR, SHARED, SWAP_IN, STACK_GROWTH, HUGE_PAGE, CAUSES
+    WRITE_AFTER_READ, FILE_MINOR, FILE_MAJOR, FILE_COPY, SHARED, SWAP_IN, STACK_GROWTH, HUGE_PAGE,
+    CAUSES
 };
 
 static const char *const names[CAUSES] = {
     "first_touch", "refault_after_munmap", "refault_after_brk", "refault_after_dontneed",
     "refault_after_free", "copy_on_write", "write_after_read", "file_minor", "file_major",
-    "shared", "swap_in", "stack_growth", "huge_page",
+    "file_copy", "shared", "swap_in", "stack_growth", "huge_page",
 };
 
 static long truth[CAUSES];
@@ -215,7 +216,7 @@ static void file_private_write(int file) {
     char *memory = map(NULL, FILE_PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
     long before = faults();
     write_each(memory, FILE_PAGES);
-    truth[WRITE_AFTER_READ] += faults() - before;
+    truth[FILE_COPY] += faults() - before;
 }
 
 /* A file that nothing else maps: mapped pages are not dropped from the page cache. */

@@ -74,12 +74,15 @@ pub enum Cause {
     RefaultAfterFree,
     /// First write to a page that `fork(2)` shares.
     CopyOnWrite,
-    /// First write to a page that held the shared zero page, or to a private file page.
+    /// First write to a page that was mapped for reading only: the shared zero page, or a page of a
+    /// private file mapping.
     WriteAfterRead,
     /// A file page that was in the page cache.
     FileMinor,
     /// A file page that had to be read.
     FileMajor,
+    /// First write to a page of a private file mapping that was not mapped: the file's page is copied.
+    FileCopy,
     /// Shared memory.
     Shared,
     /// A page that had been swapped out.
@@ -109,6 +112,7 @@ impl Cause {
             Self::WriteAfterRead => "first write after read",
             Self::FileMinor => "file page, cached",
             Self::FileMajor => "file page, read from disk",
+            Self::FileCopy => "file page, copied",
             Self::Shared => "shared memory",
             Self::SwapIn => "swapped in",
             Self::WriteProtect => "write protection",

@@ -191,6 +191,7 @@ export type Cause =
   | "write_after_read"
   | "file_minor"
   | "file_major"
+  | "file_copy"
   | "shared"
   | "swap_in"
   | "write_protect"

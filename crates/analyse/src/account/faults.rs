@@ -32,7 +32,16 @@ const GROUPS: [(&str, &[Cause]); 4] = [
         ],
     ),
     ("swap", &[Cause::SwapIn]),
-    ("file", &[Cause::FileMinor, Cause::FileMajor, Cause::Shared]),
+    (
+        "file",
+        &[
+            Cause::FileMinor,
+            Cause::FileMajor,
+            // do_cow_fault() is a part of do_fault() (mm/memory.c).
+            Cause::FileCopy,
+            Cause::Shared,
+        ],
+    ),
     (
         "anonymous",
         &[

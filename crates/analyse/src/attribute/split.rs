@@ -157,12 +157,14 @@ impl Ledger {
     fn match_major_faults(&mut self, major: f64) {
         let sum = |cause| self.causes.get(&cause).copied().unwrap_or(0.0);
         let missing = major - sum(Cause::FileMajor) - sum(Cause::SwapIn);
-        let cached = sum(Cause::FileMinor);
+        let cached = sum(Cause::FileMinor) + sum(Cause::FileCopy);
         let moved = missing.min(cached);
         if moved <= 0.0 {
             return;
         }
-        self.change(Cause::FileMinor, Cause::FileMajor, moved / cached);
+        for cause in [Cause::FileMinor, Cause::FileCopy] {
+            self.change(cause, Cause::FileMajor, moved / cached);
+        }
     }
 
     /// Lets so many of the faults that gave fresh memory have given a huge page: they are neither

@@ -104,7 +104,8 @@ impl Sight {
                 self.ruling(Cause::WriteProtect, PageState::Written)
             }
             (Some(true), Some(false)) if copied => self.ruling(Cause::SwapIn, PageState::Written),
-            (Some(true), _) => self.ruling(Cause::WriteAfterRead, PageState::Written),
+            (Some(true), Some(true)) => self.ruling(Cause::WriteAfterRead, PageState::Written),
+            (Some(true), _) => self.ruling(Cause::FileCopy, PageState::Written),
             (Some(false), _) => self.ruling(Cause::FileMinor, PageState::ReadOnly),
             (None, _) => self.private_file_without_code(),
         }
@@ -116,6 +117,9 @@ impl Sight {
         match self.word.state() {
             PageState::CowShared if self.writable => {
                 self.ruling(Cause::CopyOnWrite, PageState::Written)
+            }
+            PageState::Untouched if self.writable => {
+                self.ruling(Cause::FileCopy, PageState::Written)
             }
             _ if self.writable => self.ruling(Cause::WriteAfterRead, PageState::Written),
             _ => self.ruling(Cause::FileMinor, PageState::ReadOnly),
@@ -269,7 +273,7 @@ mod tests {
                 .rule()
                 .cause
         };
-        assert_eq!(page(WRITE), Cause::WriteAfterRead);
+        assert_eq!(page(WRITE), Cause::FileCopy);
         assert_eq!(page(WRITE_PRESENT), Cause::WriteAfterRead);
         assert_eq!(page(0), Cause::FileMinor);
     }
@@ -337,7 +341,7 @@ mod tests {
             assert_eq!(ruling.cause, Cause::SwapIn, "{state:?}");
         }
         let uncopied = sight(PageState::ReadOnly, RegionKind::FilePrivate, Some(WRITE)).rule();
-        assert_eq!(uncopied.cause, Cause::WriteAfterRead);
+        assert_eq!(uncopied.cause, Cause::FileCopy);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(crate) struct Times {
 /// differ by a factor of two either way.
 fn usual(cause: Cause) -> f64 {
     match cause {
-        Cause::WriteAfterRead => 2_300.0,
+        Cause::WriteAfterRead | Cause::FileCopy => 2_300.0,
         Cause::CopyOnWrite => 3_000.0,
         Cause::FileMajor | Cause::SwapIn => 60_000.0,
         Cause::FileMinor => 800.0,

@@ -57,8 +57,18 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
     });
     if found.iter().all(|one| one.severity < Severity::Costly) {
         let open = Open::of(findings, &found);
-        found.splice(0..0, at_rest(findings, &open));
-        found.extend(doing::computing(findings));
+        let (at_rest, computing) = (at_rest(findings, &open), doing::computing(findings));
+        if at_rest.is_none() && doing::mostly_computes(findings) {
+            // The verdict is about it, so it leads.
+            let leads = computing.map(|one| Diagnosis {
+                severity: Severity::Note,
+                ..one
+            });
+            found.splice(0..0, leads);
+        } else {
+            found.splice(0..0, at_rest);
+            found.extend(computing);
+        }
     }
     found
 }

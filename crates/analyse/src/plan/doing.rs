@@ -59,6 +59,11 @@ pub(super) fn computing(findings: &Findings) -> Option<Diagnosis> {
     Some(words(Symptom::Computing, None).found(Severity::Healthy, &values, lines.collect()))
 }
 
+/// Whether its own code takes most of the CPU time.
+pub(super) fn mostly_computes(findings: &Findings) -> bool {
+    own(findings).is_some_and(|own| share(findings, own) >= MOSTLY)
+}
+
 fn own(findings: &Findings) -> Option<&TimePart> {
     findings.account.cpu.iter().find(|part| part.id == "own")
 }
@@ -78,14 +83,16 @@ fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) 
         false => say::functions(functions.join(", ")),
     };
     let own_share = share(findings, own);
-    let what = match own_share >= MOSTLY {
-        true => say::computes(percent(own_share), functions),
-        false => say::spends(percent(own_share), functions),
-    };
-    // `; also 8.1 % reading (pread64)`.
-    let what = match kernels.is_empty() {
-        true => what,
-        false => what + &say::beside(kernels),
+    let is_first = others(findings).all(|part| part.time.value <= own.time.value);
+    let what = match (own_share >= MOSTLY, kernels.is_empty()) {
+        (true, true) => say::computes(percent(own_share), functions),
+        // `; also 8.1 % reading (pread64)`.
+        (true, false) => say::computes(percent(own_share), functions) + &say::beside(kernels),
+        (false, true) => say::spends(percent(own_share), functions),
+        (false, false) if is_first => {
+            say::spends(percent(own_share), functions) + &say::beside(kernels)
+        }
+        (false, false) => say::is_mostly_kernel(kernels, percent(own_share), functions),
     };
     match is_all {
         true if findings.diagnoses.iter().any(page_sizes::is_note) => of_page_sizes(findings, what),
@@ -107,14 +114,18 @@ fn of_page_sizes(findings: &Findings, what: String) -> String {
 
 /// `8.1 % reading (pread64) and 6.5 % forcing files to disk`: what is not the program's own code.
 fn kernels(findings: &Findings) -> String {
-    let others = findings.account.cpu.iter().filter(|part| {
-        !["own", "unexplained"].contains(&&*part.id) && share(findings, part) >= WORTH_TELLING
-    });
-    let told: Vec<String> = others
+    let told: Vec<String> = others(findings)
         .take(MOST_PARTS)
         .map(|part| say::part(percent(share(findings, part)), &part.label))
         .collect();
     told.join(&say::and())
+}
+
+/// What is not the program's own code and takes a share worth telling, largest first.
+fn others(findings: &Findings) -> impl Iterator<Item = &TimePart> {
+    findings.account.cpu.iter().filter(|part| {
+        !["own", "unexplained"].contains(&&*part.id) && share(findings, part) >= WORTH_TELLING
+    })
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a ratio of times")]

@@ -56,6 +56,8 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
         | Symptom::HugeFallback
         | Symptom::ForkCopies
         | Symptom::File
+        | Symptom::FileCopies
+        | Symptom::Shared
         | Symptom::Swap
         | Symptom::WriteProtect
         | Symptom::Runtime

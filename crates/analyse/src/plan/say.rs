@@ -116,6 +116,7 @@ phrases! {
         function(function, share);
         beside(kinds);
         is_of_kernel(kinds);
+        is_mostly_kernel(kinds, own, functions);
         part(share, kind);
         nothing_of_memory(what);
         nothing_of_faults(what);

@@ -57,6 +57,10 @@ symptoms! {
     ForkEach = "fork.each",
     /// Pages of mapped files fault.
     File = "file",
+    /// Pages of private file mappings are copied at their first write.
+    FileCopies = "file.copy",
+    /// Pages of shared memory fault.
+    Shared = "shared",
     /// Files are mapped again and again.
     FileRemap = "file.remap",
     /// Threads wait for pages of mapped files.
@@ -116,10 +120,10 @@ impl Symptom {
         match self {
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable => true,
             FirstTouch | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
-            | ForkTables | ForkEach | File | FileRemap | FileReads | Swap | WriteProtect
-            | HotAllocator | HotCollector | Runtime | Limit | Thrashing | Reclaim | LockWait
-            | LockSpin | TlbFlush | KernelWork | KernelUnexplained | Healthy | Open | Short
-            | Computing => false,
+            | ForkTables | ForkEach | File | FileCopies | Shared | FileRemap | FileReads | Swap
+            | WriteProtect | HotAllocator | HotCollector | Runtime | Limit | Thrashing
+            | Reclaim | LockWait | LockSpin | TlbFlush | KernelWork | KernelUnexplained
+            | Healthy | Open | Short | Computing => false,
         }
     }
 
@@ -131,8 +135,8 @@ impl Symptom {
             | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => true,
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies | File
-            | FileRemap | FileReads | Swap | WriteProtect | Runtime | Limit | Thrashing
-            | Reclaim | LockWait => false,
+            | FileCopies | Shared | FileRemap | FileReads | Swap | WriteProtect | Runtime
+            | Limit | Thrashing | Reclaim | LockWait => false,
         }
     }
 }

@@ -338,14 +338,25 @@ fn probable_churn(findings: &Findings) -> Option<Case> {
 const FIRST_TOUCHES: [Cause; 3] = [Cause::FirstTouch, Cause::WriteAfterRead, Cause::StackGrowth];
 
 fn other_causes(findings: &Findings) -> Vec<Case> {
-    let file = match works::maps_files_anew(findings) {
-        true => Symptom::FileRemap,
-        false => Symptom::File,
+    // Where files are mapped again and again, that is the trouble, whether pages are read or copied.
+    let (file, of_files, copies): (_, &[Cause], &[Cause]) = match works::maps_files_anew(findings) {
+        true => (
+            Symptom::FileRemap,
+            &[Cause::FileMinor, Cause::FileMajor, Cause::FileCopy],
+            &[],
+        ),
+        false => (
+            Symptom::File,
+            &[Cause::FileMinor, Cause::FileMajor],
+            &[Cause::FileCopy],
+        ),
     };
-    let groups: [(Symptom, &[Cause]); 5] = [
+    let groups: [(Symptom, &[Cause]); 7] = [
         (Symptom::FirstTouch, &FIRST_TOUCHES),
         (Symptom::ForkCopies, &[Cause::CopyOnWrite]),
-        (file, &[Cause::FileMinor, Cause::FileMajor, Cause::Shared]),
+        (file, of_files),
+        (Symptom::FileCopies, copies),
+        (Symptom::Shared, &[Cause::Shared]),
         (Symptom::Swap, &[Cause::SwapIn]),
         (Symptom::WriteProtect, &[Cause::WriteProtect]),
     ];

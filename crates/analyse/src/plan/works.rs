@@ -100,7 +100,7 @@ fn forks(findings: &Findings) -> Option<Estimate> {
 /// Whether pages of files, which are all in memory, fault because their mappings come and go.
 #[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
 pub(super) fn maps_files_anew(findings: &Findings) -> bool {
-    let faults = faults_of(findings, &[Cause::FileMinor]);
+    let faults = faults_of(findings, &[Cause::FileMinor, Cause::FileCopy]);
     let held = findings.cost.max_rss.0 as f64 / findings.host.page_size.max(1) as f64;
     unmaps(findings) >= FEWEST_CALLS
         && held > 0.0

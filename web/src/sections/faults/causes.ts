@@ -16,6 +16,7 @@ const MEANINGS: Record<string, string> = {
   write_after_read: "The page was read first, which costs little, and is now written, so it needs memory of its own.",
   file_minor: "A page of a program or a file that was already in memory and only had to be attached.",
   file_major: "A page of a program or a file that had to be read from a disk.",
+  file_copy: "A page of a private file mapping, copied at the first write because the write must not reach the file.",
   shared: "Memory shared between processes, touched for the first time here.",
   swap_in: "The page had been moved to swap space because memory was short.",
   write_protect: "The page was there but protected: by mprotect(), or by a tool that tracks writes.",
