@@ -189,7 +189,7 @@ impl Spellings {
     }
 }
 
-/// A function's name as its source spells it, in Rust or C++; any other stays as it is.
+/// A function's name as spelled in its source, for Rust or C++; any other stays as it is.
 fn demangled(symbol: &str) -> String {
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {
         return format!("{name:#}");
@@ -199,8 +199,8 @@ fn demangled(symbol: &str) -> String {
     name.unwrap_or_else(|| symbol.to_owned())
 }
 
-/// Whether the file is the one that was recorded. A file of another build under the same name
-/// would give wrong names, which is worse than none.
+/// Whether the file is the recorded one. A file of another build under the same name would give
+/// wrong names, which is worse than none.
 fn has_build_id(file: &Path, recorded: Option<&[u8]>) -> bool {
     let Some(recorded) = recorded else {
         return true;
@@ -211,8 +211,8 @@ fn has_build_id(file: &Path, recorded: Option<&[u8]>) -> bool {
     }
 }
 
-/// Where a file's bytes lie in memory by its own reckoning, by which debug information that came
-/// apart from it has its addresses too. Bytes that are not mapped lie at the end of memory.
+/// Addresses of these file offsets by the file's own layout, which separate debug information uses
+/// too. Offsets that are not mapped get the end of memory.
 fn virtual_addresses(file: &Path, offsets: impl Iterator<Item = u64>) -> Option<Vec<u64>> {
     let bytes = object::ReadCache::new(File::open(file).ok()?);
     let elf = object::File::parse(&bytes).ok()?;
