@@ -26,7 +26,8 @@ impl PerfMap {
     /// there is none. Any user can create a file of this name, so only a file of root, of the
     /// process's user or of our own user is trusted.
     ///
-    /// # Errors Why an existing map was not read.
+    /// # Errors
+    /// Why an existing map was not read.
     pub fn of_process(root: &Path, pid: i32) -> Result<Option<Self>, String> {
         let mut users = vec![0, effective_user()];
         let status = ProcRoot::at(root.join("proc")).status(pid);

@@ -69,7 +69,8 @@ impl Netlink {
     /// The length of the next message, once it is in `buffer`; `None` if none arrived for
     /// `patience`.
     ///
-    /// # Errors The kernel's reason; `ENOBUFS` once messages were lost for lack of buffer space.
+    /// # Errors
+    /// The kernel's reason; `ENOBUFS` once messages were lost for lack of buffer space.
     pub fn receive(&self, buffer: &mut [u8], patience: Duration) -> io::Result<Option<usize>> {
         let mut asked = libc::pollfd {
             fd: self.0.as_raw_fd(),

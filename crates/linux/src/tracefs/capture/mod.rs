@@ -341,7 +341,8 @@ impl Capture {
 
     /// The current time by the trace's clock, in microseconds, as printed in the text.
     ///
-    /// # Errors If the kernel does not report it.
+    /// # Errors
+    /// If the kernel does not report it.
     pub fn now_us(&self) -> Result<u64, Error> {
         let now = self.stats().into_iter().find_map(|(_, stats)| stats.now_us);
         now.ok_or_else(|| {

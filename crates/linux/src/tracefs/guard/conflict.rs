@@ -54,7 +54,8 @@ const NUMBERS: [(&str, &str); 2] = [
 
 /// Every sign that another process traces, or has left settings behind.
 ///
-/// # Errors If a file that exists can't be read.
+/// # Errors
+/// If a file that exists can't be read.
 pub fn conflicts(top: &Control) -> Result<Vec<Conflict>, Error> {
     let mut found = Vec::new();
     let tracer = top.setting("current_tracer")?.unwrap_or_default();
