@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 /// that a process has mapped (`posix_fadvise(2)`): the next reader has to read them from disk.
 ///
 /// # Errors
-/// The kernel's: a file that we may not read cannot be evicted. Only regular files have pages. The
-/// kernel's: whoever may not read a file cannot evict it. What is no regular file has no pages.
+/// The kernel's: a file that we may not read cannot be evicted. Only regular files have pages.
 pub fn evict(path: &Path) -> io::Result<()> {
     // Opening a pipe would wait for its other end.
     if !path.metadata()?.is_file() {
