@@ -17,7 +17,7 @@ pub struct Overhead {
     pub under: Comparison,
     /// Alone once more: any apparent cost here is noise.
     pub again: Comparison,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use std::io;
 
 /// Settings that restrict perf events.
 pub(super) struct Guards {
-    /// `kernel.perf_event_paranoid`; absent where the kernel has no perf events.
+    /// `kernel.perf_event_paranoid`; absent if the kernel has no perf events.
     pub paranoid: Option<i64>,
     /// `kernel.kptr_restrict`.
     pub hidden_addresses: Option<i64>,

@@ -1,4 +1,5 @@
-//! How long each task of a program waited, as the kernel counted it: taskstats over generic netlink.
+//! How long each task of a program waited, as the kernel counted it (taskstats over generic
+//! netlink).
 //!
 //! The kernel reports each task that ends on the machine, and the tasks of the program are added
 //! up, so a child that lives for a millisecond counts as well. This needs CAP_NET_ADMIN and Linux

@@ -1,5 +1,5 @@
-//! How much CPU time the cgroup of this process may have (Linux: Documentation/scheduler/sched-bwc.rst,
-//! Documentation/admin-guide/cgroup-v2.rst, `cpu.max`).
+//! How much CPU time the cgroup of this process may use (Linux:
+//! Documentation/scheduler/sched-bwc.rst, Documentation/admin-guide/cgroup-v2.rst, `cpu.max`).
 
 use super::{Machine, Settings};
 use crate::pseudo_file::setting;

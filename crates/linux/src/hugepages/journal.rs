@@ -262,7 +262,7 @@ mod tests {
             (0x40_0000, true, Change::Collapse),
         ];
         assert_eq!(back, expected);
-        // The next controller's line stands alone behind the cut one.
+        // The next controller's line starts afresh after the cut one.
         let mut journal = Journal::open(&place, &subject()).unwrap();
         journal.note(entry(0x60_0000, Change::Split, true)).unwrap();
         assert_eq!(read(&path).unwrap().entries.len(), 4);

@@ -15,7 +15,7 @@ pub enum Progress {
     Symbol(String),
     /// 8 bytes at an address of the process.
     Memory(u64),
-    /// Calls of `read(2)`, `write(2)` and their kin (`/proc/PID/io`).
+    /// Calls of `read(2)`, `write(2)` and similar (`/proc/PID/io`).
     Calls,
 }
 

@@ -10,7 +10,7 @@
 //! ```text
 //! {"owner":{"who":"trace","pid":4242,"start_ticks":171753,"boot_id":"6fd1b2c3-…"}}
 //! {"instance":"pagewise-4242"}                                folder below instances/ of tracefs
-//! {"setting":{"path":"current_tracer","before":"nop\n"}}      a file and what it held
+//! {"setting":{"path":"current_tracer","before":"nop\n"}}      a file, its earlier content
 //! {"group":{"folder":"/sys/fs/cgroup/memory/pagewise-4242","home":"/sys/fs/cgroup/memory/job"}}
 //! {"slot":{"address":"0x7f0000200000","change":"split","before":{…}}}   pages of `subject`
 //! ```

@@ -265,7 +265,7 @@ fn page_sizes_of_a_process_that_runs_are_left_to_undo() {
     drop(journal);
     assert_eq!(restore_in(&machine.places()), []);
     assert_eq!(page_sizes::read(&path).unwrap().entries.len(), 1);
-    // Another process has the lock, or the file system has none: neither journal may be taken.
+    // Another process has the lock: the journal may not be taken.
     let held = Journal::open(
         run,
         path.file_name().unwrap().to_str().unwrap(),

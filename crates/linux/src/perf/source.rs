@@ -324,8 +324,8 @@ fn base(kind: u32, config: u64, access: Access) -> perf_event_attr {
     attr
 }
 
-/// Each `period`-th event. `PERF_SAMPLE_PERIOD` must stay out of the sample type: with it the kernel
-/// records each software event and tracepoint, whatever the period (`perf_swevent_event`,
+/// Each `period`-th event. `PERF_SAMPLE_PERIOD` must stay out of the sample type: with it the
+/// kernel records each software event and tracepoint, whatever the period (`perf_swevent_event`,
 /// kernel/events/core.c).
 fn set_period(attr: &mut perf_event_attr, period: u64) {
     attr.__bindgen_anon_1.sample_period = period;

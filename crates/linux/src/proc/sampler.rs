@@ -5,8 +5,8 @@
 //! that cost more than a few microseconds (proportional set size, pressure) have a slower beat of
 //! their own.
 //!
-//! [`Sampler::start`] takes the first reading before it returns, so that "since observation started"
-//! means since that call.
+//! [`Sampler::start`] takes the first reading before it returns, so that "since observation
+//! started" means since that call.
 
 use super::reading::{Probe, Reading};
 use super::{ProcRoot, ProcessReading};

@@ -174,6 +174,7 @@ impl Launch {
 
     /// Forks a child that waits before `execve(2)`.
     ///
+    /// # Errors
     /// If the program is missing or not executable, a setting or argument is invalid, a stream's
     /// file cannot be opened, or no process can be created.
     pub fn spawn_gated(&self) -> Result<Gated, Error> {

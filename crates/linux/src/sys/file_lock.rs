@@ -16,8 +16,8 @@ pub fn try_lock(file: BorrowedFd<'_>) -> io::Result<bool> {
 /// [`try_lock`] for up to a second: a process that is killed while it starts another passes its
 /// lock on to the new process, which gives it up on exec.
 ///
+/// # Errors
 /// If the file system does not support locks.
-/// When the file system knows no locks.
 pub fn lock_soon(file: BorrowedFd<'_>) -> io::Result<bool> {
     let end = Instant::now() + Duration::from_secs(1);
     loop {

@@ -41,7 +41,7 @@ pub struct Request {
     pub events: bool,
     /// Further root functions to trace.
     pub roots: Vec<String>,
-    /// Levels of calls; 0 is no limit.
+    /// Maximum levels of calls; 0 means no limit.
     pub depth: u32,
     /// The kernel's buffer for each CPU.
     pub buffer: Option<Bytes>,

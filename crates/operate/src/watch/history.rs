@@ -13,7 +13,7 @@ const SHORTEST_CPU_STRETCH: Nanos = Nanos(500_000_000);
 /// ten per second is 864,000.
 const CAPACITY: usize = 1_000_000;
 
-/// All readings, thinned where there are too many.
+/// All readings, thinned out if there are too many.
 #[derive(Default)]
 pub struct History {
     points: Vec<TimelinePoint>,

@@ -37,7 +37,7 @@ pub struct Table {
     models: Vec<u32>,
     #[serde(default)]
     implementers: Vec<u32>,
-    /// PMU to use where the machine has several kinds of cores.
+    /// PMU to use if the machine has several kinds of cores.
     pub pmu: Option<String>,
     /// Cycles in which a walk is in progress.
     #[serde(default)]

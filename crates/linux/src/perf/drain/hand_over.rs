@@ -46,7 +46,7 @@ impl Drain {
         }
     }
 
-    /// Samples more or less densely when the rate of faults asks for it.
+    /// Samples more or less densely when the rate of faults calls for it.
     pub(super) fn climb(&mut self) {
         let sampled = self.samples_faults();
         let Some(ladder) = self.ladder.as_mut().filter(|_| sampled) else {

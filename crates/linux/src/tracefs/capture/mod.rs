@@ -32,7 +32,7 @@ const TRACER: &str = "function_graph";
 pub struct Options {
     /// Buffer for each CPU in KiB.
     pub buffer_kib: u64,
-    /// How deep calls are recorded; 0 is no limit.
+    /// Maximum depth of recorded calls; 0 means no limit.
     pub depth: u32,
     /// Whether to record events with the calls.
     pub events: bool,
@@ -283,7 +283,7 @@ impl Capture {
         self.control.write("tracing_on", "1")
     }
 
-    /// Stops recording; what is in the buffers stays to be read.
+    /// Stops recording; the buffers can still be read.
     ///
     /// # Errors
     /// If the switch can't be written.
