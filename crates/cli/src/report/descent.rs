@@ -4,7 +4,7 @@ use clap::Args;
 use pagewise_analyse::fault_paths::{Class, Goal, Layer, Step};
 use pagewise_model::units::Nanos;
 
-/// The part of the faults to examine.
+/// Where in the faults to look.
 #[derive(Args, Debug, Default)]
 pub struct Options {
     /// Report on the calls of this function or layer inside faults as if they were the faults
