@@ -1,10 +1,10 @@
-//! Which of the outer build's flags hold for the library, and how folders are called in it.
+//! Flags of the outer build that apply to the library, and names for folders in it.
 
 use std::path::Path;
 
-/// Those of the outer flags that say for which processor, with which linker and under which names of
-/// folders. What instruments, warns or makes a program static is not for a library that is preloaded
-/// into others.
+/// The outer flags that select the processor, the linker and the names of folders. Flags that
+/// instrument, warn or make a program static do not suit a library that is preloaded into other
+/// programs.
 pub fn for_library<'a>(given: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut given = given.peekable();
@@ -24,7 +24,7 @@ pub fn for_library<'a>(given: impl Iterator<Item = &'a str>) -> Vec<String> {
     kept
 }
 
-/// Of these flags those that hold for another target on the same processor: none that say how to link.
+/// The flags that also apply to another target on the same processor: all except those for linking.
 pub fn without_linking(flags: Vec<String>) -> Vec<String> {
     let linking = |flag: &String| {
         ["-Clinker", "-Clink-", "-L"]
@@ -34,13 +34,13 @@ pub fn without_linking(flags: Vec<String>) -> Vec<String> {
     flags.into_iter().filter(|flag| !linking(flag)).collect()
 }
 
-/// Has each folder called by its name in what is built, so that builds in other folders are the same.
-/// Of two that hold for one path the later counts.
+/// Replaces a folder by a name in the build's output, so that builds in other folders are
+/// identical. If two apply to one path, the later one is used.
 pub fn renamed(folder: &Path, name: &str) -> String {
     format!("--remap-path-prefix={}={name}", folder.display())
 }
 
-/// A flag written as one word; no value where it is none of ours.
+/// A flag written as one word; no value if it is not one of ours.
 fn attached(flag: &str) -> (&str, Option<&str>) {
     let prefixes = [
         ("-C", "-C"),
@@ -55,7 +55,7 @@ fn attached(flag: &str) -> (&str, Option<&str>) {
         .unwrap_or((flag, None))
 }
 
-/// What of `-C` holds for the library.
+/// The `-C` option, if it applies to the library.
 fn codegen(option: &str) -> Option<String> {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     match name {

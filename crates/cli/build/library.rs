@@ -1,9 +1,9 @@
-//! The nested build: a package made in `OUT_DIR` that turns the pager's crate into a library to
+//! The nested build: a package created in `OUT_DIR` that turns the pager's crate into a library to
 //! preload.
 //!
-//! It is a workspace of its own, so that it asks for what the library needs and nothing else. That
-//! the outer build has fetched already: the command line depends on the same crates. So nothing is
-//! fetched here, and a build without a network or with vendored sources works.
+//! It is a separate workspace, so that it requires only what the library needs. The outer build has
+//! already fetched that, because the command line depends on the same crates. So nothing is fetched
+//! here, and a build without a network or with vendored sources works.
 
 use crate::flags::renamed;
 use crate::package;
@@ -33,21 +33,21 @@ pub fn build(root: &Path, folder: &Path, target: &Target) -> Vec<u8> {
     fs::read(folder.join(built)).expect("the library is there")
 }
 
-/// Has the library use the versions of the repository's Cargo.lock where they were fetched. `cargo
-/// install` without `--locked` takes the newest ones for everything; then those are there instead.
+/// Uses the versions of the repository's Cargo.lock if they were fetched. `cargo install` without
+/// `--locked` resolves everything to the newest versions; then only those are available.
 fn settle_versions(root: &Path, folder: &Path, target: &Target) {
     let lock = folder.join("Cargo.lock");
     if fs::copy(root.join("Cargo.lock"), &lock).is_ok() && is_fetched(folder, target).is_ok() {
         return;
     }
-    // None may be there.
+    // The file may not exist.
     let _ = fs::remove_file(&lock);
     if let Err(why) = is_fetched(folder, target) {
         panic!("what the pager's library needs was not fetched by this build:\n{why}");
     }
 }
 
-/// Whether all that the library needs is on this machine. Writes Cargo.lock.
+/// Whether everything that the library needs is on this machine. Writes Cargo.lock.
 fn is_fetched(folder: &Path, target: &Target) -> Result<(), String> {
     let output = cargo("fetch", folder, target).output().expect("cargo runs");
     match output.status.success() {
@@ -57,7 +57,7 @@ fn is_fetched(folder: &Path, target: &Target) -> Result<(), String> {
 }
 
 /// A cargo in the outer one's folder, so that it reads the same configuration (sources, linkers),
-/// without the settings that are meant for the outer build alone.
+/// without the settings that are meant only for the outer build.
 fn cargo(command: &str, folder: &Path, target: &Target) -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
     cargo
@@ -85,11 +85,11 @@ fn cargo(command: &str, folder: &Path, target: &Target) -> Command {
         ("CARGO_PROFILE_RELEASE_LTO", "thin"),
         ("CARGO_PROFILE_RELEASE_DEBUG", debug),
         ("CARGO_PROFILE_RELEASE_STRIP", strip),
-        // The library of a debug build checks at each fault what must hold.
+        // In a debug build, the library checks its invariants at each fault.
         ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", checked),
         ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "false"),
     ];
-    // Elsewhere it might be the folder that the outer cargo has locked.
+    // By default it might be the folder that the outer cargo has locked.
     cargo
         .envs(settings)
         .env("CARGO_BUILD_BUILD_DIR", folder.join("target"));
@@ -100,14 +100,14 @@ fn cargo(command: &str, folder: &Path, target: &Target) -> Command {
     cargo
 }
 
-/// Whether the library goes without lines and symbols even where the program has them: who strips the
-/// program after the build cannot strip what is inside.
+/// Whether the library is built without line tables and symbols even if the program has them:
+/// stripping the program after the build does not reach the embedded library.
 fn is_stripped() -> bool {
     println!("cargo::rerun-if-env-changed=PAGEWISE_STRIP_LIBRARY");
     env::var_os("PAGEWISE_STRIP_LIBRARY").is_some()
 }
 
-/// The flags as cargo takes them, with names for the folders that the build has on this machine.
+/// The flags in cargo's form, with names in place of this machine's folders.
 fn flags(root: &Path, folder: &Path, target: &Target) -> String {
     let mut flags = vec![renamed(root, ".")];
     flags.extend(cargo_home().map(|home| renamed(&home, "/cargo")));
@@ -116,7 +116,7 @@ fn flags(root: &Path, folder: &Path, target: &Target) -> String {
     flags.join("\u{1f}")
 }
 
-/// Where cargo unpacks what it fetched.
+/// The folder in which cargo unpacks fetched crates.
 fn cargo_home() -> Option<PathBuf> {
     let beside_home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"));
     let named = env::var_os("CARGO_HOME").map(PathBuf::from);
@@ -142,13 +142,13 @@ fn is_outer(variable: &str) -> bool {
     families.iter().any(|family| variable.starts_with(family)) || single.contains(&variable)
 }
 
-/// Arguments that have the library carry the unwinder of its messages' backtraces, as far as it needs
-/// one, instead of loading `libgcc_s.so`: every program of a run would load that as well, which took a
-/// tenth of its start and end. In its place the linker finds a script that names the archives. None
-/// where the compiler has no such archives.
+/// Arguments that link the unwinder for backtraces of messages into the library, as far as it is
+/// needed, instead of loading `libgcc_s.so`: every program of a run would load that as well, which
+/// took a tenth of its start and end. In its place the linker finds a script that names the
+/// archives. Empty if the compiler has no such archives.
 ///
-/// With Rust's unwinder for musl the library names no libc either, which the program has loaded before:
-/// so any compiler links it, one for glibc too.
+/// With Rust's unwinder for musl the library does not depend on a libc either, since the program
+/// has already loaded one: so any compiler can link it, including one for glibc.
 fn unwinder_inside(folder: &Path, target: &Target) -> Vec<OsString> {
     let (archives, replaced, whole) = match target.unwinder_of_musl() {
         Some(unwinder) => (vec![unwinder], &["libgcc_s.so", "libc.so"][..], true),

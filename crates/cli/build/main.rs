@@ -1,6 +1,7 @@
-//! Builds the pager's libraries, one for each libc, and puts them into the program, so that one
-//! installed file does everything. A nested cargo builds them: they need other settings (their
-//! exports, no unwinding, always optimised) than the same crate as a part of the command line.
+//! Builds the pager's libraries, one for each libc, and embeds them in the program, so that a
+//! single installed file suffices. A nested cargo builds them, because they need other settings
+//! (their exports, no unwinding, always optimised) than the same crate as a part of the command
+//! line.
 
 mod flags;
 mod library;
@@ -28,7 +29,7 @@ fn main() {
     for (libc, name) in [(Libc::Glibc, "glibc"), (Libc::Musl, "musl")] {
         let built = match Target::of_library(libc) {
             Some(target) => library::build(&root, &folder.join(name), &target),
-            // `pagewise run` says that it has none.
+            // `pagewise run` reports that there is none.
             None => Vec::new(),
         };
         let file = folder.join(format!("libpagewise_pager-{name}.so"));
@@ -42,7 +43,7 @@ fn root() -> PathBuf {
     std::fs::canonicalize(beside).expect("the package lies in its repository")
 }
 
-/// A path that is not there would have cargo run us each time.
+/// For a path that does not exist, cargo would run this script each time.
 fn rerun_if_changed(path: &Path) {
     if path.exists() {
         println!("cargo::rerun-if-changed={}", path.display());

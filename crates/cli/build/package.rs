@@ -1,8 +1,8 @@
-//! The package of the nested build: a workspace in `OUT_DIR` that has the library's crates as members.
+//! The package of the nested build: a workspace in `OUT_DIR` with the library's crates as members.
 //!
-//! A crate outside of a workspace is known to cargo by its absolute path, which goes into symbols and
-//! so into the order of the code; inside, by its path from the workspace. The same holds for the names
-//! of files in messages of panics.
+//! Cargo identifies a crate outside a workspace by its absolute path, which affects symbols and
+//! thus the order of the code; inside, by its path from the workspace. The same applies to file
+//! names in panic messages.
 
 use std::fs;
 use std::io;
@@ -49,19 +49,19 @@ pub fn write(root: &Path, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What members take from their workspace.
+/// Sections that members inherit from their workspace.
 fn is_inherited(section: &str) -> bool {
     section.starts_with("[workspace.")
 }
 
-/// Not what tests and examples need: nobody fetched that for a build of the command line.
+/// Excludes what tests and examples need, which a build of the command line does not fetch.
 fn is_for_library(section: &str) -> bool {
     !["dev-dependencies", "[[example", "[[test", "[[bench"]
         .iter()
         .any(|other| section.contains(other))
 }
 
-/// The sections of a manifest whose headings are wanted.
+/// The sections of a manifest whose headings pass `wanted`.
 fn sections(manifest: &str, wanted: impl Fn(&str) -> bool) -> String {
     let mut keep = false;
     let mut kept = String::new();
@@ -77,7 +77,7 @@ fn sections(manifest: &str, wanted: impl Fn(&str) -> bool) -> String {
     kept
 }
 
-/// A link rather than a copy: cargo sees by the files themselves whether to build again.
+/// A link rather than a copy, so that cargo checks the original files for changes.
 fn link(to: &Path, at: &Path) -> io::Result<()> {
     match fs::remove_file(at) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

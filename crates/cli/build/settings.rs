@@ -1,14 +1,14 @@
-//! For what machine the library is built, and which settings of the outer build hold for it.
+//! The target machine of the library, and the settings of the outer build that apply to it.
 
 use crate::flags::{for_library, without_linking};
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The target whose own libraries of Rust a toolchain on it always has.
+/// The target for which a toolchain on it always has Rust's own libraries.
 const GLIBC: &str = "x86_64-unknown-linux-gnu";
 
-/// Whose dynamic linker loads the library.
+/// The libc whose dynamic linker loads the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Libc {
     Glibc,
@@ -19,17 +19,17 @@ pub enum Libc {
 pub struct Target {
     /// The triple.
     pub name: String,
-    /// What links, where cargo was told.
+    /// The linker, if cargo was given one.
     pub linker: Option<String>,
-    /// What holds of the outer build's flags.
+    /// The outer build's flags that apply.
     pub flags: Vec<String>,
 }
 
-/// A C compiler that may be asked where its own archives are: a program and its first arguments.
+/// A C compiler that can report where its own archives are: a program and its first arguments.
 pub struct Compiler(String);
 
 impl Target {
-    /// The target of the library for programs with `libc`; none where it cannot run, or where this
+    /// The target of the library for programs with `libc`; `None` if it cannot run, or if this
     /// build may lack Rust's own libraries for it.
     pub fn of_library(libc: Libc) -> Option<Self> {
         let about = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
@@ -48,7 +48,7 @@ impl Target {
                 outer.flags.push("-Ctarget-feature=-crt-static".to_owned());
                 Some(outer)
             }
-            // A static pagewise preloads into programs of any machine.
+            // A static pagewise can preload into programs with either libc.
             (true, Libc::Glibc) if host == GLIBC => Some(Self {
                 linker: None,
                 flags: without_linking(outer_flags()),
@@ -64,7 +64,7 @@ impl Target {
         }
     }
 
-    /// The outer build's target, with its linker and what holds of its flags.
+    /// The outer build's target, with its linker and the flags that apply.
     fn outer(name: String) -> Self {
         Self {
             name,
@@ -73,7 +73,8 @@ impl Target {
         }
     }
 
-    /// Rust's own unwinder for programs that it links with musl statically; none where it comes without.
+    /// Rust's own unwinder for programs linked statically with musl; `None` if the toolchain lacks
+    /// it.
     pub fn unwinder_of_musl(&self) -> Option<PathBuf> {
         if !self.name.ends_with("musl") {
             return None;
@@ -87,7 +88,7 @@ impl Target {
         path.exists().then_some(path)
     }
 
-    /// Compilers of this target, the one that links first.
+    /// Compilers for this target, the one that links first.
     pub fn compilers(&self) -> Vec<Compiler> {
         let linker = self
             .flags

@@ -1,4 +1,5 @@
-//! Puts the guides and the schemas into the program: who installed one file has no `docs`.
+//! Embeds the guides and schemas in the program, because an installation is one file without
+//! `docs`.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -7,8 +8,8 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Folders of `docs` whose files are topics. `docs/notes` and `docs/examples` tell how results came
-/// about; no message points there.
+/// Folders of `docs` whose files are topics. `docs/notes` and `docs/examples` explain how results
+/// were obtained; no message refers to them.
 const FOLDERS: [&str; 3] = ["guide", ".", "schema"];
 
 /// Writes `topics.rs`: name, title and packed text of each topic.

@@ -7,11 +7,11 @@
 //! ```
 //!
 //! `load` is a machine of eight CPUs at 999 samples per second each: three services whose threads
-//! change places, a few hundred functions, stacks of five to forty frames of which few are hot and
-//! thousands rare, idle CPUs, page faults and waits; all the time it waits for a lock of the block
-//! layer, and for one second one thread only copies. `compare` holds it against the same load
-//! without either. `deep` has a recursion of ten thousand frames, `hostile` names that would like
-//! to be markup, `crowd` a million threads.
+//! migrate, a few hundred functions, stacks of five to forty frames of which few are hot and
+//! thousands rare, idle CPUs, page faults and waits; throughout it waits for a lock of the block
+//! layer, and for one second one thread only copies. `compare` compares it with the same load
+//! without either. `deep` has a recursion of ten thousand frames, `hostile` names that try to be
+//! markup, `crowd` a million threads.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -33,7 +33,7 @@ const CPUS: u64 = 8;
 const FREQUENCY: u64 = 999;
 const SECOND: u64 = 1_000_000_000;
 const PERIOD: u64 = SECOND / FREQUENCY;
-/// The stall, as shares of the whole, and which CPU it is on.
+/// The stall, as shares of the whole, and its CPU.
 const STALL: (u64, u64) = (2, 7);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -77,7 +77,7 @@ fn compared(samples: u64) -> Result<String, Box<dyn Error>> {
     Ok(render_profile_diff(&found, &a, &b)?)
 }
 
-/// A small fast generator (xorshift64*), so that pages are the same everywhere.
+/// A small fast generator (xorshift64*), so that pages are identical everywhere.
 struct Noise(u64);
 
 impl Noise {
@@ -230,7 +230,7 @@ fn empty() -> Profile {
     profile
 }
 
-/// Stacks of five to forty frames that share their beginnings; the first are met most.
+/// Stacks of five to forty frames that share their beginnings; the first are the most frequent.
 fn stacks(profile: &mut Profile, noise: &mut Noise) -> Vec<NodeId> {
     let functions = profile.frames.len() as u64 - KERNEL.len() as u64;
     let mut made: Vec<NodeId> = vec![profile.stacks.intern([FrameId(12), FrameId(13)])];

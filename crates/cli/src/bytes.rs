@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
-/// What unpacking leaves free at least, or a tenth of what was free where that is less.
+/// Minimum free space after unpacking, or a tenth of the previously free space if that is less.
 const SPARED: u64 = 1 << 30;
 
 /// Maps the recording at `path`. Standard input (`-`), pipes and compressed files go through an
@@ -22,7 +22,7 @@ pub fn open(path: &Path) -> Result<MappedFile> {
     MappedFile::of(&file).with_context(|| format!("cannot map {name}"))
 }
 
-/// Maps the file at `path` where it is a regular one and not compressed.
+/// Maps the file at `path` if it is a regular file and not compressed.
 pub fn mapped(path: &Path) -> Result<Option<MappedFile>> {
     let Some(file) = plain_file(path)? else {
         return Ok(None);
@@ -31,7 +31,7 @@ pub fn mapped(path: &Path) -> Result<Option<MappedFile>> {
     Ok(Some(mapped))
 }
 
-/// The file itself, where it is a regular one and not compressed.
+/// The file itself, if it is a regular file and not compressed.
 fn plain_file(path: &Path) -> Result<Option<File>> {
     if path == Path::new("-") {
         return Ok(None);
@@ -57,7 +57,7 @@ fn plain_file(path: &Path) -> Result<Option<File>> {
     Ok(packed(&head).is_none().then_some(file))
 }
 
-/// The same for bytes that were started to be read: they go through an unnamed temporary file.
+/// The same for an input that is already being read: it goes through an unnamed temporary file.
 pub fn spooled(input: Box<dyn Read + Send>, path: &Path) -> Result<MappedFile> {
     let file = copied(input, path)?;
     MappedFile::of(&file).with_context(|| format!("cannot map {}", path.display()))
@@ -74,7 +74,7 @@ fn copied(input: Box<dyn Read + Send>, path: &Path) -> Result<File> {
     copied_into(file, free - SPARED.min(free / 10), input, path)
 }
 
-/// Copies so many bytes at most.
+/// Copies up to `room` bytes.
 fn copied_into(mut file: File, room: u64, input: impl Read, path: &Path) -> Result<File> {
     let name = path.display();
     let copied = io::copy(&mut input.take(room.saturating_add(1)), &mut file);

@@ -24,10 +24,10 @@ pub struct Args {
     json: bool,
 }
 
-/// Tries everything and prints what was found. A missing capability is no failure.
+/// Tries everything and prints the results. A missing capability is not a failure.
 ///
 /// # Errors
-/// When the result cannot be printed.
+/// If the result cannot be printed.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let release = ProcRoot::default().path("sys/kernel/osrelease");
     let check = Document::of(Check {
@@ -38,7 +38,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What this machine allows, and this build.
+/// The capabilities of this machine, and of this build.
 fn capabilities() -> Vec<Capability> {
     let mut found = capability::capabilities();
     found.push(own_library::capability());

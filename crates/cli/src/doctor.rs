@@ -1,4 +1,4 @@
-//! `pagewise doctor`: observe one run, explain it, say what to change, prove it.
+//! `pagewise doctor`: observes one run, explains it, advises changes, and proves them.
 
 mod server;
 
@@ -34,7 +34,7 @@ Examples:
                                                  a server, driven by a load
   pagewise doctor --json -- ./simulate > x.json  for another program";
 
-/// The report where no other name is given.
+/// The report's default name.
 const REPORT: &str = "pagewise-report.html";
 /// Observe a run, explain where memory management costs time, say what to change, and prove it
 ///
@@ -106,11 +106,11 @@ pub struct Args {
     quiet: bool,
 }
 
-/// The whole story. Returns the program's status, or 128 and the signal that killed it; 0 where it
-/// runs on.
+/// Runs everything. Returns the program's status, or 128 plus the signal that killed it; 0 if it
+/// still runs.
 ///
 /// # Errors
-/// When nothing could be observed, or the answer not be delivered.
+/// If nothing could be observed, or the answer could not be delivered.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if let (Some(pid), true) = (args.pid, args.prove) {
         return Err(server::not_by_number(pid));
@@ -120,7 +120,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         true => Some(SavedInput::take(terminal::tell)?),
         false => None,
     };
-    // A wrong path should not cost the run.
+    // Checked early, so that a wrong path does not cost the run.
     if let Some(report) = &args.output {
         destination::check(report).with_context(|| cannot_write(report))?;
     }
@@ -144,7 +144,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     deliver(args, &findings)?;
     if let Some(signal) = killed_by(&observation, was_asked) {
-        // Said even with --quiet: an answer about half a run should not pass for a whole one.
+        // Printed even with --quiet: an answer about half a run should not pass for a whole one.
         let by = signal_name(signal);
         writeln!(io::stderr(), "pagewise: the program was killed by {by}")?;
     }
@@ -200,7 +200,7 @@ impl Args {
         proved
     }
 
-    /// Says on a terminal that something happens: a program may be silent for long.
+    /// Reports on a terminal that something is happening, as a program may print nothing for long.
     fn tell_beginning(&self) {
         if !io::stderr().is_terminal() {
             return;
@@ -224,7 +224,7 @@ impl Args {
     }
 }
 
-/// Answer to standard output, report to its file.
+/// Writes the answer to standard output and the report to its file.
 fn deliver(args: &Args, findings: &Findings) -> Result<()> {
     let answer = if args.json {
         json::to_string(findings)?
@@ -240,8 +240,8 @@ fn deliver(args: &Args, findings: &Findings) -> Result<()> {
     write_report(args, findings)
 }
 
-/// A report that was not asked for by name is a courtesy: where it cannot be written, that is said
-/// and the answer stands.
+/// If a report was not requested by name and cannot be written, a message says so and the answer
+/// remains valid.
 fn write_report(args: &Args, findings: &Findings) -> Result<()> {
     if args.no_report {
         return Ok(());
@@ -263,7 +263,7 @@ fn cannot_write(report: &Path) -> String {
     format!("cannot write the report {path} (choose another with -o FILE)")
 }
 
-/// The signal that killed the program, unless that is how we end one where `was_asked`.
+/// The signal that killed the program, except signals with which we end it if `was_asked`.
 fn killed_by(observation: &Observation, was_asked: bool) -> Option<i32> {
     match observation.ending {
         Ending::Killed(libc::SIGINT | libc::SIGHUP | libc::SIGTERM | libc::SIGKILL)

@@ -1,11 +1,11 @@
-//! Durations as people type them: `250ms`, `10s`, `2m`, `1h`, `1.5s`.
+//! Durations as users type them: `250ms`, `10s`, `2m`, `1h`, `1.5s`.
 
 use std::time::Duration;
 
 /// Parses a duration for clap.
 ///
 /// # Errors
-/// What is wrong, in words that name the accepted units.
+/// The problem, in words that name the accepted units.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
     if digits.trim().is_empty() {

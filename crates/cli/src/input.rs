@@ -1,4 +1,4 @@
-//! Opening what the user names: files, standard input, compressed or not.
+//! Opens inputs named by the user: files, standard input, compressed or not.
 
 use anyhow::{Context, Result};
 use pagewise_model::formats::sniff::{self, Format, PACKED_HEAD};
@@ -8,12 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that a packed input may hold whatever it was packed into, and how many for each packed byte
-/// beyond: recordings shrink to a tenth, a file made to fill the disk to a thousandth and less.
+/// Bytes that a compressed input may always expand to, and how many for each compressed byte beyond
+/// that: recordings shrink to a tenth, a file made to fill the disk to a thousandth or less.
 const ALWAYS: u64 = 256 << 20;
 const MOST_FOR_A_BYTE: u64 = 200;
 
-/// Opens a file, or standard input for `-`; gzip and zstd are undone.
+/// Opens a file, or standard input for `-`; decompresses gzip and zstd.
 pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     let name = path.display();
     let raw: Box<dyn Read + Send> = if path == Path::new("-") {
@@ -44,7 +44,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     })
 }
 
-/// A reader that tells how much was read.
+/// A reader that counts the bytes read.
 struct Counted<R> {
     raw: R,
     read: Arc<AtomicU64>,
@@ -58,11 +58,11 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// A decompressed input, whose errors say what is likely wrong and what can be done.
+/// A decompressed input, whose errors explain the likely cause and a remedy.
 struct Unpacked<R> {
     unpacked: R,
     by: &'static str,
-    /// Bytes that were read before decompression, and given after it.
+    /// Bytes read before decompression, and returned after it.
     packed: Arc<AtomicU64>,
     given: u64,
 }
@@ -77,7 +77,7 @@ impl<R> Unpacked<R> {
         }
     }
 
-    /// Ends what was made to fill the disk.
+    /// Stops an input that was made to fill the disk.
     fn check_size(&self) -> io::Result<()> {
         let packed = self.packed.load(Ordering::Relaxed);
         let most = packed.saturating_mul(MOST_FOR_A_BYTE).max(ALWAYS);
@@ -107,7 +107,7 @@ impl<R: Read> Read for Unpacked<R> {
     }
 }
 
-/// The first bytes (fewer at the end of the input) and a reader that still has them.
+/// The first bytes (fewer at the end of the input) and a reader that still includes them.
 pub fn peek(
     mut input: Box<dyn Read + Send>,
     len: u64,
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// Zeros, packed by each compressor.
+    /// Zeros, compressed by each compressor.
     fn packed(folder: &Path, zeros: u64) -> [std::path::PathBuf; 2] {
         let [gzip, zstd] = ["zeros.gz", "zeros.zst"].map(|name| folder.join(name));
         let mut out = flate2::write::GzEncoder::new(

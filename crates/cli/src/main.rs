@@ -106,8 +106,8 @@ enum Command {
     Help(help::Args),
 }
 
-/// Commands that change or observe the machine, and so first put back what a killed one left
-/// changed. `trace` and `huge` do it on their own, where they change the same settings.
+/// Commands that change or observe the machine, and therefore first restore what a killed one left
+/// changed. `trace` and `huge` restore by themselves when they change the same settings.
 fn looks_at_the_machine(command: &Command) -> bool {
     matches!(
         command,
@@ -154,7 +154,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Completions { shell } => {
-            // Into memory first: written straight to a closed pipe it would panic.
+            // Into memory first: written straight to a closed pipe, it would panic.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "pagewise", &mut script);
             io::stdout().write_all(&script)?;
@@ -172,7 +172,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Ends with the usage error, and what helps one who does not know what to type.
+/// Exits with the usage error, and with help for users who do not know what to type.
 fn refuse(error: clap::Error) -> ! {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         && std::env::args_os().len() < 2
@@ -184,20 +184,20 @@ fn refuse(error: clap::Error) -> ! {
     if !lacks_program(&error) {
         with_tip(error).exit();
     }
-    // Nobody may be reading; the status says it as well.
+    // Standard error may be closed; the status reports the error as well.
     let _ = error.print();
     help::tell_busiest();
     std::process::exit(error.exit_code());
 }
 
-/// Whether `doctor` was told neither a program nor a process.
+/// Whether `doctor` was given neither a program nor a process.
 fn lacks_program(error: &clap::Error) -> bool {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
     error.kind() == ErrorKind::MissingRequiredArgument
         && usage.is_some_and(|usage| usage.contains("pagewise doctor "))
 }
 
-/// Adds to the refusal of a word where programs stand behind `--` how that is written.
+/// If a word was refused where a program goes after `--`, adds how to write that.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let text = |kind| error.get(kind).map(ToString::to_string);
     let (word, usage) = (text(ContextKind::InvalidArg), text(ContextKind::Usage));
@@ -213,8 +213,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// A reader such as `head` that closed the pipe ended what it wanted to read: no failure.
-/// An error and its causes, but those that the one before tells already.
+/// An error and its causes, except causes that the previous text already contains.
 fn told_once(error: &anyhow::Error) -> String {
     let mut told: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -225,6 +224,7 @@ fn told_once(error: &anyhow::Error) -> String {
     told.join(": ")
 }
 
+/// Whether a reader such as `head` closed the pipe, having read all it wanted: not a failure.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()

@@ -10,10 +10,11 @@ use facts::Entry;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes the pages of `command` and all below it into `folder`, which is made where missing.
+/// Writes the pages of `command` and all its subcommands into `folder`, which is created if
+/// missing.
 ///
 /// # Errors
-/// When the folder can't be made or a page not be written.
+/// If the folder can't be created or a page can't be written.
 pub fn write(mut command: Command, folder: &Path) -> Result<()> {
     let cannot = || format!("cannot write manual pages into {}", folder.display());
     std::fs::create_dir_all(folder).with_context(cannot)?;
@@ -22,7 +23,8 @@ pub fn write(mut command: Command, folder: &Path) -> Result<()> {
     pages(&command, "", folder).with_context(cannot)
 }
 
-/// Writes the pages of `command`, which is typed as `words` after the program's name, and below.
+/// Writes the pages of `command`, typed as `words` after the program's name, and of its
+/// subcommands.
 fn pages(command: &Command, words: &str, folder: &Path) -> io::Result<()> {
     for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
         let words = format!("{words} {}", below.get_name());
@@ -39,7 +41,7 @@ fn man(command: &Command) -> Man {
         .manual("Pagewise")
 }
 
-/// The page, with the examples as they are: filled like prose they could not be read or copied.
+/// The page, with the examples unfilled: filled like prose they could not be read or copied.
 fn page(command: &Command, words: &str, man: &Man) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     man.render_title(&mut page)?;
@@ -66,7 +68,7 @@ fn entries(title: &str, entries: impl Iterator<Item = &'static Entry>) -> String
     section(title, entries.map(|entry| (entry.name, entry.text)))
 }
 
-/// A section of names and what they mean; nothing where there is none.
+/// A section of names and their meanings; empty if there are none.
 fn section(title: &str, rows: impl Iterator<Item = (&'static str, &'static str)>) -> String {
     let rows: String = rows
         .map(|(name, text)| format!(".TP\n.B {}\n{}\n", escaped(name), escaped(text)))
@@ -77,8 +79,8 @@ fn section(title: &str, rows: impl Iterator<Item = (&'static str, &'static str)>
     }
 }
 
-/// Text as it is, where roff has meanings of its own: a line that starts so would be taken for a
-/// request.
+/// Escapes text with a special meaning in roff: a line that starts with `.` or `'` would be taken
+/// for a request.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     match text.starts_with(['.', '\'']) {
@@ -87,7 +89,7 @@ fn escaped(text: &str) -> String {
     }
 }
 
-/// A section of lines that are kept as they are.
+/// A section whose lines are kept unchanged.
 fn examples(notes: &str) -> String {
     let mut section = ".SH EXAMPLES\n.nf\n".to_owned();
     for (at, line) in notes.lines().enumerate() {

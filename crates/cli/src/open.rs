@@ -1,5 +1,5 @@
-//! The one opening of what the user names: what a file is says its content alone, by the one table of
-//! formats.
+//! The single place that opens inputs named by the user: only a file's content determines its
+//! format, by a single table of formats.
 
 use crate::fault_paths::Trace;
 use crate::profile_input::Text;
@@ -10,10 +10,10 @@ use pagewise_model::formats::sniff::{Format, HEAD, sniff};
 use std::io::Read;
 use std::path::Path;
 
-/// An input that was begun to be read; standard input can't be opened again.
+/// An input that is already being read; standard input can't be opened again.
 type Reader = Box<dyn Read + Send>;
 
-/// What a file turned out to be.
+/// A file by its content.
 pub enum Opened {
     /// JSON.
     Document(MappedFile),
@@ -23,17 +23,17 @@ pub enum Opened {
     Profile(Text, Reader),
     /// perf.data.
     PerfData(MappedFile),
-    /// Something else, from its first byte on.
+    /// Anything else, from its first byte on.
     Other(Option<Format>, Reader),
 }
 
-/// Opens a file, packed or not, or standard input for `-`.
+/// Opens a file, compressed or not, or standard input for `-`.
 ///
 /// # Errors
-/// When it can't be read.
+/// If it can't be read.
 pub fn open(path: &Path) -> Result<Opened> {
     if path.is_dir() {
-        // Which says why directories are not read.
+        // Reports why directories are not read.
         return bytes::open(path).map(Opened::PerfData);
     }
     let (head, input) = input::peek(input::open(path)?, HEAD as u64)
@@ -50,8 +50,8 @@ pub fn open(path: &Path) -> Result<Opened> {
     })
 }
 
-/// All bytes of an input that was begun to be read: a file is mapped anew, what came through a pipe
-/// goes through a temporary file.
+/// All bytes of an input that is already being read: a file is mapped anew, a pipe's data goes
+/// through a temporary file.
 pub fn whole(input: Reader, path: &Path) -> Result<MappedFile> {
     match path.is_file() {
         true => bytes::open(path),
@@ -59,7 +59,7 @@ pub fn whole(input: Reader, path: &Path) -> Result<MappedFile> {
     }
 }
 
-/// What a file is instead, and what reads it.
+/// What a file is instead, and the command that reads it.
 pub fn read_elsewhere(format: Format) -> Option<Error> {
     match format {
         Format::PagingTrace => Some(anyhow!(

@@ -1,4 +1,4 @@
-//! The pager's libraries, out of this program and into a file that the dynamic linker can open.
+//! Writes the embedded pager libraries to files that the dynamic linker can open.
 
 use anyhow::{Context, Result, bail};
 use pagewise_linux::own_folder;
@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The library for programs of `libc`, as the build script made it; empty where it made none.
+/// The library for programs of `libc` from the build script; empty if it built none.
 fn bytes(libc: Libc) -> &'static [u8] {
     match libc {
         Libc::Glibc => include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager-glibc.so")),
@@ -20,13 +20,13 @@ fn bytes(libc: Libc) -> &'static [u8] {
     }
 }
 
-/// How long a library that no run has asked for stays.
+/// How long an unused library is kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A file with the library for programs of `libc`, in a folder of the user's own that nobody else
-/// can write to. Its name says its contents, so that builds side by side keep out of each other's
-/// runs: a program that executes another loads the library by this name once more. Kept for the
-/// next run.
+/// A file with the library for programs of `libc`, in a folder of the user's own that no one else
+/// can write to. Its name contains a hash of its contents, so that different builds do not disturb
+/// each other's runs: a program that executes another loads the library by this name once more.
+/// Kept for the next run.
 ///
 /// `PAGEWISE_PAGER_LIBRARY` names another build of it, for work on the library alone.
 pub fn installed(libc: Libc) -> Result<PathBuf> {
@@ -101,12 +101,12 @@ fn judged([glibc, musl]: [bool; 2]) -> Capability {
     }
 }
 
-/// The library in `folder`, from where programs can load it.
+/// The library in `folder`, ready to be loaded by programs.
 fn installed_in(folder: &Path, library: &[u8]) -> Result<PathBuf> {
     private(folder)?;
     let path = folder.join(name(library));
     if holds(&path, library) {
-        // Says that it is in use, for the sweep of other builds. Nothing depends on it.
+        // Marks it as in use, for the sweep of other builds. Nothing depends on it.
         let _ = File::options()
             .append(true)
             .open(&path)
@@ -134,20 +134,20 @@ fn name(library: &[u8]) -> String {
 
 const PREFIX: &str = "libpagewise_pager";
 
-/// Removes libraries of other builds that no run has asked for in a long time.
+/// Removes libraries of other builds that have not been used for a long time.
 fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
         let modified = entry.metadata().and_then(|data| data.modified()).ok();
         let age = modified.and_then(|time| time.elapsed().ok());
         if ours && age.is_some_and(|age| age > KEPT) {
-            // Another run may have been quicker.
+            // Another run may have removed it first.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// `$XDG_CACHE_HOME/pagewise`, and where there is no home, or one that will not do, one below the
+/// `$XDG_CACHE_HOME/pagewise`, then, if there is no home folder or it is unsuitable, one in the
 /// temporary folder.
 fn folders() -> impl Iterator<Item = PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -158,9 +158,10 @@ fn folders() -> impl Iterator<Item = PathBuf> {
     base.into_iter().chain([own_folder::temporary()])
 }
 
-/// Makes `folder` with access for its owner alone, or checks that it is so and can be preloaded from.
+/// Creates `folder` with access only for its owner, or checks that an existing one is private and
+/// usable for preloading.
 fn private(folder: &Path) -> Result<()> {
-    // ld.so splits LD_PRELOAD at both.
+    // ld.so splits LD_PRELOAD at both characters.
     if folder.to_string_lossy().contains([' ', ':']) {
         bail!(
             "{}: a path with spaces or colons cannot be preloaded",
@@ -178,7 +179,7 @@ fn holds(path: &Path, library: &[u8]) -> bool {
     file.read_to_end(&mut bytes).is_ok() && bytes == library
 }
 
-/// Beside, then in its place: a program that is being started never sees half a library.
+/// Written next to it and then renamed: a program being started never sees half a library.
 fn write(folder: &Path, path: &Path, library: &[u8]) -> Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(library)?;

@@ -1,4 +1,4 @@
-//! A page for a browser, as a file.
+//! Writes an HTML page to a file.
 
 use crate::terminal;
 use anyhow::Result;
@@ -6,10 +6,10 @@ use pagewise_model::units::Bytes;
 use pagewise_operate::destination;
 use std::path::Path;
 
-/// Writes a page and says where it is.
+/// Writes a page and reports its path.
 ///
 /// # Errors
-/// When it can't be written.
+/// If it can't be written.
 pub fn write(path: &Path, page: &str) -> Result<()> {
     destination::write(path, page.as_bytes())?;
     let size = Bytes(page.len() as u64);

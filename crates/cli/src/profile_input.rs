@@ -15,16 +15,16 @@ use std::thread;
 /// A kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
-    /// `perf script`'s.
+    /// Output of `perf script`.
     PerfScript,
     /// Folded stacks.
     Folded,
 }
 
-/// Reads a text that was started to be read. A file is mapped, anything else is read as it comes.
+/// Reads a text input that is already open. A file is mapped, anything else is read as a stream.
 ///
 /// # Errors
-/// When it can't be read or holds no sample.
+/// If it can't be read or has no sample.
 pub fn read_text(kind: Text, input: impl Read + Send, path: &Path) -> Result<Profile> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let profile = match (kind, bytes::mapped(path)?) {
@@ -43,7 +43,7 @@ pub fn read_text(kind: Text, input: impl Read + Send, path: &Path) -> Result<Pro
 /// Opens and reads a file of any kind.
 ///
 /// # Errors
-/// When it is no profile, or holds no sample.
+/// If it is not a profile, or has no sample.
 pub fn open(path: &Path) -> Result<Profile> {
     let bytes = match open::open(path)? {
         Opened::Profile(kind, input) => return read_text(kind, input, path),
@@ -55,10 +55,10 @@ pub fn open(path: &Path) -> Result<Profile> {
     of_recording(&data, |offset| bytes.release(offset))
 }
 
-/// The profile of all that a recording sampled.
+/// The profile of everything that a recording sampled.
 ///
 /// # Errors
-/// When it holds no sample.
+/// If it has no sample.
 pub fn of_recording(data: &PerfData<'_>, done: impl FnMut(usize)) -> Result<Profile> {
     Some(analysis::profile(data, done))
         .filter(|profile| !profile.samples.is_empty())

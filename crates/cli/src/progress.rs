@@ -1,31 +1,31 @@
-//! One line on standard error that says what happens; nothing when that is no terminal.
+//! One line on standard error with the current progress; nothing if that is not a terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::OnceCell;
 use std::time::Duration;
 
-/// The line, from the first thing that is said on.
+/// The line, created by the first message.
 #[derive(Default)]
 pub struct Progress(OnceCell<ProgressBar>);
 
 impl Progress {
-    /// Shows itself on a terminal only.
+    /// Visible only on a terminal.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says what happens now.
+    /// Shows the current step.
     pub fn show(&self, message: &str) {
         self.0.get_or_init(spinner).set_message(message.to_owned());
     }
 
-    /// Says what it hears.
+    /// A listener that shows each message.
     pub fn listener(&self) -> impl Fn(&str) + '_ {
         |message| self.show(message)
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn finish(&self) {
         if let Some(bar) = self.0.get() {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! `pagewise record`: faults and what explains them, into a perf.data file.
+//! `pagewise record`: faults and the data that explains them, into a perf.data file.
 
 mod overhead;
 
@@ -111,7 +111,7 @@ pub struct RecordArgs {
     quiet: bool,
 }
 
-/// A part of what can be recorded.
+/// A part of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// CPU time samples: by cycles where the machine counts them, otherwise by the clock
@@ -147,7 +147,7 @@ impl Part {
     ];
 }
 
-/// How call stacks are found.
+/// How call stacks are unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CallGraph {
     /// By frame pointers; for faults the stack is also copied, to unwind code without them
@@ -161,7 +161,7 @@ enum CallGraph {
 /// Records, and returns the program's own status.
 ///
 /// # Errors
-/// When the program could not be started or nothing could be recorded.
+/// If the program could not be started or nothing could be recorded.
 pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
     let quiet = args.quiet;
     if let Some(warning) = lockstep(args.frequency).filter(|_| !quiet) {
@@ -214,8 +214,8 @@ impl RecordArgs {
     }
 }
 
-/// A warning when samples may march in step with a timer: kernels tick 100, 250, 300 or 1000
-/// times per second (`CONFIG_HZ`), and so do many programs.
+/// A warning if samples may stay in step with a timer: kernels tick 100, 250, 300 or 1000 times per
+/// second (`CONFIG_HZ`), and so do many programs.
 fn lockstep(frequency: u64) -> Option<String> {
     let in_step = [100, 250, 300, 1_000].iter().any(|tick| {
         frequency.is_multiple_of(*tick) || (frequency >= 50 && tick.is_multiple_of(frequency))

@@ -1,4 +1,4 @@
-//! A recording for its own sake: made, and told what came of it.
+//! Makes a recording without an explanation, and reports the result.
 
 use crate::status;
 use anyhow::Result;
@@ -9,10 +9,10 @@ use pagewise_operate::observe::{Observation, ObserveOptions, observe};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Observes, tells what came of it, and returns the program's own status.
+/// Observes, reports the result, and returns the program's own status.
 ///
 /// # Errors
-/// As [`observe()`], but for a program that could not be started.
+/// As [`observe()`], except for a program that could not be started.
 pub fn record(options: &ObserveOptions, quiet: bool) -> Result<ExitCode> {
     destination::keep_previous(&options.output);
     let observation = match observe(options) {
@@ -60,7 +60,7 @@ fn summarise(observation: &Observation) -> io::Result<()> {
     Ok(())
 }
 
-/// Counts of sources of the same name together, those that fired only.
+/// Counts of sources with the same name added up, without those that never fired.
 fn by_name(observation: &Observation) -> Vec<(&str, u64)> {
     let mut sums: Vec<(&str, u64)> = Vec::new();
     for source in observation.counts.iter().filter(|source| source.count > 0) {
@@ -72,7 +72,7 @@ fn by_name(observation: &Observation) -> Vec<(&str, u64)> {
     sums
 }
 
-/// The kernel's name of an event, said in words where it means nothing to a reader.
+/// The kernel's name of an event, or a description if the name means nothing to a reader.
 fn readable(event: &str) -> &str {
     match event {
         "dummy" => "mappings, starts and ends of programs and threads",

@@ -1,11 +1,11 @@
-//! Sizes as people type them, for clap.
+//! Sizes as users type them, for clap.
 
 use pagewise_model::units::{Bytes, NoSize};
 
-/// A size above nothing.
+/// A size above zero.
 ///
 /// # Errors
-/// That it is none.
+/// If it is not one.
 pub fn positive(text: &str) -> Result<Bytes, NoSize> {
     match text.parse()? {
         Bytes(0) => Err(NoSize(text.to_owned())),

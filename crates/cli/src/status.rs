@@ -1,4 +1,4 @@
-//! How we end: as the program that we ran.
+//! Our exit status: that of the program that we ran.
 
 use anyhow::Result;
 use pagewise_linux::process;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
-/// The program's own status, or 128 and the signal; `running` for one that runs on.
+/// The program's own status, or 128 plus the signal; `running` if it still runs.
 pub fn of(ending: Ending, running: ExitCode) -> ExitCode {
     match ending {
         Ending::Exited(status) => shell(status),
@@ -16,18 +16,18 @@ pub fn of(ending: Ending, running: ExitCode) -> ExitCode {
     }
 }
 
-/// The same of a child of the standard library's.
+/// The same for a child of the standard library.
 pub fn of_child(status: ExitStatus) -> ExitCode {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.map_or(ExitCode::FAILURE, shell)
 }
 
-/// What a shell would report, as our own status.
+/// The status that a shell would report, as our own.
 pub fn shell(status: i32) -> ExitCode {
     ExitCode::from(u8::try_from(status & 0xff).unwrap_or(1))
 }
 
-/// A command that cannot be executed ends us as it ends a shell: 127 or 126.
+/// If a command cannot be executed, we exit as a shell does: with 127 or 126.
 pub fn failed_to_start(error: anyhow::Error) -> Result<ExitCode> {
     match error.downcast_ref::<process::Error>() {
         Some(failed) => {

@@ -1,4 +1,5 @@
-//! What `pagewise doctor --json` and `pagewise report --json` wrote of a run, opened again.
+//! Findings of a run written by `pagewise doctor --json` and `pagewise report --json`, opened
+//! again.
 
 use anyhow::{Context, Result, bail};
 use pagewise_model::answer::{Head, Kind};
@@ -6,19 +7,19 @@ use pagewise_model::findings::Findings;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// Enough to tell what a document is that an earlier pagewise wrote: it has no `kind`.
+/// Enough to identify a document from an earlier pagewise, which has no `kind`.
 #[derive(Deserialize)]
 struct Fields {
     verdict: Option<IgnoredAny>,
     by_cause: Option<IgnoredAny>,
-    /// Earlier timelines of paging said so what they are.
+    /// Earlier paging timelines were identified by this.
     pagewise: Option<IgnoredAny>,
 }
 
-/// What a document is, and its first fields.
+/// The kind of a document, and its first fields.
 ///
 /// # Errors
-/// When it is no JSON, or nothing that Pagewise writes.
+/// If it is not JSON, or not a document of Pagewise.
 pub fn kind(text: &[u8]) -> Result<(Kind, Head)> {
     let head = head(text)?;
     match (known(&head, text)?, &head.kind) {
@@ -51,10 +52,10 @@ fn known(head: &Head, text: &[u8]) -> Result<Option<Kind>> {
     Ok(is_run.then_some(Kind::Run))
 }
 
-/// The findings that a document holds; `None` where it is something else.
+/// The findings in a document; `None` if it is something else.
 ///
 /// # Errors
-/// When it is no JSON, cut off, or written by another version.
+/// If it is not JSON, truncated, or written by another version.
 pub fn findings(text: &[u8]) -> Result<Option<Findings>> {
     let head = head(text)?;
     if known(&head, text)? != Some(Kind::Run) {
@@ -66,10 +67,10 @@ pub fn findings(text: &[u8]) -> Result<Option<Findings>> {
     Ok(Some(findings))
 }
 
-/// Whether a document is of this program's version.
+/// Checks that a document is of this program's version.
 ///
 /// # Errors
-/// When it is not; `otherwise` says what to do then.
+/// If it is not; `otherwise` is the remedy.
 pub fn this_version(head: &Head, otherwise: &str) -> Result<()> {
     match head.other_version() {
         Some(why) => bail!("{why}: {otherwise}"),

@@ -1,11 +1,11 @@
-//! What our standard output can show.
+//! Properties of our standard output.
 
 use pagewise_report::border::{Border, Content, passed};
 use pagewise_report::text::Style;
 use serde::Serialize;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
-/// Columns where nothing tells: a file or a pipe is read at this width.
+/// Columns if unknown, as for a file or a pipe.
 const USUAL_WIDTH: usize = 100;
 
 /// Columns of the terminal on standard output.
@@ -16,8 +16,8 @@ pub fn width() -> usize {
     columns().unwrap_or(USUAL_WIDTH)
 }
 
-/// Columns of the terminal on standard output, else on standard error; `None` where there is none,
-/// or it does not know.
+/// Columns of the terminal on standard output, otherwise on standard error; `None` if there is
+/// none, or its size is unknown.
 pub fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout())
         .or_else(|_| rustix::termios::tcgetwinsize(io::stderr()))
@@ -25,7 +25,8 @@ pub fn columns() -> Option<usize> {
     (size.ws_col > 0).then_some(size.ws_col.into())
 }
 
-/// Standard output for JSON or a text, past which nothing from a recording can drive a terminal.
+/// Standard output for JSON or text, filtered so that nothing from a recording can control a
+/// terminal.
 pub fn output(json: bool) -> Border<StdoutLock<'static>> {
     let content = match json {
         true => Content::Json,
@@ -35,10 +36,10 @@ pub fn output(json: bool) -> Border<StdoutLock<'static>> {
     Border::new(io::stdout().lock(), content)
 }
 
-/// Prints a document: as JSON, or as the text that a person reads.
+/// Prints a document, as JSON or as text for people.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn present<D: Serialize>(
     document: &D,
     as_json: bool,
@@ -60,7 +61,7 @@ pub fn print_json(document: &impl Serialize) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Prints a text that a person reads.
+/// Prints text for people.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -72,11 +73,11 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 
 /// Writes lines to standard error, names in them made safe.
 pub fn tell(text: &str) {
-    // Where nobody can be told, that is no reason to stop.
+    // If standard error cannot be written, that is no reason to stop.
     let _ = writeln!(io::stderr(), "{}", passed(text, Content::Text));
 }
 
-/// Who hears on standard error what is done meanwhile; nobody where it is to be `quiet`.
+/// A listener that prints progress to standard error; silent if `quiet`.
 pub fn progress(quiet: bool) -> impl Fn(&str) {
     move |what| {
         if !quiet {
@@ -85,8 +86,8 @@ pub fn progress(quiet: bool) -> impl Fn(&str) {
     }
 }
 
-/// Colours only on a terminal that has them; characters beyond ASCII unless the locale says that
-/// they cannot be shown.
+/// Colours only on a terminal that supports them; characters beyond ASCII unless the locale shows
+/// that they cannot be displayed.
 pub fn style() -> Style {
     Style {
         color: io::stdout().is_terminal() && has_colours(),
@@ -94,7 +95,7 @@ pub fn style() -> Style {
     }
 }
 
-/// Whether the environment lets a terminal have colours: `NO_COLOR` (no-color.org), `CLICOLOR=0`
+/// Whether the environment allows colours on a terminal: `NO_COLOR` (no-color.org), `CLICOLOR=0`
 /// (bixense.com/clicolors), `TERM=dumb`.
 pub fn has_colours() -> bool {
     has_colours_by(|name| std::env::var(name).ok())
@@ -106,18 +107,18 @@ fn has_colours_by(variable: impl Fn(&str) -> Option<String>) -> bool {
         && !is_dumb(variable("TERM").as_deref())
 }
 
-/// Whether a terminal of this name obeys no escape sequences.
+/// Whether a terminal of this name supports no escape sequences.
 fn is_dumb(term: Option<&str>) -> bool {
     term == Some("dumb")
 }
 
-/// Whether a line on standard error can be written over: by a terminal that is not dumb.
+/// Whether a line on standard error can be overwritten: on a terminal that is not dumb.
 pub fn rewrites_lines() -> bool {
     io::stderr().is_terminal() && !is_dumb(std::env::var("TERM").ok().as_deref())
 }
 
-/// The first of these variables that is set names the locale (locale(7)). Where none is set, most
-/// terminals of today show UTF-8 all the same.
+/// The first of these variables that is set determines the locale (locale(7)). If none is set, most
+/// current terminals show UTF-8 nevertheless.
 fn shows_unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()

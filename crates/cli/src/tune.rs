@@ -1,5 +1,5 @@
 //! `pagewise tune`: tries allocator and huge-page settings on the command itself and prints the
-//! best, the smallest value that suffices, and what time costs in memory.
+//! best, the smallest value that suffices, and the memory that the gain costs.
 
 use crate::progress::Progress;
 use crate::terminal;
@@ -56,10 +56,10 @@ Examples:
 The command runs many times and must do the same work each time. Its output goes
 to /dev/null.";
 
-/// Tries the settings and prints what came of it.
+/// Tries the settings and prints the result.
 ///
 /// # Errors
-/// When the command cannot be run, or nothing is left to try.
+/// If the command cannot be run, or nothing is left to try.
 pub fn run(args: &Args) -> Result<ExitCode> {
     interrupt::install()?;
     let (trials, absent) = trials(&args.only)?;
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds how the winner is written for a shell, systemd, Docker and Kubernetes.
+/// Adds the winner's settings in the forms for a shell, systemd, Docker and Kubernetes.
 fn write_down(result: &mut Tuning) {
     if let Some(winner) = &mut result.winner {
         let forms = exports(&winner.settings).into_iter();

@@ -1,4 +1,4 @@
-//! `pagewise bench alloc` measures what is there, and its JSON fits its schema.
+//! `pagewise bench alloc` measures what is available, and its JSON conforms to its schema.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]

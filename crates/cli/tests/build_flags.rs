@@ -1,4 +1,4 @@
-//! What the build script takes from the outer build for the library: scripts have no tests of their own.
+//! Flags that the build script passes on to the library: build scripts have no tests of their own.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! Who called whom: callers stand where they call, not where they go on afterwards; what was
-//! interrupted stands where it was. What a machine lacks for a test is said, and the test passed
-//! over.
+//! Who called whom: callers are shown at their call, not at the place where they continue;
+//! interrupted code is shown where it was interrupted. If a machine lacks something for a test, a
+//! message says so and the test is skipped.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -9,10 +9,10 @@ mod skipped;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Functions that call nothing keep a frame only where they ask for its address.
+/// Functions that call nothing keep a frame only if they use its address.
 const WITH_FRAME_POINTERS: &[&str] = &["-fno-omit-frame-pointer"];
 
-/// `parent` calls `callee`, and what follows that call was inlined from another function.
+/// `parent` calls `callee`, and the code after that call was inlined from another function.
 const NEXT_LINE_IS_INLINED: &str = "
 #define FRAMED sum += (unsigned long)__builtin_frame_address(0) & 1
 volatile unsigned long sum;
@@ -186,7 +186,7 @@ fn programs_that_perf_kept_are_named_when_they_are_gone() {
     );
 }
 
-/// Share of the blocks that an allocator maps, as `doctor` tells it of few calls.
+/// Share of the blocks that an allocator maps, as `doctor` reports it from few calls.
 fn allocators_share(program: &str, folder: &Path) -> Option<f64> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../bench/causes/src")

@@ -1,4 +1,4 @@
-//! `pagewise doctor --load`: a server of C, started, driven, observed, proved and ended.
+//! `pagewise doctor --load`: a server in C, started, driven, observed, proved and ended.
 
 use serde_json::Value;
 use std::fs;
@@ -28,7 +28,7 @@ impl Stage {
     }
 
     fn doctor(&self, arguments: &[&str], server: &[&str]) -> Command {
-        // Whoever runs the tests may ignore interrupts, as a shell does for what it runs beside itself.
+        // The tests may run with interrupts ignored, as a shell does for background commands.
         let mut command = Command::new("env");
         command
             .current_dir(self.0.path())
@@ -46,14 +46,14 @@ impl Stage {
         command.output().expect("pagewise runs")
     }
 
-    /// Process ids of all servers that were started.
+    /// Process ids of all started servers.
     fn started(&self) -> Vec<u32> {
         let text = fs::read_to_string(self.path("starts")).unwrap_or_default();
         let ids = text.lines().map(|line| line.parse().expect("a number"));
         ids.collect()
     }
 
-    /// Asserts that all servers that were started have ended.
+    /// Asserts that all started servers have ended.
     #[track_caller]
     fn has_ended(&self) {
         for pid in self.started() {
@@ -216,7 +216,7 @@ fn an_interrupt_ends_server_and_load_and_tells_what_was_seen() {
         assert!(Instant::now() < deadline, "no load was begun");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // To us alone: neither server nor load learn of it from a terminal.
+    // Sent only to us: neither server nor load receives it from a terminal.
     let kill = format!("kill -s INT {}", child.id());
     let sent = Command::new("sh").args(["-c", &kill]).status();
     assert!(sent.is_ok_and(|status| status.success()));

@@ -1,4 +1,5 @@
-//! What each command prints with `--json` fits the schema of its kind, and `report` reads it back.
+//! The `--json` output of each command conforms to the schema of its kind, and `report` reads it
+//! back.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -17,7 +18,7 @@ use std::path::Path;
 const CHURN: &str = "import time\nend = time.monotonic() + 0.15\n\
     while time.monotonic() < end: bytearray(40 << 20)";
 
-/// Commands that print a document, after files that they read, and its kind.
+/// Commands that print a document, with its kind, after files that they read.
 fn commands(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
     let fixture = |path: &str| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -30,7 +31,7 @@ fn commands(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
             "crates/analyse/tests/fixtures/recordings/{name}.data.zst"
         ))
     };
-    // Recordings of their own: where CPU time may not be sampled, ours hold whole runs alone.
+    // Stored recordings: if CPU time may not be sampled, ours would contain only whole runs.
     let (php, node) = (recording("php"), recording("node"));
     let program = ["--", "python3", "-c", CHURN];
     let all: [(&'static str, Vec<&str>); 14] = [

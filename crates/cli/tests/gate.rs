@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 #[path = "../../report/tests/checker/mod.rs"]
 mod checker;
 
-/// Takes faults and memory as it is told: pages that stay, and rounds of 64 pages that go.
+/// Takes faults and memory by its arguments: pages that stay, and rounds of 64 pages that are
+/// freed.
 const PROGRAM: &str = r"
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-//! What `pagewise` says to one who does not know what to type.
+//! Messages of `pagewise` for users who do not know what to type.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ fn without_arguments_a_terminal_shows_the_first_steps_and_a_pipe_the_reference()
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("Usage: pagewise <COMMAND>"));
 
-    // script(1) of util-linux, which each system has, gives a terminal.
+    // script(1) of util-linux, present on every system, provides a terminal.
     let output = Command::new("script")
         .args(["-qec", env!("CARGO_BIN_EXE_pagewise"), "/dev/null"])
         .stdin(Stdio::null())
@@ -35,7 +35,7 @@ struct Churner(std::process::Child);
 
 impl Drop for Churner {
     fn drop(&mut self) {
-        // It has ended where this fails.
+        // Fails if it has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,12 +1,12 @@
-//! Names of programs, threads, functions, files and arguments that would drive a terminal, torn lines
-//! or turned text: through every command and every export of text, and what comes out is looked at
-//! byte by byte.
+//! Names of programs, threads, functions, files and arguments that would control a terminal, break
+//! lines or reverse text: they go through every command and every text export, and the output is
+//! checked byte by byte.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// Sets a title, colours by C1, turns what follows, breaks a line and rings.
+/// Sets a title, colours by C1, reverses the following text, breaks a line and rings the bell.
 const EVIL: &str = "e\u{1b}]0;t\u{7}\u{9b}31m\u{202e}\n\u{2066}\u{61c}\u{200f}\u{7f}\r;v";
 
 /// A program whose function and thread have such names.
@@ -25,8 +25,8 @@ const SOURCE: &str = r#"
     }
 "#;
 
-/// A trace with a function of such a name. A line with ASCII's control characters is none of a trace
-/// for the reader; the others are as good as letters.
+/// A trace with a function of such a name. The reader does not accept a line with ASCII control
+/// characters as part of a trace; other control characters are treated like letters.
 fn trace() -> String {
     let name = EVIL.replace(|c: char| c.is_ascii() && !c.is_alphanumeric(), "");
     let fault = |at: u32| {
@@ -76,7 +76,7 @@ impl Scene {
             .expect("pagewise runs")
     }
 
-    /// Runs a command, and looks at all that it prints and at the file that it writes.
+    /// Runs a command, and checks everything that it prints and the file that it writes.
     fn check(&self, arguments: &[&str], program: bool) {
         let mut words: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
         if program {

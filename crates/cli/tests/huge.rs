@@ -1,6 +1,6 @@
-//! `pagewise huge` on live processes: a small server whose steps go by the TLB's reach. Needs
-//! transparent huge pages, Linux 6.7 and the right to advise other processes; skips visibly
-//! without.
+//! `pagewise huge` on live processes: a small server whose steps exceed the TLB's reach. Needs
+//! transparent huge pages, Linux 6.7 and the right to advise other processes; skips visibly without
+//! them.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -36,7 +36,7 @@ fn fits(document: &Value, kind: &str) {
     assert_eq!(checker::errors(document), [""; 0]);
 }
 
-/// The server whose steps go by the TLB's reach.
+/// The server whose steps exceed the TLB's reach.
 fn server(folder: &Path) -> Option<PathBuf> {
     example(folder, "chase_server")
 }
@@ -58,7 +58,7 @@ fn example(folder: &Path, name: &str) -> Option<PathBuf> {
         .then_some(program)
 }
 
-/// Whether this machine lets us do what the tests are about.
+/// Whether this machine allows what the tests need.
 fn allowed(runtime: &Path) -> bool {
     let mut sleeper = Command::new("sleep").arg("5").spawn().expect("sleep runs");
     let pid = sleeper.id().to_string();
@@ -78,7 +78,7 @@ fn allowed(runtime: &Path) -> bool {
     sleeper.kill().expect("it runs");
     sleeper.wait().expect("it ends");
     let why = text(&tried.stderr);
-    // A kernel that cannot split says so and goes on; the tests need both.
+    // A kernel that cannot split reports it and goes on; the tests need both.
     let works = tried.status.success() && !why.contains("left out");
     if !works {
         skipped!("{why}");
@@ -175,7 +175,7 @@ fn pages_are_built_split_and_given_back() {
     if !allowed(runtime.path()) {
         return;
     }
-    // `never` is MADV_NOHUGEPAGE, which the program asked for: that is left alone.
+    // `never` is MADV_NOHUGEPAGE, requested by the program: such memory is left alone.
     let server = Server::start(&program, &["never"]);
     let refused = json(&pagewise(
         &[
@@ -201,7 +201,7 @@ fn pages_are_built_split_and_given_back() {
     both_ways(&program, runtime.path());
 }
 
-/// One that asks for nothing, whatever the machine's settings are.
+/// A server that requests nothing, whatever the machine's settings.
 fn both_ways(program: &Path, runtime: &Path) {
     let server = Server::start(program, &[]);
     let before = server.huge_bytes();
@@ -262,8 +262,9 @@ fn both_ways(program: &Path, runtime: &Path) {
     assert!(text(&again.stderr).contains("no journal"));
 }
 
-/// Lines of journals that have their name. One that is being made has another until its first line
-/// stands; a kill in that moment leaves it behind, and nothing was changed by then.
+/// Lines of journals under their final name. A journal being created has another name until its
+/// first line is complete; a kill at that moment leaves it behind, and nothing has been changed by
+/// then.
 fn journal_lines(folder: &Path) -> usize {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     files
@@ -310,7 +311,7 @@ fn a_killed_controller_leaves_a_correct_program_and_a_journal() {
         .stderr(Stdio::null())
         .spawn()
         .expect("pagewise runs");
-    // Amid its first changes: the process stands in the journal's first line.
+    // In the middle of its first changes: the process is in the journal's first line.
     let folder = runtime.path().join("pagewise");
     while journal_lines(&folder) < 2 {
         assert_eq!(
@@ -371,8 +372,8 @@ fn a_controller_killed_at_any_moment_can_be_undone() {
     }
 }
 
-/// A sparse server driven to as many huge pages as `--max-rss` allows: the report, and the
-/// server's own last words about its resident set in KiB, now and at most.
+/// A sparse server driven to as many huge pages as `--max-rss` allows: returns the report, and the
+/// server's final message on its resident memory in KiB, current and peak.
 fn sparse(program: &Path, runtime: &Path, promise: &str, grows: &str) -> (Value, u64, u64) {
     let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
         .args(["huge", "balance", "--json", "--controller", "always"])
@@ -419,7 +420,7 @@ fn a_promise_about_memory_is_kept_where_huge_pages_would_multiply_it() {
     // The kernel's own account of the whole run.
     assert!(most <= PROMISE_KIB, "{most} KiB");
     assert!(found["evidence"]["huge_balance"]["peak_rss"].as_u64() <= Some(PROMISE_KIB << 10));
-    // The program has ended by then: what is told of it is its last state, not an empty map.
+    // The program has ended by then: its last state is reported, not an empty map.
     assert!(
         found["evidence"]["huge_balance"]["after"]["rss"].as_u64() > Some(32 << 20),
         "{found}"
@@ -430,7 +431,7 @@ fn a_promise_about_memory_is_kept_where_huge_pages_would_multiply_it() {
     );
     let verdict = found["verdict"].to_string();
     assert!(!verdict.contains("holds no memory"), "{verdict}");
-    // The program itself takes 24 MiB more: what we had filled up is given back.
+    // The program itself takes 24 MiB more: huge pages that added memory are split again.
     let (found, now, _) = sparse(&program, runtime.path(), "64M", "24");
     assert!(
         found["evidence"]["huge_balance"]["split"]["count"].as_u64() > Some(0),
@@ -439,7 +440,7 @@ fn a_promise_about_memory_is_kept_where_huge_pages_would_multiply_it() {
     assert!(now <= PROMISE_KIB, "{now} KiB at the end");
 }
 
-/// The setting of 64 KiB pages, where this machine has one that we may write.
+/// The setting of 64 KiB pages, if this machine has one that we may write.
 fn middle_setting() -> Option<PathBuf> {
     let path = "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled";
     let text = std::fs::read_to_string(path).ok()?;
@@ -447,7 +448,7 @@ fn middle_setting() -> Option<PathBuf> {
     (writable && text.contains("[never]")).then(|| path.into())
 }
 
-/// Writes `never` where the test fails before it was given back.
+/// Writes `never` if the test fails before the setting was restored.
 struct Never(PathBuf);
 
 impl Drop for Never {
@@ -521,7 +522,7 @@ fn a_setting_of_the_machine_holds_while_the_program_runs_and_undo_gives_it_back_
         "{undone}"
     );
     assert_eq!(chosen(), "never");
-    // One that the machine lacks is named, and nothing is started.
+    // A size that the machine lacks is named, and nothing is started.
     let lacks = pagewise(
         &["huge", "balance", "--system", "24K=always", "--", "true"],
         runtime.path(),
@@ -587,7 +588,7 @@ fn doctor_says_what_huge_pages_would_save_by_fewer_faults() {
     }
     let share = &note["share_of_cpu"];
     let (low, high) = (share["low"].as_f64(), share["high"].as_f64());
-    // Where free memory belongs to the host, huge pages may have to come from there.
+    // If free memory belongs to the host, huge pages may have to come from there.
     let is_promised = low > Some(0.0) || evidence.contains("free page reporting");
     assert!(is_promised && high <= Some(0.95) && low <= high, "{note}");
     let headline = note["headline"].as_str().expect("a headline");

@@ -1,4 +1,5 @@
-//! `pagewise huge simulate` from the outside: JSON that fits its schema, traces, errors, the page.
+//! `pagewise huge simulate` from the outside: JSON that conforms to its schema, traces, errors, the
+//! page.
 
 use serde_json::Value;
 use std::process::{Command, Output};
@@ -109,7 +110,7 @@ fn a_trace_is_measured_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.txt");
     let mut text = String::from("==1== Lackey\n");
-    // A calm start that is longer than what is measured at least, then a storm.
+    // A calm start longer than the minimum that is measured, then a storm.
     for access in 0..200_000_u64 {
         let page = if access < 100_000 { 0 } else { access % 3000 };
         text.push_str(&format!(" L {:x},8\n", 0x1000_0000 + page * 4096));

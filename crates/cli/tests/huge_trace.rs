@@ -1,4 +1,5 @@
-//! `pagewise huge trace` on real programs. Needs qemu-user and a C compiler; skips visibly without.
+//! `pagewise huge trace` on real programs. Needs qemu-user and a C compiler; skips visibly without
+//! them.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -37,13 +38,13 @@ fn a_trace_holds_a_programs_accesses() {
     assert!(output.status.success(), "{said}");
     let bytes = std::fs::read(&trace).expect("the trace is there");
     assert_eq!(&bytes[..9], b"PWMTRACE\x01");
-    // It says where it ends: kind 127, a length, accesses and dropped accesses as varints.
+    // The end block: kind 127, a length, accesses and dropped accesses as varints.
     let end = bytes.iter().rposition(|&byte| byte == 127).expect("an end");
     assert_eq!(usize::from(bytes[end + 1]), bytes.len() - end - 2);
     assert!(!said.contains("no end"), "{said}");
 }
 
-/// Accesses written and left out, as the end of a trace tells: kind 127, a length, two varints.
+/// Accesses written and dropped, from the end block: kind 127, a length, two varints.
 fn counts(trace: &Path) -> (u64, u64) {
     let bytes = std::fs::read(trace).expect("the trace is there");
     let is_end =
@@ -103,7 +104,7 @@ fn stretches_of_a_long_run_are_written_and_the_rest_is_counted() {
     );
 }
 
-/// Traces a program and reads what was written: pages in order with their threads, and the rest.
+/// Traces a program and reads the trace: pages in order with their threads, and the rest.
 fn traced_pages(folder: &Path, options: &[&str]) -> Option<(Vec<(u64, u64)>, Summary)> {
     std::fs::create_dir(folder).expect("a folder");
     let trace = folder.join("t.pwm");
@@ -142,7 +143,7 @@ fn a_trace_by_page_gives_the_figures_of_a_full_one() {
     let parent = tempfile::tempdir().expect("a folder");
     for (name, options) in [("whole", vec![]), ("stretches", vec!["--every", "2"])] {
         let folders = ["full", "pages"].map(|form| parent.path().join(format!("{name}-{form}")));
-        // The emulator lays memory out alike in each run, whatever the machine does.
+        // The emulator lays out memory identically in each run, whatever the machine does.
         let full = traced_pages(&folders[0], &options);
         let by_page = traced_pages(&folders[1], &[&options[..], &["--pages"]].concat());
         let (Some(full), Some(by_page)) = (full, by_page) else {
@@ -175,7 +176,7 @@ fn a_trace_by_page_gives_the_figures_of_a_full_one() {
             (bytes, json(&output))
         });
         assert_eq!((full.0[8], by_page.0[8]), (1, 2), "versions");
-        // By how much depends on the program, the C library and the emulator: some half.
+        // The factor depends on the program, the C library and the emulator: about half.
         assert!(by_page.0.len() * 5 < full.0.len() * 3);
         assert!(
             full.1["evidence"]["huge_simulation"]["configurations"][0]["small_per_1000"].as_f64()

@@ -1,9 +1,9 @@
 //! A program whose faults have causes known by construction (`tests/known_causes/generator.c`),
 //! recorded by `pagewise record` and attributed again.
 //!
-//! Needs a C compiler and the right to read tracepoints (root). Without them a test says so on
-//! stderr and checks nothing; swap-ins are checked only where swap is on, huge pages only where
-//! they are.
+//! Needs a C compiler and the right to read tracepoints (root). Without them a test reports this on
+//! stderr and checks nothing; swap-ins are checked only if swap is on, and huge pages only if they
+//! are.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -19,14 +19,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the generator says of itself.
+/// The generator's own figures.
 struct Truth {
     causes: BTreeMap<Cause, f64>,
-    /// Faults of the loader, of causes that the generator does not know.
+    /// Faults of the loader, whose causes the generator does not know.
     before_main: f64,
 }
 
-/// Builds the generator; `None`, with a word on stderr, where there is no compiler.
+/// Builds the generator; `None`, with a message on stderr, if there is no compiler.
 fn generator(folder: &Path) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/known_causes/generator.c");
     let program = folder.join("generator");
@@ -43,7 +43,7 @@ fn generator(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Records one run; `None` where releases of memory cannot be recorded.
+/// Records one run; `None` if releases of memory cannot be recorded.
 fn record(
     program: &Path,
     folder: &Path,
@@ -106,8 +106,8 @@ fn a_full_recording_recovers_each_cause_within_one_percent() {
     let Some(program) = generator(folder.path()) else {
         return;
     };
-    // Where the machine is too busy to empty the rings in time, the recording says so, and the next
-    // attempt may be complete; what is wrong without a word of loss is wrong at once.
+    // If the machine is too busy to empty the rings in time, the recording reports losses, and the
+    // next attempt may be complete; wrong results without reported losses fail at once.
     let mut recording = None;
     for _ in 0..8 {
         recording = record(&program, folder.path(), &["--full"]);
@@ -140,8 +140,8 @@ fn a_full_recording_recovers_each_cause_within_one_percent() {
     );
 }
 
-/// An interval of 95 % misses once in twenty times, so what a first recording misses, two more may
-/// not miss again.
+/// A 95 % interval misses once in twenty times, so two more recordings must not miss the causes
+/// that the first one missed.
 #[test]
 fn a_sampled_recordings_intervals_hold_the_truth() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -162,8 +162,8 @@ fn a_sampled_recordings_intervals_hold_the_truth() {
     }
 }
 
-/// The causes whose intervals do not hold the truth in one sampled recording; `None` where it cannot
-/// be judged.
+/// The causes whose intervals do not contain the truth in one sampled recording; `None` if it
+/// cannot be judged.
 fn missed(program: &Path, folder: &Path) -> Option<BTreeMap<Cause, String>> {
     let (truth, attribution, findings) = record(program, folder, &[])?;
     assert!(!attribution.sees_every_fault);

@@ -76,7 +76,7 @@ fn calls_of_a_trace_are_sequences_without_interrupts() {
     );
 }
 
-/// Two faults that call one page or several, and a third kind.
+/// Two faults that call one function once or several times, and a third kind.
 const FAULTS: &[u8] = b"# tracer: function_graph\n\
      0)               |  handle_mm_fault() {\n\
      0)   0.670 us    |    clear_page_erms();\n\

@@ -1,5 +1,6 @@
-//! Names of code that is no plain file of this system: made at run time, in a container, without
-//! frame pointers. What a machine lacks for a test is said, and the test passed over.
+//! Names of code outside plain files of this system: generated at run time, in a container, without
+//! frame pointers. If a machine lacks something for a test, a message says so and the test is
+//! skipped.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -14,7 +15,7 @@ mod command;
 
 use command::pagewise;
 
-/// Builds a C program; `None` where that can't be.
+/// Builds a C program; `None` if that is not possible.
 fn build(folder: &Path, source: &str, options: &[&str]) -> Option<PathBuf> {
     let program = folder.join("program");
     let file = folder.join("program.c");
@@ -31,7 +32,7 @@ fn build(folder: &Path, source: &str, options: &[&str]) -> Option<PathBuf> {
     Some(program)
 }
 
-/// What a report says of the first event.
+/// The report on the first event.
 fn report(file: &str) -> Value {
     let output = pagewise(&["report", file, "--json"]);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -61,7 +62,7 @@ fn recorded(output: &Output) -> bool {
     can
 }
 
-/// Ends a program that runs for long when a test is over, however that ends.
+/// Ends a long-running program when a test is over, however it ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -115,7 +116,7 @@ fn code_made_at_run_time_is_named_by_its_map() {
         );
         let kinds = found["evidence"]["profile"]["events"][0]["functions"].to_string();
         assert!(kinds.contains(r#""kind":"jit""#), "{kinds}");
-        // Without its map the same code has a cause and a cure.
+        // Without its map the same code has a reason and a remedy.
         std::fs::remove_file(&map).expect("the program wrote it");
         let found = report(data);
         let causes = found["evidence"]["profile"]["unknown"]
@@ -193,7 +194,7 @@ fn code_in_a_container_is_named_through_its_own_files() {
         "{}",
         found["evidence"]["profile"]["events"][0]["functions"]
     );
-    // Once the container is gone, so are its files.
+    // When the container is gone, its files are gone too.
     drop(child);
     std::fs::remove_dir_all(root).unwrap();
     let found = report(data);
@@ -259,7 +260,7 @@ fn unwind_tables_give_whole_stacks_all_through_a_long_run() {
         event["functions"]
     );
     assert!(share(&found, "leaf") > 0.9, "{}", event["functions"]);
-    // Clock samples weigh the time that was used, unless some were lost, which is told.
+    // Clock samples add up to the time used, unless some were lost, which is reported.
     let lost = !found["losses"].is_null();
     assert!(
         weight / 1e9 > 0.9 * used || lost,

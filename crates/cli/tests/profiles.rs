@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// 40 MiB written and given back, 30 times: glibc maps such a block anew each time, unless told to
+/// 40 MiB written and freed, 30 times: glibc maps such a block anew each time, unless configured to
 /// keep it.
 const CHURN: &str = "#include <stdlib.h>\n#include <string.h>\n\
     int main(void) { long sum = 0; for (int i = 0; i < 30; i++) { char *p = malloc(40 << 20);\n\
@@ -79,7 +79,7 @@ fn two_runs_differ_first_by_their_cause_and_the_setting() {
     assert_eq!(told("a.json"), told("a.data"));
 }
 
-/// Records CPU time of a shell that counts. False where perf events are not to be had.
+/// Records CPU time of a shell that counts. False if perf events are not available.
 fn record(path: &Path) -> bool {
     let count = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
     let path = path.to_str().unwrap();
@@ -158,7 +158,7 @@ fn a_profile_is_recorded_reported_and_compared() {
     assert!(text(&wrong.stderr).contains("all but the other side's range"));
 }
 
-/// Samples of `perf script`: each second one hundred, of which `copies` are in `copy_page`.
+/// Samples of `perf script`: one hundred each second, of which `copies` are in `copy_page`.
 fn script(seconds: u64, copies: u64) -> String {
     let mut text = String::new();
     for at in 0..seconds * 100 {
@@ -237,7 +237,7 @@ fn tracepoints_that_perf_recorded_are_a_profile_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("perf.data");
     let data = data.to_str().unwrap();
-    // Of our own recordings such events are evidence about faults; here somebody asked for them.
+    // In our own recordings such events are evidence about faults; here they were requested.
     let write = "i=0; while [ $i -lt 3000 ]; do echo $i >/dev/null; i=$((i+1)); done";
     let perf = Command::new("perf")
         .args([

@@ -1,5 +1,5 @@
-//! `pagewise record` in good and bad situations. Where perf events, tracepoints, perf itself or
-//! root are missing, a test says so and passes over what needs them.
+//! `pagewise record` in good and bad situations. If perf events, tracepoints, perf itself or root
+//! are missing, a test reports this and skips what needs them.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -35,7 +35,7 @@ impl Recorded {
         String::from_utf8_lossy(&self.output.stderr).into_owned()
     }
 
-    /// Whether this machine lets faults be sampled; says so when not.
+    /// Whether this machine allows faults to be sampled; prints a message if not.
     fn has_events(&self) -> bool {
         let has = !self.messages().contains("Faults could not be sampled");
         if !has {
@@ -62,7 +62,7 @@ fn toucher(rounds: u32) -> String {
     touching(&format!("for _ in range({rounds})"))
 }
 
-/// The same, for so many seconds.
+/// The same, for this many seconds.
 fn toucher_for(seconds: u32) -> String {
     touching(&format!(
         "end = time.monotonic() + {seconds}\nwhile time.monotonic() < end"
@@ -77,7 +77,7 @@ fn touching(again: &str) -> String {
     )
 }
 
-/// Sum of the periods of page-fault samples, from each source of the recording.
+/// Sum of the periods of page-fault samples, over all sources of the recording.
 fn faults_told(bytes: &[u8]) -> u64 {
     let data = PerfData::parse(bytes).unwrap();
     let mut sum = 0;
@@ -109,7 +109,7 @@ fn full_mode_tells_each_fault_once() {
     // A few faults between fork and exec belong to the child but come before recording; without
     // privileges those inside the kernel are missing too.
     let missing = counted.abs_diff(told);
-    // A busy machine may leave the collector no time; then that is told.
+    // On a busy machine the collector may get no time; then the loss is reported.
     let lost = sidecar.losses.of(LossKind::RingOverrun);
     assert!(
         missing * 20 < counted + lost * 20,
@@ -119,16 +119,16 @@ fn full_mode_tells_each_fault_once() {
 
 /// Faults of a sampled recording.
 struct Told {
-    /// Those that samples were taken for.
+    /// Number of faults that were sampled.
     sampled: f64,
-    /// What these stand for.
+    /// Number of faults that they represent.
     all: f64,
-    /// Those that the kernel counted.
+    /// Number of faults that the kernel counted.
     counted: f64,
 }
 
 impl Told {
-    /// How far it is from the truth, as a share of that.
+    /// The error relative to the truth.
     fn error(&self) -> f64 {
         (self.counted - self.all).abs() / self.counted
     }
@@ -152,9 +152,9 @@ fn told_of(program: &str) -> Option<Told> {
     })
 }
 
-/// Holds where one of three recordings of `program` is as true as that, with samples that stand for
-/// as many faults: whatever else the machine does may keep the program and its recorder from running
-/// at the same time.
+/// Passes if one of three recordings of `program` is within this error, with samples that represent
+/// a number of faults in this range: other load on the machine may keep the program and its
+/// recorder from running at the same time.
 fn is_true_within(error: f64, factors: Range<f64>, program: &str) {
     let mut seen = Vec::new();
     for _ in 0..3 {
@@ -175,14 +175,14 @@ fn sampled_weights_add_up_to_the_true_count() {
     is_true_within(0.1, 0.0..f64::INFINITY, &toucher(60));
 }
 
-/// In a storm of more than two seconds faults are recorded in windows, each of which stands for the
-/// rests beside it. The time in them is about a sixth, and so is their share of the faults.
+/// In a storm of more than two seconds faults are recorded in windows, each of which represents the
+/// adjacent rests. Windows take about a sixth of the time and have the same share of the faults.
 #[test]
 fn windows_of_a_long_storm_stand_for_its_rests() {
     is_true_within(0.5, 1.5..12.0, &toucher_for(8));
 }
 
-/// Samples of each event as perf counts them.
+/// Samples of each event as counted by perf.
 fn counts_by_perf(perf_data: &Path) -> Option<BTreeMap<String, u64>> {
     let output = Command::new("perf")
         .args(["report", "--stats", "-i"])
@@ -295,7 +295,7 @@ fn a_file_that_takes_nothing_is_an_error_in_words() {
 }
 
 /// A process with `threads` threads that each touch fresh memory until killed. It prints a line
-/// once all run.
+/// once all are running.
 fn crowd(threads: u32) -> std::process::Child {
     let program = format!(
         "import mmap, threading, time, sys\nthreading.stack_size(65536)\ndef work():\n while True:\n  \
@@ -331,7 +331,7 @@ fn threads_sampled(bytes: &[u8]) -> BTreeSet<i32> {
 fn a_thousand_threads_are_attached_to() {
     let mut child = crowd(1000);
     let pid = child.id().to_string();
-    // A thread shows only when it ran meanwhile: on a busy machine that takes longer.
+    // A thread is seen only if it ran meanwhile: on a busy machine that takes longer.
     let mut seen = (0, String::new());
     for duration in ["3s", "15s", "60s"] {
         let recorded = record(&["-p", &pid, "--duration", duration], &[]);
@@ -403,7 +403,7 @@ fn overhead_is_measured_against_the_noise() {
     let [cpu, elapsed, floor] = ratios[..] else {
         panic!("three ratios in {text}");
     };
-    // Recording a run of a few hundredths of a second costs a good part of it, never nothing.
+    // Recording a run of a few hundredths of a second takes a good part of it, never nothing.
     assert!((1.01..20.0).contains(&cpu), "{text}");
     assert!((0.1..50.0).contains(&elapsed), "{text}");
     assert!((0.5..2.0).contains(&floor) && floor < cpu, "{text}");

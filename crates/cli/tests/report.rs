@@ -1,4 +1,4 @@
-//! `pagewise report` from outside: what it prints, and what it says of files it cannot use.
+//! `pagewise report` from outside: its output, and its messages on files it cannot use.
 
 use pagewise_model::formats::perf_data::{Features, SourceAttr, Writer};
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Recorded by perf; see the README beside it.
+/// Recorded by perf; see the README next to it.
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures/plain.data.zst")
 }
@@ -20,7 +20,7 @@ fn report(arguments: &[&str], file: &Path) -> Output {
         .expect("the program was built")
 }
 
-/// What it said when it failed.
+/// The error message of a failed run.
 fn refusal(file: &Path) -> String {
     let output = report(&[], file);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -133,7 +133,7 @@ fn a_recording_without_samples_says_what_it_is_of() {
     );
 }
 
-/// What a command says, and what `report` says of the JSON that it writes: the same.
+/// `report` on the JSON of a command prints the same as the command.
 #[test]
 fn results_of_other_commands_open_as_they_were_shown() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -174,7 +174,7 @@ fn results_of_other_commands_open_as_they_were_shown() {
     }
 }
 
-/// What is measured anew by each run opens as well.
+/// Results that each run measures anew can be opened as well.
 #[test]
 fn results_of_benchmarks_open() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -218,7 +218,7 @@ fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
     let former = refused("{\"kind\": \"tuning\", \"schema_version\": 1, \"command\": []}");
     let of_former = "its schema_version is 1, of an earlier pagewise; this pagewise reads 6";
     assert!(former.contains(of_former), "{former}");
-    // Runs did not always say what they are.
+    // Earlier runs did not contain their kind.
     for run in [
         r#"{"kind": "run", "schema_version": 1, "command": []}"#,
         r#"{"schema_version": 1, "verdict": "", "by_cause": []}"#,
@@ -246,21 +246,22 @@ for _ in range(1500):
     pages[chance.randrange(len(pages))]
 "#;
 
-/// What `doctor` says of a run, `report` says of its recording, word for word; tables of its samples
-/// follow.
+/// `report` on a recording prints word for word what `doctor` printed on the run, followed by
+/// tables of its samples.
 #[test]
 fn report_says_of_a_recording_what_doctor_said_live() {
     let folder = tempfile::tempdir().expect("a folder");
     let scripts = [
         // Much memory, touched once: page sizes matter.
         "x = bytearray(200 << 20)",
-        // Memory that comes and goes.
+        // Memory that is allocated and freed.
         "import zlib\nfor i in range(300): zlib.compressobj(9)",
         "import time; time.sleep(0.3)",
-        // A file that is not in memory, read at random: what its disk takes was measured live.
+        // A file that is not in memory, read at random: the time of a read from its disk was
+        // measured live.
         COLD,
     ];
-    // Next to the tests, as /tmp may be memory.
+    // Next to the tests, as /tmp may be in memory.
     let mut numbers = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a file");
     for _ in 0..512 {
         numbers.write_all(&[1; 1 << 20]).expect("room on the disk");

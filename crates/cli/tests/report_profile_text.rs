@@ -1,4 +1,4 @@
-//! `pagewise report` on profiles that come as text.
+//! `pagewise report` on profiles given as text.
 
 mod support;
 
@@ -39,7 +39,7 @@ fn folded_stacks_are_reported_on() {
     );
 }
 
-/// Where an export went.
+/// The content of an export.
 fn exported(format: &str, more: &[&str], input: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("temporary directory");
     let file = folder.path().join("export");
@@ -101,13 +101,13 @@ fn one_event_is_chosen_by_name_and_a_change_is_drawn() {
     let before = tempfile::NamedTempFile::new().expect("temporary file");
     std::fs::write(before.path(), "a_b:c;main;old 7\n").expect("temporary file");
     let before = before.path().to_str().expect("temporary names are UTF-8");
-    // Folded stacks have one event, `samples`; here that is what is compared with.
+    // Folded stacks have one event, `samples`, which is the one compared here.
     let svg = exported("svg", &["--before", before], "a_b:c;main;new 9\n");
     let svg = String::from_utf8_lossy(&svg).into_owned();
     assert!(svg.contains("old (100 % before, 0 % after"), "{svg}");
 }
 
-/// Names that a shell, a browser or a table would act on stay names.
+/// Names that a shell, a browser or a table would interpret stay plain names.
 #[test]
 fn hostile_names_stay_inert_in_every_export() {
     let input = "</script><b> 1 [000] 1.000000: 5 cycles:\n\

@@ -89,7 +89,7 @@ fn json_fits_its_schema() {
     }
 }
 
-/// The file of trace-cmd record, packed: from its place and through a pipe.
+/// A trace-cmd record file, compressed: from its path and through a pipe.
 #[test]
 fn trace_dat_is_reported_and_mined() {
     let file = |traces: &traces::Traces| traces.file("trace-dat-6.1/v6.dat");
@@ -140,8 +140,8 @@ fn a_cut_trace_dat_is_refused_with_the_place() {
     );
 }
 
-/// Faults of 9 µs with two calls inside, beside which the capture noted the same faults with
-/// their roots alone traced: 3 µs.
+/// Faults of 9 µs with two calls inside, with a note of the capture on the same faults traced with
+/// only their roots: 3 µs.
 #[test]
 fn what_a_capture_noted_of_the_root_alone_calibrates_its_report() {
     let mut latency = pagewise_model::histogram::Histogram::default();
@@ -171,7 +171,7 @@ fn what_a_capture_noted_of_the_root_alone_calibrates_its_report() {
     assert!((cost - 3_000.0).abs() < 30.0, "{cost}");
 }
 
-/// Reports that were stored add up to the report on both traces; what does not add up is said.
+/// Stored reports add up to the report on both traces; reports that cannot be added are named.
 #[test]
 fn stored_reports_are_merged() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -215,7 +215,7 @@ fn stored_reports_are_merged() {
     );
 }
 
-/// What most readers want is a third of the document; the rest is for merging, on request.
+/// The part that most readers want is a third of the document; the rest is for merging, on request.
 #[test]
 fn sums_for_merging_are_on_request() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -16,7 +16,7 @@ mod checker;
 
 use command::pagewise;
 
-/// Whether the machine lets the pager work; says so where it does not.
+/// Whether the machine allows the pager to work; prints a message if not.
 fn is_possible(output: &Output) -> bool {
     let said = String::from_utf8_lossy(&output.stderr);
     let refused = said.contains("memory is not managed");
@@ -26,7 +26,7 @@ fn is_possible(output: &Output) -> bool {
     !refused
 }
 
-/// Twice the budget, written and read back by a program that knows nothing of it.
+/// Twice the budget, written and read back by a program unaware of it.
 const PROGRAM: &str = "b = bytearray(96 << 20)\n\
     for i in range(0, len(b), 4096): b[i] = i // 4096 % 251\n\
     print(sum(b[i] != i // 4096 % 251 for i in range(0, len(b), 4096)))";
@@ -91,8 +91,9 @@ fn two_runs_are_compared_by_their_settings() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
-/// The library ends the process at any allocation after its start, in a handler above all, when a
-/// test takes allocation away. Both deliveries, evictions, a fork and recording pass so.
+/// When a test disables allocation, the library ends the process at any allocation after its start,
+/// above all in a handler. Both deliveries, evictions, a fork and recording pass under this
+/// condition.
 #[test]
 fn no_handler_allocates() {
     let program = format!(
@@ -135,10 +136,10 @@ fn the_programs_status_is_ours_and_what_cannot_be_is_refused() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("not a fault trace"));
 }
 
-/// A program that is deaf to SIGTERM, and its child, which is as well.
+/// A program that ignores SIGTERM, and its child, which does too.
 #[test]
 fn a_program_that_does_not_end_is_killed_with_its_children() {
-    // One write a line: what print writes in parts, two processes mix.
+    // One write per line: lines that print writes in parts would mix between two processes.
     let deaf = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
         b = bytearray(80 << 20)\nos.fork()\nos.write(1, b'%d\\n' % os.getpid())\ntime.sleep(600)";
     let mut run = Command::new(env!("CARGO_BIN_EXE_pagewise"))
@@ -154,7 +155,7 @@ fn a_program_that_does_not_end_is_killed_with_its_children() {
     };
     let processes = [next(), next()];
     let terminate = || {
-        // The shell's own kill: small systems have no program for it.
+        // The shell's builtin kill: small systems have no program for it.
         let kill = format!("kill {}", run.id());
         let status = Command::new("sh").args(["-c", &kill]).status();
         assert!(status.expect("sh runs").success());
@@ -180,7 +181,7 @@ fn a_program_that_does_not_end_is_killed_with_its_children() {
     }
 }
 
-/// What the kernel says of a process that has not ended.
+/// The kernel's state of a process that has not ended.
 fn state_of(process: u32) -> Option<String> {
     let state = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     (!state.contains(") Z")).then_some(state)
@@ -192,7 +193,7 @@ fn paged(options: &[&str]) -> Output {
     pagewise(&[&["run", "--memory", "48M"], options, &command].concat())
 }
 
-/// A run is recorded, and policies are tried on what it used.
+/// A run is recorded, and policies are tried on the recorded accesses.
 #[test]
 fn a_recorded_run_can_be_simulated_and_the_answer_holds_to_its_schema() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -241,9 +242,9 @@ fn a_recorded_run_can_be_simulated_and_the_answer_holds_to_its_schema() {
     assert_eq!(output.status.code(), Some(1), "an empty file is no trace");
 }
 
-/// 96 MiB, swept over and over: between two uses of a page all others are used, of which what fits
-/// the budget was not evicted since. Every policy has to show the rest, and that as much more memory
-/// would do.
+/// 96 MiB, swept repeatedly: between two uses of a page all others are used, and as many of them
+/// are evicted as do not fit the budget. Every policy has to show that number, and that this much
+/// more memory would suffice.
 #[test]
 fn sweeps_come_back_after_as_many_evictions_as_do_not_fit() {
     // The memory is still there at the end, so that its region is in the figures.
@@ -273,7 +274,8 @@ fn sweeps_come_back_after_as_many_evictions_as_do_not_fit() {
         };
         let (all, there) = (sum(0, u64::MAX), sum(8 << 8, 96 << 8));
         assert!(all > 0 && there * 10 >= all * 8, "{policy}: {distances}");
-        // What came back is known to the page; the sample tells it to a few parts in a hundred.
+        // For pages that were read back, the count is exact; the sample approximates it within a
+        // few percent.
         let read = document["evidence"]["paged_run"]["processes"][0]["pages"]["read"]
             .as_u64()
             .expect("a count");
@@ -291,8 +293,8 @@ fn sweeps_come_back_after_as_many_evictions_as_do_not_fit() {
     }
 }
 
-/// A quarter of the memory is used all the time, half of that written; the rest never again. The
-/// loop ends by time, so that a slow machine watches as many pages as a quick one.
+/// A quarter of the memory is used all the time, half of that written; the rest is never used
+/// again. The loop ends by time, so that a slow machine watches as many pages as a fast one.
 #[test]
 fn a_hot_quarter_is_told_from_a_cold_rest() {
     let program = "import mmap, os, time\n\

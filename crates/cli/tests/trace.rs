@@ -1,5 +1,5 @@
-//! `pagewise trace` as a user runs it, on whatever kernel this is. tests/qemu/run checks captures
-//! under kernels that have the tracer.
+//! `pagewise trace` as a user runs it, on the present kernel. tests/qemu/run checks captures under
+//! kernels that have the tracer.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -16,7 +16,7 @@ fn pagewise(folder: &Path, arguments: &[&str]) -> Output {
         .expect("pagewise starts")
 }
 
-/// Whether this process may graph functions here.
+/// Whether this process may use function_graph here.
 fn has_tracer() -> bool {
     let root = Path::new("/sys/kernel/tracing");
     let tracers = std::fs::read_to_string(root.join("available_tracers"));

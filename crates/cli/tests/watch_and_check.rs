@@ -83,7 +83,7 @@ fn without_a_terminal_rows_are_csv_and_the_commands_status_is_ours() {
 
 #[test]
 fn the_end_tells_what_wait_tells() {
-    // Children that are forked, fault and are waited for between two readings.
+    // Children that are created, fault and are reaped between two readings.
     let script = "for i in 1 2 3 4 5 6 7 8 9 10; do cat /dev/null; done";
     let output = pagewise(&["watch", "--json", "--", "sh", "-c", script]);
     let printed = text(&output.stdout);
@@ -212,7 +212,7 @@ fn mistakes_are_told_plainly() {
     }
 }
 
-/// One scrape: what the server at `address` answers.
+/// One scrape: the response of the server at `address`.
 fn scrape(address: &str) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).expect("the server listens");
@@ -228,7 +228,7 @@ fn scrape(address: &str) -> String {
 fn metrics_hold_what_was_counted_and_what_a_look_inside_found() {
     use std::io::{BufRead, BufReader};
     let busy = "i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done";
-    // Whoever runs the tests may ignore interrupts, as a shell does for what it runs beside itself.
+    // The tests may run with interrupts ignored, as a shell does for background commands.
     let mut watching = std::process::Command::new("env")
         .args([
             "--default-signal=INT",

@@ -1,5 +1,5 @@
-//! What names and unwound stacks cost: 85,000 unique addresses of the libraries that this machine
-//! has, and the stack copies of a short recording.
+//! The cost of naming addresses and unwinding stacks: 85,000 unique addresses in the libraries of
+//! this machine, and the stack copies of a short recording.
 //!
 //! `cargo bench -p pagewise-linux --bench symbols`; the second part needs perf.
 

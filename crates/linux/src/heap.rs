@@ -1,5 +1,5 @@
 //! What an allocator does with memory that is taken, touched and given back again and again:
-//! faults, CPU time and system calls per round, measured in this very process.
+//! faults, CPU time and system calls per round, measured in this process.
 
 use crate::sys::malloc::{self, Block};
 use crate::sys::perf_event::{self, EventFd};
@@ -24,22 +24,22 @@ pub struct Shape {
 pub struct Measurement {
     /// Rounds measured.
     pub rounds: u32,
-    /// Faults of all rounds.
+    /// Faults in all rounds.
     pub faults: u64,
-    /// CPU time of all rounds, touching included.
+    /// CPU time of all rounds, including the touching.
     pub cpu_ns: u64,
-    /// Calls by name, all rounds; `None` where tracepoints cannot be counted.
+    /// Calls by name in all rounds; `None` if tracepoints cannot be counted.
     pub calls: Option<BTreeMap<String, u64>>,
 }
 
-/// There was no memory for a block of so many bytes.
+/// `malloc` returned no block of so many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malloc returned no block of {0} bytes")]
 pub struct NoMemory(pub usize);
 
 /// Rounds before measuring: glibc's threshold adapts at the first free, caches fill at the second.
 const WARM_UP: u32 = 4;
-/// Rounds measured at least and at most.
+/// Minimum and maximum number of rounds measured.
 const ROUNDS: (u32, u32) = (4, 20_000);
 /// System calls by which allocators take memory and give it back.
 const CALLS: [&str; 5] = ["brk", "mmap", "munmap", "madvise", "mremap"];
@@ -86,8 +86,8 @@ fn round(shape: Shape, page: usize, blocks: &mut Vec<Block>) -> Result<(), NoMem
     Ok(())
 }
 
-/// Counters of this thread's memory calls; `None` when any cannot be had (no privilege, no
-/// tracefs): half a count would mislead.
+/// Counters of this thread's memory calls; `None` if any of them cannot be opened (no privilege, no
+/// tracefs): a partial count would mislead.
 fn open_counters() -> Option<Vec<(&'static str, EventFd)>> {
     let tracefs = Tracefs::find().ok()?;
     CALLS
@@ -136,7 +136,7 @@ mod tests {
         let found = measure(Shape { size, blocks: 1 }, Duration::ZERO).unwrap();
         let pages = u64::try_from(size / page_size()).unwrap();
         let per_round = found.faults / u64::from(found.rounds);
-        // Huge pages may take the place of small ones; then a round needs a few faults only.
+        // With huge pages in place of small ones, a round needs only a few faults.
         assert!(per_round >= pages || per_round >= pages / 512, "{found:?}");
         assert!(found.cpu_ns > 0);
         if let Some(calls) = found.calls {

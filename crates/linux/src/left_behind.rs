@@ -1,9 +1,9 @@
-//! What killed processes of ours left changed, put back by the next one that starts.
+//! Restores what killed processes of ours left changed, at the next start of a command.
 //!
-//! Called first by every command that changes or observes. It finds the journals
+//! Every command that changes or observes calls this first. It looks for journals
 //! ([`crate::journal`]) in the folders where this user's processes keep them, now and in earlier
-//! versions; where there are none it costs a few system calls. Page sizes of a process that still runs stay, for
-//! a controller leaves them on purpose: `huge balance --undo` takes them back.
+//! versions; without any it costs a few system calls. Page sizes of a process that still runs stay,
+//! because a controller leaves them on purpose: `huge balance --undo` reverts them.
 
 use crate::delays::switch;
 use crate::hugepages::journal as page_sizes;
@@ -15,7 +15,7 @@ use crate::tracefs::{Tracefs, control::Control};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where journals lie, and what they are about.
+/// Where journals are, and the file systems that they refer to.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// Folders of journals.
@@ -29,7 +29,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Those of this machine and user.
+    /// Places of this machine and user.
     #[must_use]
     pub fn this() -> Self {
         let mut folders = vec![journal::machine_folder()];
@@ -48,16 +48,16 @@ impl Places {
     }
 }
 
-/// What a killed process had left changed.
+/// Changes of a killed process that were undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// The journal that said so.
+    /// The journal that recorded them.
     pub journal: PathBuf,
-    /// Who was killed, where the journal says.
+    /// The killed process, if the journal names it.
     pub owner: Option<Owner>,
-    /// Settings put back, and instances removed.
+    /// Number of settings restored and instances removed.
     pub count: usize,
-    /// What is not as it was, and why.
+    /// What could not be restored, and why.
     pub remaining: Vec<String>,
 }
 
@@ -80,9 +80,9 @@ impl fmt::Display for Restored {
     }
 }
 
-/// Puts back what killed processes of this user left changed on this machine. One entry for each
-/// journal that had something to put back, or could not be followed; those of processes that run
-/// are left alone.
+/// Restores what killed processes of this user left changed on this machine. Returns one entry for
+/// each journal that had something to restore or could not be processed; journals of running
+/// processes are left alone.
 #[must_use]
 pub fn restore() -> Vec<Restored> {
     restore_in(&Places::this())
@@ -91,7 +91,7 @@ pub fn restore() -> Vec<Restored> {
 /// The same for other places.
 #[must_use]
 pub fn restore_in(places: &Places) -> Vec<Restored> {
-    // A folder that is not ours holds nothing of ours.
+    // A folder that is not ours has no journals of ours.
     let files = |folder: &PathBuf| journal::files(folder, is_journal).unwrap_or_default();
     let paths = places.folders.iter().flat_map(files);
     let restored = paths.filter_map(|path| match restore_one(places, &path) {

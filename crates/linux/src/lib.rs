@@ -1,8 +1,8 @@
-//! The host's only door to the kernel: perf events, tracefs, `/proc`, cgroups, huge pages,
-//! symbols on disk, and the processes that are observed.
+//! The only access to the host's kernel: perf events, tracefs, `/proc`, cgroups, huge pages,
+//! symbols on disk, and the observed processes.
 //!
-//! Everything here turns kernel interfaces into `pagewise_model` values. Nothing here judges
-//! what they mean. All `unsafe` lives in [`sys`].
+//! Everything here turns kernel interfaces into `pagewise_model` values and leaves their
+//! interpretation to others. All `unsafe` is in [`sys`].
 #![deny(unsafe_code)]
 
 #[cfg(test)]

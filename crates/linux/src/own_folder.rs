@@ -1,10 +1,10 @@
-//! Folders and files that are ours alone, wherever they lie.
+//! Folders and files that belong to us alone, wherever they are.
 //!
-//! What another user made or can write to is not believed: a journal tells what to write where, a
-//! cache holds what is run. In a shared folder names can be guessed and taken first, so neither a
-//! name nor a link says whose something is; what was opened says it (fstat(2)).
+//! Anything that another user created or can write to is not trusted: a journal controls what is
+//! written where, and a cache contains code to run. In a shared folder names can be guessed and
+//! taken first, so neither a name nor a link proves ownership; the opened file does (fstat(2)).
 //!
-//! Only the folder itself is looked at, not those above it.
+//! Only the folder itself is checked, not its parents.
 
 use crate::sys::process::effective_user;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
@@ -15,31 +15,31 @@ use std::path::{Path, PathBuf};
 /// Write permission of group and others.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Makes `folder`, and those above it, for us alone where it is missing; else checks that it is ours
-/// and takes others' right to write to it.
+/// Creates `folder` and its parents for us alone if missing; otherwise checks that it is ours and
+/// removes the write permission of others.
 ///
 /// # Errors
-/// When it can't be made, is a link or no folder, or belongs to another user.
+/// If it cannot be created, is a link or not a folder, or belongs to another user.
 pub fn make(folder: &Path) -> io::Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     match made {
-        // A link to nowhere, or what is no folder: the check names it.
+        // A dangling link, or not a folder: the check reports which.
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
         _ => check(folder),
     }
 }
 
-/// Checks that `folder` is ours, and takes others' right to write to it.
+/// Checks that `folder` is ours, and removes the write permission of others.
 ///
 /// # Errors
-/// As [`make`]; [`ErrorKind::NotFound`] where it is missing.
+/// As [`make`]; [`ErrorKind::NotFound`] if it is missing.
 pub fn check(folder: &Path) -> io::Result<()> {
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_DIRECTORY | libc::O_CLOEXEC)
         .open(folder);
     let opened = opened.map_err(|error| match error.raw_os_error() {
-        // O_DIRECTORY comes first where both hold.
+        // O_DIRECTORY's error comes first if both apply.
         Some(libc::ELOOP | libc::ENOTDIR) => refused("it is a link or not a folder: remove it"),
         _ => error,
     })?;
@@ -55,7 +55,7 @@ pub fn check(folder: &Path) -> io::Result<()> {
 /// Opens a file of ours that no other user can write to.
 ///
 /// # Errors
-/// As [`open_of`], and where others can write to it.
+/// As [`open_of`], and if others can write to it.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = open_of(&[effective_user()], path, options)?;
     if file.metadata()?.mode() & WRITABLE_BY_OTHERS != 0 {
@@ -66,10 +66,10 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file of one of these users. A link is not followed, and a pipe not waited for.
+/// Opens a file of one of these users. Follows no link and does not block on a pipe.
 ///
 /// # Errors
-/// When it can't be opened, is no regular file, or belongs to another user.
+/// If it cannot be opened, is not a regular file, or belongs to another user.
 pub fn open_of(users: &[u32], path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options
         .mode(0o600)
@@ -87,8 +87,8 @@ pub fn open_of(users: &[u32], path: &Path, options: &mut OpenOptions) -> io::Res
     Ok(file)
 }
 
-/// Folder for what a restart may take, not made yet: below `XDG_RUNTIME_DIR` where that is ours (with
-/// `sudo -E` it is not), else `/run/pagewise` for root; `None` for others.
+/// Folder for data that need not survive a reboot, not yet created: below `XDG_RUNTIME_DIR` if that
+/// is ours (with `sudo -E` it is not), otherwise `/run/pagewise` for root; `None` for other users.
 #[must_use]
 pub fn runtime() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -97,7 +97,7 @@ pub fn runtime() -> Option<PathBuf> {
     ours.or_else(|| (effective_user() == 0).then(|| "/run/pagewise".into()))
 }
 
-/// Folder of ours among the temporary ones, not made yet: others may have taken its name.
+/// Our folder among the temporary ones, not yet created: others may have taken its name.
 #[must_use]
 pub fn temporary() -> PathBuf {
     std::env::temp_dir().join(format!("pagewise-{}", effective_user()))
@@ -129,7 +129,7 @@ mod tests {
     use std::os::unix::fs::{chown, symlink};
     use std::process::Command;
 
-    /// A user that is not us: what we look for when we may give nothing away.
+    /// A user other than us, to check against where we may not change a file's owner.
     fn another() -> u32 {
         effective_user() + 1
     }

@@ -1,4 +1,4 @@
-//! What the kernel keeps of files in memory.
+//! Pages of files that the kernel keeps in memory.
 
 use pagewise_model::units::Nanos;
 use rustix::fs::{Advice, Mode, OFlags, fadvise, fdatasync, open};
@@ -8,11 +8,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Writes back what of the file at `path` is dirty and takes its pages out of memory, but those that
-/// a process has mapped (`posix_fadvise(2)`): whoever reads it next reads it from its disk.
+/// Writes back the dirty pages of the file at `path` and evicts its pages from memory, except those
+/// that a process has mapped (`posix_fadvise(2)`): the next reader has to read them from disk.
 ///
 /// # Errors
-/// The kernel's: whoever may not read a file cannot evict it. What is no regular file has no pages.
+/// The kernel's: a file that we may not read cannot be evicted. Only regular files have pages.
 pub fn evict(path: &Path) -> io::Result<()> {
     // Opening a pipe would wait for its other end.
     if !path.metadata()?.is_file() {
@@ -23,19 +23,19 @@ pub fn evict(path: &Path) -> io::Result<()> {
     Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
-/// A page that a disk can write to.
+/// A page suitably aligned for direct I/O.
 #[repr(align(4096))]
 struct Page([u8; PAGE]);
 const PAGE: usize = 4096;
-/// Pages that are read to know what a read takes, at most, and the time that it may take.
+/// Most pages read to measure a page read, and the time limit for all of them.
 const READS: usize = 48;
 const LONGEST: Duration = Duration::from_millis(100);
-/// Fewer of them tell nothing.
+/// Fewer reads than this are not enough to decide.
 const FEWEST: usize = 8;
 
-/// What reading a single page of the file at `path` from its disk takes, past the page cache
-/// (`open(2)`, `O_DIRECT`): the lower quartile of pages in many places, since what else the machine does
-/// comes on top. `None` where the file can't be read so.
+/// Time to read a single page of the file at `path` from its disk, bypassing the page cache
+/// (`open(2)`, `O_DIRECT`): the lower quartile over pages in many places, since other activity of
+/// the machine only adds to it. `None` if the file cannot be read this way.
 #[must_use]
 pub fn page_read(path: &Path) -> Option<Nanos> {
     let metadata = path.metadata().ok()?;
@@ -50,7 +50,7 @@ pub fn page_read(path: &Path) -> Option<Nanos> {
     let began = Instant::now();
     let (parts, part) = (READS as u64, pages / READS as u64);
     for place in 0..parts {
-        // Neither in order nor at equal distances: no device foresees what comes next.
+        // Neither in order nor at equal distances, so that no device can predict the next read.
         let (here, within) = (place * STRIDE % parts, place * place % part);
         let read = Instant::now();
         file.read_exact_at(&mut page.0, (here * part + within) * PAGE as u64)
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_page_is_read_from_the_disk_and_what_is_none_is_not() {
         assert_eq!(page_read(Path::new("/dev/null")), None);
-        // It is on a disk, as /tmp need not be (hier(7): it outlives a reboot).
+        // Must be on a disk; /tmp may not be, but /var/tmp survives a reboot (hier(7)).
         let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
         assert_eq!(page_read(file.path()), None, "it is empty");
         std::fs::write(file.path(), vec![1; 4 << 20]).unwrap();

@@ -1,4 +1,5 @@
-//! Reading the kernel's text files: what is absent is `None`, what is malformed says where.
+//! Reads the kernel's text files: an absent file is `None`, a malformed one an error with the
+//! place.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,24 +8,24 @@ use std::path::{Path, PathBuf};
 /// Why a kernel text file gave no value.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file is there, but could not be read.
+    /// The file exists, but could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's reason.
         source: io::Error,
     },
-    /// The file's text is not what its format promises.
+    /// The file's text does not match its format.
     #[error("{}:{line}: expected {expected}, found {text:?}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// What should have been there.
+        /// The expected text.
         expected: &'static str,
-        /// What was there.
+        /// The text found.
         text: String,
     },
 }
@@ -38,15 +39,15 @@ impl Error {
     }
 }
 
-/// Result of a reading.
+/// Result of reading a file.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Bytes that a kernel text file gives at once: seq_file starts with one page, and most files
 /// fit in it.
 const FIRST_READ: usize = 4096;
 
-/// The whole content of `path`, or `None` where the file, its folder or its process is not there
-/// (`ENOENT`, `ENOTDIR`; `ESRCH` when a process ends while its file is open).
+/// The whole content of `path`, or `None` if the file, its folder or its process does not exist
+/// (`ENOENT`, `ENOTDIR`; `ESRCH` if a process ends while its file is open).
 ///
 /// # Errors
 /// [`Error::Read`] for anything else, above all missing permission.
@@ -61,7 +62,7 @@ pub fn bytes(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Like [`bytes`], as text; bytes that are no UTF-8 become U+FFFD.
+/// Like [`bytes`], as text; bytes that are not UTF-8 become U+FFFD.
 ///
 /// # Errors
 /// As [`bytes`].
@@ -69,8 +70,8 @@ pub fn text(path: &Path) -> Result<Option<String>> {
     Ok(bytes(path)?.map(lossy))
 }
 
-/// The text without surrounding white space; `None` where absent or unreadable. For settings
-/// that are noted when they can be had and passed over otherwise.
+/// The text without surrounding white space; `None` if absent or unreadable. For settings that are
+/// noted if available and skipped otherwise.
 #[must_use]
 pub fn setting(path: &Path) -> Option<String> {
     let text = text(path).ok().flatten()?;
@@ -80,7 +81,7 @@ pub fn setting(path: &Path) -> Option<String> {
 /// One unsigned number, as in `memory.usage_in_bytes`.
 ///
 /// # Errors
-/// [`Error::Read`], or [`Error::Parse`] where the text is no number.
+/// [`Error::Read`], or [`Error::Parse`] if the text is not a number.
 pub fn number(path: &Path) -> Result<Option<u64>> {
     let Some(text) = text(path)? else {
         return Ok(None);
@@ -102,7 +103,7 @@ pub(crate) fn malformed(path: &Path, line: usize, expected: &'static str, text: 
     }
 }
 
-/// Target of a symbolic link such as `/proc/PID/exe`; `None` where absent.
+/// Target of a symbolic link such as `/proc/PID/exe`; `None` if absent.
 ///
 /// # Errors
 /// [`Error::Read`].
@@ -117,7 +118,7 @@ pub fn link(path: &Path) -> Result<Option<PathBuf>> {
     }
 }
 
-/// Names in a folder, sorted; empty where it is absent or unreadable.
+/// Names in a folder, sorted; empty if it is absent or unreadable.
 #[must_use]
 pub fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else {

@@ -1,4 +1,4 @@
-//! Recordings analysed with the names that this machine's files give.
+//! Analysis of recordings with names from this machine's files.
 
 use anyhow::{Context, Result};
 use pagewise_analyse::recording::{self, Analysis, Code};
@@ -13,15 +13,15 @@ use pagewise_model::symbol::NamedList;
 use std::fs::File;
 use std::path::Path;
 
-/// Reads a recording. `done` is told up to which byte the file is not needed any more.
+/// Analyses a recording. `done` receives the offset below which the file is no longer needed.
 pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
     recording::analyse(data, &mut Files::of(data), done)
 }
 
-/// Reads the perf.data file at `path`, which this machine wrote.
+/// Analyses the perf.data file at `path`, recorded on this machine.
 ///
 /// # Errors
-/// When it cannot be read or is no perf.data file.
+/// If it cannot be read or is not a perf.data file.
 pub fn of_file(path: &Path) -> Result<Analysis> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
@@ -35,7 +35,7 @@ pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
     recording::profile(data, &mut Files::of(data), done)
 }
 
-/// Programs and libraries as files.
+/// Programs and libraries, read from files.
 struct Files {
     follower: StackFollower,
     symbolizer: Symbolizer,

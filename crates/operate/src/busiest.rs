@@ -1,4 +1,4 @@
-//! Which processes fault now.
+//! The processes that fault at present.
 
 use pagewise_linux::proc::{ProcRoot, Stat};
 use pagewise_model::busiest::Busy;
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// For how long faults are counted.
+/// Time for which faults are counted.
 const WINDOW: Duration = Duration::from_secs(1);
-/// More rows than this say nothing.
+/// More rows than this add nothing.
 const MOST: usize = 8;
-/// Counts for a second: those that faulted, most faults first.
+/// Counts for a second; returns the processes that faulted, most faults first.
 #[must_use]
 pub fn busiest() -> Vec<Busy> {
     let root = ProcRoot::default();
@@ -22,7 +22,7 @@ pub fn busiest() -> Vec<Busy> {
     ranked(&before, &after, seconds, |stat| name(&root, stat))
 }
 
-/// By number and start, so that a number given anew is another process. Without ourselves.
+/// By process id and start time, as ids are reused. Without this process.
 type Readings = BTreeMap<(i32, u64), Stat>;
 
 fn readings(root: &ProcRoot) -> Readings {
@@ -35,7 +35,7 @@ fn readings(root: &ProcRoot) -> Readings {
         .collect()
 }
 
-/// Those that faulted, most faults first. A process that started meanwhile counts from zero.
+/// Processes that faulted, most faults first. A process that started meanwhile counts from zero.
 fn ranked(
     before: &Readings,
     after: &Readings,
@@ -85,7 +85,7 @@ fn name(root: &ProcRoot, stat: &Stat) -> String {
 mod tests {
     use super::*;
 
-    /// A process of this `/proc/PID/stat`.
+    /// Processes with these figures in `/proc/PID/stat`.
     fn readings_of(lines: &[(i32, u64, u64, u64, u64)]) -> Readings {
         let folder = tempfile::tempdir().unwrap();
         for (pid, start, minor, major, system) in lines {
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn faults_of_the_window_alone_are_ranked() {
         let before = readings_of(&[(10, 1, 5000, 0, 0), (11, 1, 10, 0, 0), (12, 1, 70, 0, 0)]);
-        // 12 is another process by now.
+        // 12 has become another process.
         let after = readings_of(&[(10, 1, 5001, 0, 0), (11, 1, 40, 2, 50), (12, 9, 7, 0, 0)]);
         let rows = ranked(&before, &after, 2.0, |stat| stat.comm.clone());
         let found: Vec<_> = rows

@@ -1,11 +1,11 @@
 //! Files that Pagewise writes for its user.
 //!
-//! A recording tells about memory and a report shows command lines: both are readable for their owner
-//! alone, and never go into a file of somebody else's making. A file that stands there is replaced by
-//! a new one of ours. A result takes its name once it is whole, so that a full disk or a kill leaves
-//! the one before; a recording takes it at once, since what was gathered by then is worth keeping.
+//! A recording reveals memory addresses and a report shows command lines: both are readable only by
+//! their owner, and never go into a file that another user created. An existing file is replaced by
+//! a new one of ours. A result gets its name once it is complete, so that a full disk or a kill
+//! leaves the previous one; a recording gets it at once, since partial data is worth keeping.
 //!
-//! What is no file (`/dev/stdout`, a pipe, `/dev/null`) is written to as it is.
+//! Anything that is not a file (`/dev/stdout`, a pipe, `/dev/null`) is written to directly.
 
 use anyhow::{Context, Result, bail};
 use pagewise_linux::sys::process::effective_user;
@@ -15,23 +15,23 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
-/// A result that is being written.
+/// A result being written.
 pub struct Destination {
     path: PathBuf,
     writer: Writer,
 }
 
 enum Writer {
-    /// Beside where it goes, until it is whole.
+    /// Next to its destination, until it is complete.
     Aside(BufWriter<File>, TempPath),
-    /// No file that could be replaced.
+    /// Not a file that could be replaced.
     Straight(BufWriter<File>),
 }
 
-/// Writes a whole result.
+/// Writes a complete result.
 ///
 /// # Errors
-/// When it can't be written; what stood there before is there still.
+/// If it can't be written; the previous file is then still there.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut destination = Destination::create(path)?;
     destination
@@ -40,10 +40,10 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     destination.finish()
 }
 
-/// Starts a recording: a new file, under its name from now on.
+/// Starts a recording: a new file, with its name from now on.
 ///
 /// # Errors
-/// When it can't be made.
+/// If it can't be created.
 pub fn begin(path: &Path) -> Result<File> {
     match aside(path)? {
         Some((target, file, name)) => {
@@ -59,18 +59,18 @@ pub fn begin(path: &Path) -> Result<File> {
 pub fn keep_previous(path: &Path) {
     let mut old = path.as_os_str().to_owned();
     old.push(".old");
-    // Where there is none, or it cannot be renamed, writing goes ahead and tells what is wrong.
+    // If there is none, or it cannot be renamed, writing goes ahead and reports any problem.
     if path.metadata().is_ok_and(|metadata| metadata.is_file()) {
         let _ = fs::rename(path, old);
     }
 }
 
-/// Says early that nothing can be written there, before a run is spent.
+/// Reports early, before a run is spent, that nothing can be written there.
 ///
 /// # Errors
 /// The reason.
 pub fn check(path: &Path) -> Result<()> {
-    // What is no file is left alone: a pipe can be opened once.
+    // Anything that is not a file is left alone: a pipe can be opened only once.
     aside(path).map(drop)
 }
 
@@ -78,7 +78,7 @@ impl Destination {
     /// Starts a result.
     ///
     /// # Errors
-    /// When nothing can be written there.
+    /// If nothing can be written there.
     pub fn create(path: &Path) -> Result<Self> {
         let (path, writer) = match aside(path)? {
             Some((target, file, name)) => (target, Writer::Aside(BufWriter::new(file), name)),
@@ -90,10 +90,10 @@ impl Destination {
         Ok(Self { path, writer })
     }
 
-    /// Gives it its name.
+    /// Gives the file its name.
     ///
     /// # Errors
-    /// When not all could be written, as on a full disk.
+    /// If not everything could be written, as on a full disk.
     pub fn finish(self) -> Result<()> {
         let cannot = || cannot_write(&self.path);
         match self.writer {
@@ -127,8 +127,8 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// A new file in the folder of `path`, for its owner alone, and the name that it is to take; `None`
-/// where no file could stand at `path`.
+/// A new file in the folder of `path`, accessible only by its owner, and the name that it will
+/// take; `None` if `path` cannot be a regular file.
 fn aside(path: &Path) -> Result<Option<(PathBuf, File, TempPath)>> {
     let special = ["/dev", "/proc"].iter().any(|root| path.starts_with(root));
     if special {
@@ -146,7 +146,7 @@ fn aside(path: &Path) -> Result<Option<(PathBuf, File, TempPath)>> {
         .tempfile_in(folder(&target));
     match made {
         Ok(made) => {
-            // Apart: together they name the temporary file in their errors.
+            // Separately: together, their errors would name the temporary file.
             let (file, name) = made.into_parts();
             Ok(Some((target, file, name)))
         }
@@ -157,7 +157,8 @@ fn aside(path: &Path) -> Result<Option<(PathBuf, File, TempPath)>> {
     }
 }
 
-/// Whether a file of ours stands there: in a folder that takes no new one, it can be written to.
+/// Whether a file of ours exists there: if the folder allows no new file, it can be written
+/// directly.
 fn is_own(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.uid() == effective_user())
 }
@@ -169,8 +170,8 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Where a link of our own leads; else the path itself. Somebody else's link, as one may lie in a
-/// shared folder, is replaced and not followed.
+/// The target of a link of our own; otherwise the path itself. Another user's link, as may exist in
+/// a shared folder, is replaced and not followed.
 fn target(path: &Path) -> PathBuf {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() && found.uid() == effective_user() => {
@@ -180,8 +181,8 @@ fn target(path: &Path) -> PathBuf {
     }
 }
 
-/// In a folder that all may write to, others' files can't be replaced (`S_ISVTX`, inode(7)). Ones
-/// that their owner protects from writing are not taken from under that protection.
+/// In a folder that all may write to, others' files can't be replaced (`S_ISVTX`, inode(7)). Files
+/// that their owner has write-protected are not replaced.
 fn may_replace(path: &Path, found: &Metadata) -> Result<()> {
     let own = effective_user();
     if own == 0 || found.is_symlink() {
@@ -198,7 +199,7 @@ fn may_replace(path: &Path, found: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// Opens what is no file, or where no file can be put in its place.
+/// Opens what is not a file, or a file that can't be replaced.
 fn straight(path: &Path) -> Result<File> {
     let cannot = || cannot_write(path);
     let mut options = OpenOptions::new();

@@ -1,4 +1,4 @@
-//! What a recording on this machine means, with the cures that this machine offers.
+//! Explains a recording made on this machine, with the remedies available on it.
 
 use crate::analysis;
 use anyhow::{Context, Result};
@@ -17,10 +17,10 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// What the perf.data file at `path` means.
+/// Explains the perf.data file at `path`.
 ///
 /// # Errors
-/// When it cannot be read or is no perf.data file.
+/// If it cannot be read or is not a perf.data file.
 pub fn explain(path: &Path) -> Result<Findings> {
     let mut analysis = analysis::of_file(path)?;
     let read = |path: &Path| Some((path.to_str()?.to_owned(), page_read(path)?));
@@ -40,7 +40,7 @@ pub fn explain(path: &Path) -> Result<Findings> {
     Ok(findings)
 }
 
-/// Adds to the recording what it takes to read pages alone, so that it says the same later.
+/// Adds the time of single-page reads to the recording, so that a later explanation is the same.
 fn keep(path: &Path, page_reads: &[(String, Nanos)]) -> Result<()> {
     let file = File::options().read(true).write(true).open(path)?;
     let mapped = MappedFile::of(&file)?;
@@ -50,13 +50,13 @@ fn keep(path: &Path, page_reads: &[(String, Nanos)]) -> Result<()> {
     Ok(replace_sidecar(&file, &sidecar)?)
 }
 
-/// Puts our library for programs of a libc into a file, where this build has one.
+/// Writes our library for programs of a libc to a file, if this build has one.
 pub type OwnLibrary = fn(Libc) -> Result<PathBuf>;
 
-/// What a proof of `command` tries in addition to what is advised.
+/// Settings that a proof of `command` tries in addition to those advised.
 ///
 /// # Errors
-/// When a rule that ships with us has a mistake.
+/// If a rule that ships with Pagewise is invalid.
 pub fn trials(
     findings: &Findings,
     command: &[OsString],
@@ -69,7 +69,7 @@ pub fn trials(
     Ok(plan::trials(findings, &Rules::shipped()?, &around))
 }
 
-/// Path of our library for `command`, where the command can load it and it has something to do.
+/// Path of our library for `command`, if the command can load it and it has something to do.
 fn own_library(findings: &Findings, command: &[OsString], library: OwnLibrary) -> Option<String> {
     if findings.file_reads.iter().all(|file| file.is_code) {
         return None;

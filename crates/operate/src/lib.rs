@@ -1,9 +1,9 @@
-//! What Pagewise does live: one validated request in, one result out. It joins the kernel
-//! (`pagewise-linux`) with the judgement (`pagewise-analyse`, `pagewise-simulate`), which do not
-//! know each other.
+//! Live operations of Pagewise: one validated request in, one result out. This crate connects the
+//! kernel (`pagewise-linux`) with the analysis (`pagewise-analyse`, `pagewise-simulate`), which do
+//! not depend on each other.
 //!
-//! Deliberately absent: arguments, terminals, the layout of texts and pages. Who calls gives a
-//! listener for what is to be said meanwhile.
+//! Deliberately absent: arguments, terminals, the layout of texts and pages. Callers pass a
+//! listener for messages along the way.
 
 #![forbid(unsafe_code)]
 
@@ -28,5 +28,5 @@ pub mod recording;
 pub mod tune;
 pub mod watch;
 
-/// Hears in a few words what happens now.
+/// Receives short messages on current progress.
 pub type Listener<'a> = dyn Fn(&str) + 'a;

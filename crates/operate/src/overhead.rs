@@ -1,4 +1,4 @@
-//! What it costs a program to run under another one, such as a recorder.
+//! The cost to a program of running under another one, such as a recorder.
 
 use crate::Listener;
 use crate::experiment::{Candidate, Experiment, Options, Outcome};
@@ -7,17 +7,17 @@ use pagewise_model::proof::Comparison;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-/// Fewer pairs have no interval.
+/// With fewer pairs there is no interval.
 const LEAST_ROUNDS: usize = 6;
 
-/// What came of it, each against the program alone.
+/// Results, each compared with the program alone.
 #[derive(Clone, Debug)]
 pub struct Overhead {
     /// Under the other program.
     pub under: Comparison,
-    /// Alone once more: what this seems to cost is the noise.
+    /// Alone once more: any apparent cost here is noise.
     pub again: Comparison,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct Overhead {
 /// `budget`.
 ///
 /// # Errors
-/// When the command cannot be run, or was interrupted before there were two rounds.
+/// If the command cannot be run, or was interrupted before there were two rounds.
 pub fn measure(
     command: &[OsString],
     under: Vec<OsString>,
@@ -41,7 +41,7 @@ pub fn measure(
         under,
         ..Candidate::default()
     };
-    // The rounds below keep the budget, but for the fewest that give an interval.
+    // The rounds below keep to the budget, except for the minimum that gives an interval.
     let options = Options {
         budget: Duration::MAX,
         ..Options::default()

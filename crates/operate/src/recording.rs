@@ -1,4 +1,4 @@
-//! The file that an observation is written to.
+//! The output file of an observation.
 
 use crate::destination;
 use anyhow::{Context, Result};
@@ -7,27 +7,27 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Where the recording goes: a name that the user gave, or a file that vanishes with us.
+/// Destination of a recording: a name given by the user, or a file that vanishes with us.
 pub enum Recording {
     /// Under the user's name.
     Kept(PathBuf),
     /// Without a name; gone however we end.
     Nameless(File),
-    /// Under a name of ours.
+    /// Under a temporary name.
     Temporary(tempfile::TempPath),
 }
 
 impl Recording {
-    /// A file of this name, or one without.
+    /// A file of this name, or a nameless one.
     ///
     /// # Errors
-    /// When no file can be made there.
+    /// If no file can be created there.
     pub fn named(path: Option<&Path>) -> Result<Self> {
         if let Some(path) = path {
             destination::check(path)?;
             return Ok(Self::Kept(path.to_path_buf()));
         }
-        // However we end, nothing is left of a file without a name.
+        // However we end, a file without a name leaves nothing behind.
         if let Some(file) = tempfile::tempfile()
             .ok()
             .filter(|file| path_of(file).exists())
@@ -42,7 +42,7 @@ impl Recording {
         Ok(Self::Temporary(file.into_temp_path()))
     }
 
-    /// Where to write, and to read again.
+    /// Path for writing and reading.
     pub fn path(&self) -> Cow<'_, Path> {
         match self {
             Self::Kept(path) => path.into(),
@@ -52,7 +52,7 @@ impl Recording {
     }
 }
 
-/// A path to an open file while we live.
+/// A path to an open file while this process lives.
 fn path_of(file: &File) -> PathBuf {
     Path::new("/proc/self/fd").join(file.as_raw_fd().to_string())
 }

@@ -1,5 +1,5 @@
 //! `pagewise bench alloc`: the experiment of "A Study in Malloc" (Ezolt, 2001) on any allocator:
-//! take a block, touch it, give it back; from which size on does the kernel see each of them?
+//! take a block, touch it, give it back; from which size on does each block involve the kernel?
 
 use crate::progress::Progress;
 use crate::terminal;

@@ -1,4 +1,4 @@
-//! One measurement of an allocator, in a process of its own.
+//! One measurement of an allocator, in a separate process.
 
 use crate::terminal;
 use anyhow::Result;

@@ -1,4 +1,4 @@
-//! `pagewise bench faults`: what one page fault costs when the kernel resolves it, when handler
+//! `pagewise bench faults`: the cost of one page fault when the kernel resolves it, when handler
 //! threads do, and when the faulting thread does (SIGBUS), for one and more threads.
 
 use crate::{own_library, terminal};

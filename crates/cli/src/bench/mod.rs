@@ -1,4 +1,4 @@
-//! `pagewise bench`: what memory management costs on this machine.
+//! `pagewise bench`: the cost of memory management on this machine.
 
 mod alloc;
 mod cycle;
@@ -37,7 +37,7 @@ enum Bench {
     Cycle(cycle::Args),
 }
 
-/// Runs the benchmark that was asked for.
+/// Runs the requested benchmark.
 ///
 /// # Errors
 /// Those of the benchmark.

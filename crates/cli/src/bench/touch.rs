@@ -1,4 +1,4 @@
-//! One measurement of `pagewise bench faults`, in a process of its own: the time of first touches.
+//! One measurement of `pagewise bench faults`, in a separate process: the time of first touches.
 
 use anyhow::Result;
 use pagewise_operate::bench::touch::{Touches, measure};

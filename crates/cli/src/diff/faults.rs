@@ -1,4 +1,4 @@
-//! Two function_graph traces, or two results of such.
+//! Two function_graph traces, or two stored results of such traces.
 
 use super::Args;
 use crate::fault_paths::Trace;
@@ -87,12 +87,12 @@ fn input<'a>(
     }
 }
 
-/// What tracing cost by what the trace itself holds.
+/// Cost of tracing according to the trace itself.
 fn own(faults: &Collector) -> Calibration {
     calibrate_by_notes(faults).unwrap_or_else(|| estimate(faults))
 }
 
-/// What tracing cost in both.
+/// Cost of tracing in both.
 fn costs([a, b]: [&Collector; 2], args: &Args) -> Result<[Calibration; 2]> {
     Ok(match &args.calibrate[..] {
         [] => [own(a), own(b)],

@@ -13,8 +13,8 @@ pub fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The file names without endings where they differ and say something, else the folders'; else A
-/// and B.
+/// The file names without endings if they differ and are meaningful, otherwise the folders' names,
+/// otherwise A and B.
 pub fn from_paths(a: &Path, b: &Path) -> (String, String) {
     let file = |path: &Path| {
         let name = path.file_name()?.to_str()?;

@@ -1,4 +1,4 @@
-//! `pagewise diff`: what differs between two recordings of the same kind.
+//! `pagewise diff`: the differences between two recordings of the same kind.
 
 mod faults;
 mod label;
@@ -117,7 +117,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether parts of the recordings are compared, not the whole.
+    /// Whether parts of the recordings are compared.
     fn is_of_stretches(&self) -> bool {
         self.range_a.is_some() || self.range_b.is_some()
     }
@@ -134,7 +134,7 @@ enum Recording {
 /// Compares both recordings.
 ///
 /// # Errors
-/// When one can't be read, is of no known kind, or of another kind than the other.
+/// If one can't be read, is of an unknown kind, or of a different kind than the other.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if args.a == Path::new("-") && args.b == Path::new("-") {
         bail!("standard input can be one of the two recordings, not both");
@@ -195,7 +195,7 @@ fn only_for_profiles(args: &Args) -> Result<()> {
     )
 }
 
-/// Refuses the first option that was given of these, with the reason.
+/// Refuses the first of these options that was given, with the reason.
 fn refuse(options: &[(&str, bool)], why: &str) -> Result<()> {
     match options.iter().find(|(_, given)| *given) {
         Some((name, _)) => bail!("{name} {why}"),

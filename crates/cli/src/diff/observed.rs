@@ -1,4 +1,4 @@
-//! Two observed runs: their samples, what they cost, or both.
+//! Two observed runs: their samples, their costs, or both.
 
 use super::{Args, profiles};
 use crate::terminal;
@@ -17,14 +17,14 @@ use pagewise_report::html::render_run_diff;
 use pagewise_report::text::Style;
 use std::process::ExitCode;
 
-/// What is known of a run; at least one of both.
+/// The data of a run; at least one of the two.
 pub struct Observed {
     profile: Option<Box<Profile>>,
     findings: Option<Box<Findings>>,
 }
 
 impl Observed {
-    /// Samples alone.
+    /// Samples only.
     pub fn of_profile(profile: Profile) -> Self {
         Self {
             profile: Some(Box::new(profile)),
@@ -32,7 +32,7 @@ impl Observed {
         }
     }
 
-    /// What was stored of a run: without its samples.
+    /// The stored findings of a run, without its samples.
     pub fn of_findings(stored: Findings) -> Self {
         Self {
             profile: None,
@@ -41,10 +41,10 @@ impl Observed {
     }
 }
 
-/// What a recording contains.
+/// The content of a recording.
 ///
 /// # Errors
-/// When it is none, or has neither samples nor totals to compare.
+/// If it is not a recording, or has neither samples nor totals to compare.
 pub fn read(bytes: &MappedFile) -> Result<Observed> {
     let data = PerfData::parse(bytes)?;
     let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
@@ -63,10 +63,10 @@ pub fn read(bytes: &MappedFile) -> Result<Observed> {
     })
 }
 
-/// Compares what is known of both.
+/// Compares what both have.
 ///
 /// # Errors
-/// When they have nothing in common.
+/// If they have nothing in common.
 pub fn run(a: &Observed, b: &Observed, args: &Args, labels: &(String, String)) -> Result<ExitCode> {
     let runs = match args.is_of_stretches() {
         true => None,
@@ -83,10 +83,10 @@ pub fn run(a: &Observed, b: &Observed, args: &Args, labels: &(String, String)) -
     show(&runs, args)
 }
 
-/// Prints how two whole runs differ.
+/// Prints the differences of two whole runs.
 ///
 /// # Errors
-/// When something is asked for that only samples can answer.
+/// If something is requested that only samples can answer.
 pub fn show(runs: &Document<RunDiff>, args: &Args) -> Result<ExitCode> {
     only_for_samples(args)?;
     if let Some(path) = &args.output {
@@ -97,7 +97,7 @@ pub fn show(runs: &Document<RunDiff>, args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How the runs as wholes differ, where both are known.
+/// The differences of the runs as wholes, if both have findings.
 fn runs(
     a: &Observed,
     b: &Observed,
@@ -115,7 +115,7 @@ fn runs(
     Ok(compare(a, b, &SettingRules::shipped()?))
 }
 
-/// Refuses what only samples can answer.
+/// Refuses options that only samples can answer.
 fn only_for_samples(args: &Args) -> Result<()> {
     let given = [
         ("--fail-if", !args.fail_if.is_empty()),
@@ -129,7 +129,7 @@ fn only_for_samples(args: &Args) -> Result<()> {
     )
 }
 
-/// How much others used the CPUs meanwhile; as much as can be where that is not known.
+/// How much other programs used the CPUs meanwhile; the maximum if unknown.
 fn contended(observed: &Observed) -> f64 {
     let known = observed
         .profile

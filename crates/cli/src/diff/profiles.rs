@@ -14,13 +14,13 @@ use pagewise_report::html::render_profile_diff;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-/// A stretch of a profile's time, in seconds from its start: `4.2s..5.2s`, `4.2..`, `..5`; or
-/// `rest`, all but the other side's stretch.
+/// A period of a profile, in seconds from its start: `4.2s..5.2s`, `4.2..`, `..5`; or `rest`,
+/// everything except the other side's period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
-    /// From, and until.
+    /// From and to.
     Stretch(Nanos, Nanos),
-    /// What the other side's stretch leaves.
+    /// The time outside the other side's period.
     Rest,
 }
 
@@ -39,7 +39,7 @@ impl FromStr for Range {
             text => text.parse::<f64>().map_err(|_| wrong()),
         };
         let (from, to) = (seconds(from, 0.0)?, seconds(to, f64::MAX)?);
-        // Also refuses what is no number.
+        // Also refuses NaN.
         if !(from >= 0.0 && from < to) {
             return Err(wrong());
         }
@@ -79,10 +79,10 @@ impl FromStr for Limit {
     }
 }
 
-/// Compares two profiles, prints what differs, and holds it against the limits.
+/// Compares two profiles, prints the differences, and checks them against the limits.
 ///
 /// # Errors
-/// When they cannot be compared.
+/// If they cannot be compared.
 pub fn run(
     a: &Profile,
     b: &Profile,
@@ -140,7 +140,7 @@ fn is_folded(profile: &Profile) -> bool {
         && !profile.has_times
 }
 
-/// Cuts both to what is to be compared.
+/// Cuts both to the periods to be compared.
 fn ranges(a: &Profile, b: &Profile, args: &Args) -> Result<(Profile, Profile)> {
     let cut = |profile: &Profile, own: Option<Range>, other: Option<Range>| {
         if (own.is_some()) && !profile.has_times {
@@ -161,8 +161,8 @@ fn ranges(a: &Profile, b: &Profile, args: &Args) -> Result<(Profile, Profile)> {
     ))
 }
 
-/// Limits that were passed, in words. One counts as passed when the change is at least that large
-/// and more than chance: its 95 % interval leaves out zero.
+/// Limits that were exceeded, in words. A limit counts as exceeded if the change is at least that
+/// large and more than chance: its 95 % interval excludes zero.
 fn broken(found: &ProfileDiff, limits: &[Limit]) -> Vec<String> {
     let mut messages = Vec::new();
     for limit in limits {

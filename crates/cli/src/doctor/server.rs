@@ -1,4 +1,4 @@
-//! A server under a load: what is said about it on the command line.
+//! A server under a load: its options on the command line.
 
 use crate::duration::parse as duration;
 use anyhow::{Error, anyhow};
@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A server that is not ready after this time is given up: long for a virtual machine that starts
-/// cold, short for somebody who waits.
+/// A server that is not ready after this time has failed: long enough for a cold start of a virtual
+/// machine, short enough for a waiting user.
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// The load, and when it may start.
@@ -49,7 +49,7 @@ impl ServerArgs {
     }
 }
 
-/// Why a running process is not put to the test, and what to type in its place.
+/// Why no proof is possible with a running process, and the command to type instead.
 pub fn not_by_number(pid: i32) -> Error {
     let proc = ProcRoot::default();
     match command_of(&proc, pid) {
@@ -63,7 +63,7 @@ pub fn not_by_number(pid: i32) -> Error {
     }
 }
 
-/// The command line of a process; of one that wrote over it, its program's path alone.
+/// The command line of a process; if the process overwrote it, only the path of its program.
 fn command_of(proc: &ProcRoot, pid: i32) -> Option<String> {
     let words = proc.cmdline(pid).ok().flatten()?;
     let exe = || Some(proc.exe(pid).ok().flatten()?.into_os_string());
@@ -81,7 +81,7 @@ fn command_of(proc: &ProcRoot, pid: i32) -> Option<String> {
     Some(command_line(&words))
 }
 
-/// `cd FOLDER && ` where the process runs in another folder than we.
+/// `cd FOLDER && ` if the process runs in a different folder.
 fn elsewhere(proc: &ProcRoot, pid: i32) -> String {
     let own = std::env::current_dir().ok();
     let its = std::fs::read_link(proc.process_path(pid, "cwd")).ok();

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Folded stacks of corrected own time, or of raw where nothing could be corrected.
+/// Folded stacks of corrected own time, or of raw time if it could not be corrected.
 pub fn folded(export: &FaultExport<'_>) -> Result<Written> {
     let (times, word) = match export.findings.calibration.source {
         Source::Nothing | Source::Withdrawn => (Times::Raw, "as traced"),
@@ -37,7 +37,7 @@ pub fn folded(export: &FaultExport<'_>) -> Result<Written> {
     )))
 }
 
-/// A Perfetto trace; of more calls than the limit, every so manieth top-level call.
+/// A Perfetto trace; if there are more calls than the limit, only every nth top-level call.
 pub fn perfetto(export: &FaultExport<'_>) -> Result<Written> {
     let path = required(export.output, "a Perfetto trace")?;
     let map = &export.findings.call_map;
@@ -75,8 +75,8 @@ struct PerfettoSink<W> {
     every: u64,
     met: u64,
     written: u64,
-    /// When each task's last call ended: calls without times, or with times in microseconds, must
-    /// not overlap.
+    /// End of each task's last call: calls without times, or with times in microseconds, must not
+    /// overlap.
     ends: HashMap<u32, u64>,
     error: Option<io::Error>,
 }
@@ -132,7 +132,7 @@ pub fn parquet(export: &FaultExport<'_>) -> Result<Written> {
     )))
 }
 
-/// The trace once more, now that what it shows is known.
+/// Opens the trace again, now that its findings are known.
 fn again(path: &Path) -> Result<Trace> {
     if path == Path::new("-") {
         bail!("this export reads the trace twice: give a file, not standard input");

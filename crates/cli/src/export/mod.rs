@@ -12,13 +12,13 @@ use pagewise_operate::destination::Destination;
 use std::io::{self, BufWriter, Stdout, Write, stdout};
 use std::path::{Path, PathBuf};
 
-/// A format that findings can be written in.
+/// An export format.
 pub struct Format {
-    /// What `--export` calls it.
+    /// Its name for `--export`.
     pub name: &'static str,
-    /// For `--help`.
+    /// Description for `--help`.
     about: &'static str,
-    /// Writes the faults of a function_graph trace; `None`: the format has no place for them.
+    /// Writes the faults of a function_graph trace; `None` if the format cannot represent them.
     faults: Option<fn(&FaultExport<'_>) -> Result<Written>>,
     /// Writes a profile.
     profile: fn(&ProfileExport<'_>) -> Result<Written>,
@@ -76,33 +76,33 @@ pub const FORMATS: [Format; 8] = [
     },
 ];
 
-/// A profile, to be exported.
+/// A profile to export.
 pub struct ProfileExport<'a> {
     /// Samples and stacks.
     pub profile: &'a Profile,
-    /// The profile to compare it with, where the format can.
+    /// The profile to compare it with, if the format supports that.
     pub before: Option<&'a Profile>,
-    /// The event that is wanted; `None` for all, or the first where a format holds one.
+    /// The requested event; `None` for all, or for the first if the format has room for only one.
     pub event: Option<&'a str>,
-    /// What the profile is called: its file.
+    /// Name of the profile: that of its file.
     pub name: &'a str,
-    /// Where the export goes; `None` is standard output.
+    /// Destination of the export; `None` is standard output.
     pub output: Option<&'a Path>,
 }
 
-/// The faults of a trace, to be exported.
+/// The faults of a trace to export.
 pub struct FaultExport<'a> {
-    /// The trace, to be read once more by formats that hold single faults.
+    /// The trace, read once more for formats with individual faults.
     pub trace: &'a Path,
-    /// What it shows.
+    /// Its findings.
     pub findings: &'a FaultPaths,
-    /// Where the export goes; `None` is standard output.
+    /// Destination of the export; `None` is standard output.
     pub output: Option<&'a Path>,
-    /// Calls that an export of single calls holds at most.
+    /// Maximum number of calls in an export of individual calls.
     pub limit: u64,
 }
 
-/// What was written, in words.
+/// Description of what was written.
 pub struct Written(pub String);
 
 /// The format of a name that clap accepted.
@@ -121,7 +121,7 @@ impl Format {
     /// Writes the faults of a trace.
     ///
     /// # Errors
-    /// When the format can't hold them, or writing fails.
+    /// If the format can't represent them, or writing fails.
     pub fn export_faults(&self, export: &FaultExport<'_>) -> Result<()> {
         let Some(write) = self.faults else {
             bail!("--export {} cannot hold the faults of a trace", self.name);
@@ -134,7 +134,7 @@ impl Format {
     /// Writes a profile.
     ///
     /// # Errors
-    /// When the format can't hold it, or writing fails.
+    /// If the format can't represent it, or writing fails.
     pub fn export_profile(&self, export: &ProfileExport<'_>) -> Result<()> {
         if export.before.is_some() && self.name != "svg" {
             bail!("--before is for --export svg");
@@ -190,7 +190,7 @@ fn place(path: Option<&Path>) -> String {
     })
 }
 
-/// The export's path; formats that are not text, or take more than one file, need one.
+/// The export's path, required for formats that are not text or consist of several files.
 fn required<'a>(output: Option<&'a Path>, what: &str) -> Result<&'a Path> {
     match output {
         Some(path) => Ok(path),
@@ -198,7 +198,7 @@ fn required<'a>(output: Option<&'a Path>, what: &str) -> Result<&'a Path> {
     }
 }
 
-/// A file inside the folder that an export makes.
+/// A file inside the folder that an export creates.
 fn inside(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }

@@ -1,4 +1,4 @@
-//! Exports of profiles: samples with stacks, whatever they were read from.
+//! Exports of profiles: samples with stacks, whatever their source.
 
 use super::{Out, ProfileExport, Written, output, place, required};
 use anyhow::{Context, Result, bail};
@@ -21,7 +21,7 @@ pub fn folded(export: &ProfileExport<'_>) -> Result<Written> {
     told(export, &about(export.profile, event))
 }
 
-/// A flame graph of one event, or the difference of two profiles as one.
+/// A flame graph of one event, or a differential one of two profiles.
 pub fn svg(export: &ProfileExport<'_>) -> Result<Written> {
     let event = one_event(export.profile, export.event)?;
     let stacks = match export.before {
@@ -41,14 +41,14 @@ pub fn svg(export: &ProfileExport<'_>) -> Result<Written> {
     told(export, &about(export.profile, event))
 }
 
-/// speedscope's file.
+/// A speedscope file.
 pub fn speedscope(export: &ProfileExport<'_>) -> Result<Written> {
     let profile = &chosen(export)?;
     write(export, |out| speedscope::write(profile, export.name, out))?;
     told(export, "open it at https://www.speedscope.app")
 }
 
-/// pprof's file.
+/// A pprof file.
 pub fn pprof(export: &ProfileExport<'_>) -> Result<Written> {
     required(export.output, "a pprof file")?;
     let profile = &chosen(export)?;
@@ -56,7 +56,7 @@ pub fn pprof(export: &ProfileExport<'_>) -> Result<Written> {
     told(export, "go tool pprof reads it")
 }
 
-/// The Firefox Profiler's file.
+/// A file for the Firefox Profiler.
 pub fn firefox(export: &ProfileExport<'_>) -> Result<Written> {
     let profile = &chosen(export)?;
     write(export, |out| firefox::write(profile, export.name, out))?;
@@ -116,7 +116,7 @@ fn one_event(profile: &Profile, name: Option<&str>) -> Result<u8> {
     }
 }
 
-/// The profile, or what is left of it where one event was asked for.
+/// The profile, or the part with the requested event.
 fn chosen<'a>(export: &ProfileExport<'a>) -> Result<Cow<'a, Profile>> {
     if export.event.is_none() {
         return Ok(Cow::Borrowed(export.profile));
@@ -133,7 +133,7 @@ fn chosen<'a>(export: &ProfileExport<'a>) -> Result<Cow<'a, Profile>> {
     Ok(Cow::Owned(profile))
 }
 
-/// What the weights are of.
+/// What the weights measure.
 fn weights(profile: &Profile, event: u8) -> String {
     let of = &profile.events[usize::from(event)];
     let unit = match of.unit {
@@ -144,7 +144,7 @@ fn weights(profile: &Profile, event: u8) -> String {
     format!("{}, {unit}", of.name)
 }
 
-/// The same, and which other events there would be.
+/// The same, and the other events available.
 fn about(profile: &Profile, event: u8) -> String {
     let of = &profile.events[usize::from(event)];
     let weights = weights(profile, event);
@@ -165,7 +165,7 @@ fn write(
     out.finish()
 }
 
-/// The same for text, past which no name can drive a terminal.
+/// The same for text, with names filtered so that they cannot control a terminal.
 fn write_text(
     export: &ProfileExport<'_>,
     write_to: impl FnOnce(&mut Border<&mut Out>) -> std::io::Result<()>,

@@ -1,4 +1,4 @@
-//! Reports of traces that were stored as JSON, added up into one.
+//! Merges reports of traces that were stored as JSON.
 
 use crate::bytes;
 use crate::stored::{kind, this_version};
@@ -12,30 +12,30 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What a stored report must hold to be added.
+/// The part of a stored report needed to add it.
 #[derive(Deserialize)]
 struct Stored<S> {
     evidence: Part<S>,
 }
 
-/// What stands next to the findings.
+/// The sums stored with the findings.
 #[derive(Deserialize)]
 struct Part<S> {
     sums: Option<S>,
 }
 
-/// Of the sums, what must be known of all reports before the first is added.
+/// The part of the sums needed from all reports before the first is added.
 #[derive(Deserialize)]
 struct Costs {
     costs: Option<Vec<Calibration>>,
 }
 
-/// The report on all the traces whose reports are stored in these files, each corrected for what
-/// tracing cost it, and the sums behind it; a single report may lack them.
+/// The report on all the traces whose reports are stored in these files, each corrected for its own
+/// cost of tracing, and the sums behind it; a single report may lack them.
 ///
 /// # Errors
-/// When one can't be read, is no report of a trace, lacks what is to be added, or was made by
-/// another version.
+/// If one can't be read, is not a report of a trace, lacks its sums, or was made by another
+/// version.
 pub fn merged(files: &[PathBuf]) -> Result<(FaultPaths, Option<Sums>)> {
     if let [file] = files {
         let bytes = bytes::open(file)?;
@@ -71,7 +71,7 @@ pub fn merged(files: &[PathBuf]) -> Result<(FaultPaths, Option<Sums>)> {
     Ok((findings, Some(sums)))
 }
 
-/// The sums that a file holds, where it has any.
+/// The sums in a file, if it has any.
 fn stored<S: DeserializeOwned>(bytes: &[u8]) -> Result<Option<S>> {
     is_of_trace(bytes, "merged")?;
     let stored: Stored<S> =
@@ -90,16 +90,16 @@ fn sums_of<S: DeserializeOwned>(file: &Path) -> Result<S> {
     sums.with_context(|| file.display().to_string())
 }
 
-/// A finished report on a trace.
+/// A stored report on a trace.
 ///
 /// # Errors
-/// When it is none, or was made by another version.
+/// If it is not one, or was made by another version.
 pub fn stored_report(text: &[u8]) -> Result<FaultPaths> {
     is_of_trace(text, "compared")?;
     serde_json::from_slice(text).context("not a complete result of pagewise report")
 }
 
-/// Whether a document is a report on a trace, of this version; else it cannot be `used`.
+/// Checks that a document is a report on a trace, of this version; otherwise it cannot be `used`.
 fn is_of_trace(text: &[u8], used: &str) -> Result<()> {
     let (kind, head) = kind(text)?;
     if kind != Kind::FaultPaths {
@@ -111,7 +111,7 @@ fn is_of_trace(text: &[u8], used: &str) -> Result<()> {
     this_version(&head, "report on the trace again")
 }
 
-/// What a trace shows, with the sums that make it mergeable next to it.
+/// Findings of a trace, together with the sums that make them mergeable.
 #[derive(Serialize)]
 pub struct Summed<'a> {
     found: &'a TracedFaults,

@@ -15,7 +15,7 @@ use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::formats::function_graph::Summary;
 use std::path::Path;
 
-/// A trace that was read, and the report on it.
+/// A trace that was read, and its report.
 pub struct Findings {
     pub report: FaultPaths,
     faults: Collector,
@@ -30,12 +30,12 @@ impl Findings {
     }
 }
 
-/// What a trace shows, corrected for the tracer's cost as measured against `root_only`, a trace
-/// of the same workload with the root function alone; or else as `pagewise trace` measured it
-/// while it captured; or else as estimated from the trace.
+/// Findings of a trace, corrected for the tracer's cost: as measured against `root_only`, a trace
+/// of the same workload with only the root function; otherwise as `pagewise trace` measured it
+/// during the capture; otherwise as estimated from the trace.
 ///
 /// # Errors
-/// When a file can't be read, or `root_only` can't serve as a measure.
+/// If a file can't be read, or `root_only` can't serve as a measure.
 pub fn findings(trace: Trace, root_only: Option<&Path>) -> Result<Findings> {
     let (faults, summary) = collect(trace)?;
     let calibration = match root_only {
@@ -50,11 +50,11 @@ pub fn findings(trace: Trace, root_only: Option<&Path>) -> Result<Findings> {
     })
 }
 
-/// What a trace shows of the calls that a descent into its faults leaves. The trace is read twice:
-/// ranges are of corrected times, and what tracing cost is known at the end only.
+/// Findings on the calls that a descent into a trace's faults selects. The trace is read twice:
+/// ranges are of corrected times, and the cost of tracing is known only at the end.
 ///
 /// # Errors
-/// As [`findings`], and when the trace can't be read again.
+/// As [`findings`], and if the trace can't be read again.
 pub fn part(
     trace: Trace,
     path: &Path,

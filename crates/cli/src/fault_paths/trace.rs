@@ -1,4 +1,4 @@
-//! A function_graph trace, whether text or trace.dat.
+//! A function_graph trace, as text or trace.dat.
 
 use crate::bytes;
 use anyhow::Result;
@@ -10,11 +10,11 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::path::Path;
 
-/// Bytes of a mapped file behind those that come next that stay mapped: threads still read them.
+/// Bytes of a mapped file that stay mapped behind the current position: threads still read them.
 const KEPT: usize = 16 << 20;
 
-/// Threads that read a trace. What is done with its calls is done by one at a time, so that more
-/// would wait for one another.
+/// Maximum number of threads that read a trace. Its calls are processed by one thread at a time, so
+/// more would wait for one another.
 const MOST_THREADS: usize = 8;
 
 fn cores() -> Cores {
@@ -26,16 +26,16 @@ fn cores() -> Cores {
 pub enum Trace {
     /// The kernel's text, or trace-cmd report's.
     Text(Box<dyn Read + Send>),
-    /// The same in a file that is not packed.
+    /// The same in a file that is not compressed.
     Mapped(MappedFile),
     /// trace.dat.
     Dat(MappedFile),
 }
 
 impl Trace {
-    /// The text of a file, mapped where that can be, or of what was begun to be read.
+    /// The text of a file, mapped if possible, or of an input that is already being read.
     pub fn of_text(input: Box<dyn Read + Send>, path: &Path) -> Self {
-        // Files of tracefs say that they are empty, and can't be mapped.
+        // Files of tracefs report a size of 0, and can't be mapped.
         let mapped = bytes::mapped(path).ok().flatten();
         match mapped.filter(|file| !file.is_empty()) {
             Some(file) => Self::Mapped(file),
@@ -43,10 +43,10 @@ impl Trace {
         }
     }
 
-    /// Hands the trace's complete calls to `sink`.
+    /// Passes the trace's complete calls to `sink`.
     ///
     /// # Errors
-    /// When reading fails, or what trace.dat says of its records makes no sense.
+    /// If reading fails, or the description of records in trace.dat is invalid.
     pub fn read(self, sink: &mut (impl Sink + Send)) -> Result<Summary> {
         match self {
             Self::Text(input) => Ok(function_graph::read_on(cores(), input, sink)?),

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use words::Words;
 
-/// Status where nothing could be judged.
+/// Exit status if no decision was possible.
 const ERROR: u8 = 2;
 
 pub const EXAMPLES: &str = "\
@@ -97,7 +97,8 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs both sides and judges. Errors end with status 2, so that CI can tell them from growth.
+/// Runs both sides and decides. Errors end with status 2, so that CI can distinguish them from
+/// growth.
 ///
 /// # Errors
 /// None.
@@ -115,7 +116,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// Whether nothing grew.
 fn answer(args: &Args) -> Result<bool> {
     interrupt::install()?;
-    // A wrong path should not cost the runs.
+    // Checked early, so that a wrong path does not cost the runs.
     for path in [&args.save, &args.junit, &args.markdown]
         .into_iter()
         .flatten()
@@ -138,7 +139,7 @@ fn answer(args: &Args) -> Result<bool> {
     Ok(gate.evidence.passed)
 }
 
-/// Keeps what is normal for the command.
+/// Stores the command's normal figures.
 fn store(request: &Request, file: &Path, progress: &Progress) -> Result<bool> {
     let count = request.pairs;
     let (baseline, missing) = gate::measure(
@@ -175,7 +176,7 @@ impl Args {
         }
     }
 
-    /// The given seed, or one that nobody chose: the error rates hold for orders drawn at random.
+    /// The given seed, or a random one: the error rates hold for orders drawn at random.
     fn seed(&self) -> u64 {
         // JSON numbers are exact to 2^53.
         self.seed
@@ -197,7 +198,7 @@ fn deliver(args: &Args, gate: &Document<Gate>) -> Result<()> {
     let mut out = terminal::output(args.json);
     let printed = out.write_all(answer.as_bytes()).and_then(|()| out.flush());
     match printed {
-        // A reader that has seen enough does not change the answer.
+        // A reader that closes the pipe early does not change the result.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => Ok(printed?),
     }

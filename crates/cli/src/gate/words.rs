@@ -1,4 +1,4 @@
-//! A command that is given as one argument.
+//! A command given as one argument.
 
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Words(pub Vec<OsString>);
 
-/// Words that only a shell understands.
+/// Words with a meaning only in a shell.
 const OF_SHELLS: [&str; 9] = ["|", "||", "&", "&&", ";", ">", ">>", "<", "2>"];
 
 impl FromStr for Words {

@@ -1,7 +1,7 @@
-//! Our documents as a terminal shows them: links become words that can be typed.
+//! Our documents for a terminal: links become text that can be typed.
 
-/// The text without marks of Markdown. A link to a topic names the command that shows it; one into the
-/// repository, which who installed the program has not, leaves its words alone.
+/// The text without Markdown syntax. A link to a topic becomes the command that shows it; a link
+/// into the repository, which an installation lacks, becomes plain text.
 pub fn plain(text: &str, is_topic: impl Fn(&str) -> bool) -> String {
     let mut whole = String::with_capacity(text.len());
     for (at, part) in text.split("```").enumerate() {
@@ -44,7 +44,7 @@ fn links_in_words(text: &str, is_topic: &impl Fn(&str) -> bool) -> String {
     whole + rest
 }
 
-/// Words and target of the first link, and what stands before and behind it.
+/// Text and target of the first link, and the text before and after it.
 fn next_link(text: &str) -> Option<(&str, &str, &str, &str)> {
     let middle = text.find("](")?;
     let start = text[..middle].rfind('[')?;
@@ -57,7 +57,7 @@ fn next_link(text: &str) -> Option<(&str, &str, &str, &str)> {
     ))
 }
 
-/// The topic's name by the rule of the build script.
+/// The topic's name, by the rule of the build script.
 fn topic(target: &str) -> Option<String> {
     let path = target.split('#').next()?;
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));

@@ -1,4 +1,4 @@
-//! `pagewise help`: the reference of a command, or a guide out of the program itself.
+//! `pagewise help`: the reference of a command, or a guide embedded in the program.
 
 mod markdown;
 
@@ -16,7 +16,7 @@ Examples:
   pagewise help huge balance   the reference of a command
   pagewise help schema.json    the schema of what --json prints";
 
-/// Said on a terminal to one who typed nothing.
+/// Shown on a terminal if no arguments were given.
 pub const FIRST_STEPS: &str = "\
 Pagewise finds out why a Linux program loses time in memory management, and fixes it.
 
@@ -72,10 +72,10 @@ impl Topic {
     }
 }
 
-/// Prints what was asked for.
+/// Prints the requested text.
 ///
 /// # Errors
-/// When there is no such command or topic, or nobody reads.
+/// If there is no such command or topic, or the output is closed.
 pub fn run(args: &Args, mut whole: Command) -> Result<()> {
     whole.build();
     let mut out = io::stdout().lock();
@@ -93,7 +93,7 @@ pub fn run(args: &Args, mut whole: Command) -> Result<()> {
         let words = args.words.join(" ");
         bail!("there is no command or topic {words:?}; `pagewise help` lists them");
     }
-    // One word may be both.
+    // A word may be both.
     if let Some(command) = command {
         writeln!(out, "{}", command.render_long_help())?;
     }
@@ -108,12 +108,12 @@ pub fn run(args: &Args, mut whole: Command) -> Result<()> {
     Ok(())
 }
 
-/// A document as our standard output shows it.
+/// A document rendered for our standard output.
 fn shown(text: &str) -> String {
     pagewise_report::text::topic::render(text, terminal::width(), terminal::style())
 }
 
-/// Says on standard error which processes fault now, to one who asks about none.
+/// Lists on standard error the processes that fault at present, if none was given.
 pub fn tell_busiest() {
     let style = Style {
         color: false,

@@ -1,5 +1,5 @@
-//! `pagewise huge balance`: build and split huge pages of a running program until its work costs
-//! least, from outside, on a stock kernel.
+//! `pagewise huge balance`: builds and splits huge pages of a running program until its work costs
+//! least, from outside the program and on a stock kernel.
 
 use crate::duration::parse as duration;
 use crate::status;
@@ -141,10 +141,10 @@ impl From<Choice> for balance::Choice {
     }
 }
 
-/// Runs the controller, or takes back what one did.
+/// Runs the controller, or reverts the changes of an earlier one.
 ///
 /// # Errors
-/// When the machine does not allow it or the subject is not there.
+/// If the machine does not allow it or the subject does not exist.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if args.undo {
         return undo(args);

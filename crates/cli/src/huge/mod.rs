@@ -1,4 +1,5 @@
-//! `pagewise huge`: would huge pages help or hurt here; drive them live; undo.
+//! `pagewise huge`: predicts whether huge pages help or hurt, controls them live, and reverts
+//! changes.
 
 mod balance;
 mod probe;
@@ -36,7 +37,7 @@ enum Command {
 /// Runs one of the commands.
 ///
 /// # Errors
-/// The command's own.
+/// Those of the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.command {
         Command::Probe(args) => probe::run(args),

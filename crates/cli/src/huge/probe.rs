@@ -1,4 +1,4 @@
-//! `pagewise huge probe`: what this machine's TLB does, and whether its host uses huge pages.
+//! `pagewise huge probe`: properties of this machine's TLB, and whether its host uses huge pages.
 
 use crate::terminal;
 use anyhow::Result;
@@ -40,7 +40,7 @@ pub struct Args {
 /// Probes and prints.
 ///
 /// # Errors
-/// When memory cannot be had.
+/// If memory cannot be allocated.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let request = Request {
         memory: args.memory,

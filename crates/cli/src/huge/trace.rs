@@ -86,7 +86,7 @@ impl Args {
         self.output == Path::new("-")
     }
 
-    /// Where the trace goes.
+    /// The file descriptor to write the trace to.
     fn sink(&self) -> Result<OwnedFd> {
         if !self.to_stdout() {
             return Ok(destination::begin(&self.output)?.into());
@@ -98,10 +98,10 @@ impl Args {
     }
 }
 
-/// What was written, and whether it is all.
+/// Reports what was written, and whether it is complete.
 fn tell(args: &Args, status: ExitStatus, started: Instant) -> Result<()> {
     if status.success() && !is_whole(&args.output)? {
-        // Said even with --quiet: half a trace should not pass for a whole one.
+        // Printed even with --quiet: half a trace should not pass for a whole one.
         writeln!(
             io::stderr(),
             "pagewise: the trace has no end: the program replaced itself with another, as a launcher script does, which was not traced. Name the program that does the work"

@@ -1,20 +1,20 @@
-//! What holds of each command beyond its options: files, variables of the environment, exit status.
+//! Facts about each command beyond its options: files, environment variables, exit status.
 
-/// A file or a variable, and the commands that know it.
+/// A file or a variable, and the commands that use it.
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub text: &'static str,
-    /// Commands, as they are typed after `pagewise`; all of them where there is none.
+    /// Commands, as typed after `pagewise`; all commands if empty.
     commands: &'static [&'static str],
 }
 
-/// Commands that give names to addresses.
+/// Commands that name addresses.
 const NAMING: &[&str] = &["doctor", "report", "diff", "gate", "watch"];
-/// Commands that put our library into a program.
+/// Commands that load our library into a program.
 const PAGING: &[&str] = &["run", "doctor", "bench faults"];
-/// Commands that change the machine for a while.
+/// Commands that change the machine temporarily.
 const CHANGING: &[&str] = &["trace", "huge balance", "doctor"];
 
 const FILES: &[Entry] = &[
@@ -149,7 +149,7 @@ const ENVIRONMENT: &[Entry] = &[
     },
 ];
 
-/// Commands that end as the program does that they run.
+/// Commands whose exit status is that of the program they run.
 const RUNNING: &[&str] = &[
     "doctor",
     "record",
@@ -160,7 +160,7 @@ const RUNNING: &[&str] = &[
     "huge trace",
 ];
 
-/// Statuses of commands that have some of their own, before those that all have.
+/// Command-specific statuses, which come before the common ones.
 const OWN_STATUS: &[(&str, &str, &str)] = &[
     ("gate", "1", "Something grew beyond what is allowed."),
     ("diff", "1", "A condition of --fail-if holds."),
@@ -181,7 +181,7 @@ const OWN_STATUS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Files that `command` writes or reads by itself.
+/// Files that `command` reads or writes without being told to.
 pub fn files(command: &str) -> impl Iterator<Item = &'static Entry> {
     FILES.iter().filter(move |entry| entry.is_of(command))
 }
@@ -191,7 +191,7 @@ pub fn environment(command: &str) -> impl Iterator<Item = &'static Entry> {
     ENVIRONMENT.iter().filter(move |entry| entry.is_of(command))
 }
 
-/// Statuses that `command` ends with, and when.
+/// Exit statuses of `command`, and when they occur.
 pub fn statuses(command: &str) -> Vec<(&'static str, &'static str)> {
     let mut all = Vec::new();
     if RUNNING.contains(&command) {
@@ -223,7 +223,7 @@ pub fn statuses(command: &str) -> Vec<(&'static str, &'static str)> {
 }
 
 impl Entry {
-    /// Whether a command knows it; the program as a whole (``) knows all.
+    /// Whether a command uses it; the program as a whole (``) uses all.
     fn is_of(&self, command: &str) -> bool {
         self.commands.is_empty() || command.is_empty() || self.commands.contains(&command)
     }
@@ -236,7 +236,7 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    /// What the command line tells the pager, and what tests alone set.
+    /// Set by the command line for the pager, or only by tests.
     const INTERNAL: [&str; 5] = [
         "PAGEWISE_PAGER",
         "PAGEWISE_PAGER_WITHOUT",
@@ -244,10 +244,10 @@ mod tests {
         "PAGEWISE_TEST_MACHINE",
         "PAGEWISE_TEST_PROGRESS",
     ];
-    /// How the sources read a variable: of std, and closures around it.
+    /// How the sources read a variable: functions of std, and closures around them.
     const READ: [&str; 5] = ["var(", "var_os(", "variable(", "set(", "folder("];
 
-    /// All sources of crates, but this file.
+    /// All sources of crates, except this file.
     fn sources() -> Vec<String> {
         fn add(folder: &Path, all: &mut Vec<String>) {
             for entry in fs::read_dir(folder).expect("a folder of sources") {
@@ -271,7 +271,7 @@ mod tests {
         all
     }
 
-    /// The name of a variable at the start of a text, in quotes.
+    /// The name of a variable in quotes at the start of a text.
     fn quoted(text: &str) -> Option<&str> {
         let (name, _) = text.trim_start().strip_prefix('"')?.split_once('"')?;
         let is_name = |c: char| c.is_ascii_uppercase() || c == '_';

@@ -29,7 +29,7 @@ pub fn read(path: &Path, with_nesting: bool) -> Result<Database> {
     Ok(database)
 }
 
-/// Sequences are text that has no mark; what else it might be is for their reader to refuse.
+/// Sequences are text without a magic number; their reader refuses anything else.
 fn text(opened: Opened) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     match opened {
@@ -52,7 +52,7 @@ fn trace(trace: Trace, with_nesting: bool) -> Result<Database> {
     Ok(sequences.database(&summary.names))
 }
 
-/// Calls that are left out change supports, so they are named.
+/// Omitted calls change supports, so they are reported.
 pub fn warn_of_losses(summary: &Summary) {
     for lost in losses(summary).told() {
         eprintln!("pagewise: left out: {lost}");

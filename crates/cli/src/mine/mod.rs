@@ -87,7 +87,7 @@ enum Mode {
 }
 
 impl Mode {
-    /// `None` for trees, which are no sequences.
+    /// `None` for trees, which are not sequences.
     fn of_sequences(self) -> Option<Algorithm> {
         Some(match self {
             Self::Prefix => Algorithm::Prefix,

@@ -10,10 +10,10 @@ use pagewise_report::text;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-/// Closes the list, what was mined, the evidence and the document.
+/// Closes the list, the mined part, the evidence and the document.
 const END: &str = "]}}}";
 
-/// Where results go.
+/// Destination of results.
 pub struct Output<W: Write> {
     out: W,
     json: bool,
@@ -41,7 +41,8 @@ struct TreeOf<'a> {
 }
 
 impl<W: Write> Output<W> {
-    /// Starts the document ([`pagewise_model::mined::Mined`]) that is written as it is found.
+    /// Starts the document ([`pagewise_model::mined::Mined`]), which is written as results are
+    /// found.
     fn begin(&mut self, list: &str) -> Result<()> {
         let kind = serde_json::to_string(&Kind::Mined)?;
         let head = format!("{{\"kind\":{kind},\"schema_version\":{SCHEMA_VERSION}");
@@ -114,7 +115,7 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// Prints what follows a start.
+    /// Prints the continuations of a prefix.
     pub fn projection(
         &mut self,
         database: &Database,
@@ -157,7 +158,7 @@ impl<W: Write> Output<W> {
         self.out.write_all(if first { b"" } else { b"," })
     }
 
-    /// Sends out what is buffered.
+    /// Flushes the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

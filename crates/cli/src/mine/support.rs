@@ -5,7 +5,7 @@ use std::str::FromStr;
 /// The least support of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MinSupport {
-    /// So many sequences.
+    /// This number of sequences.
     Sequences(u64),
     /// This share of all sequences, in percent.
     Percent(f64),

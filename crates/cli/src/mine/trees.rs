@@ -1,4 +1,4 @@
-//! The call trees that a trace's faults share.
+//! Call trees shared by a trace's faults.
 
 use super::database::warn_of_losses;
 use super::support::MinSupport;
@@ -10,7 +10,7 @@ use pagewise_analyse::fault_paths::{
 use pagewise_model::fault_paths::TreePattern;
 use std::path::Path;
 
-/// Trees in at least so many faults of a trace, by their share of time.
+/// Trees with this minimum support in a trace's faults, by their share of time.
 pub fn find(path: &Path, min_support: MinSupport) -> Result<Vec<TreePattern>> {
     let name = path.display();
     let Opened::Trace(trace) = open(path)? else {

@@ -1,4 +1,5 @@
-//! `record --measure-overhead`: what recording costs a program, by runs with and without in turn.
+//! `record --measure-overhead`: the cost of recording to a program, by alternating runs with and
+//! without.
 
 use super::RecordArgs;
 use crate::progress::Progress;
@@ -12,10 +13,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// Runs the command alone, recorded, and alone once more, and says what recording added.
+/// Runs the command alone, recorded, and alone once more, and reports the added cost.
 ///
 /// # Errors
-/// When the command cannot be run, or was interrupted before there were two rounds.
+/// If the command cannot be run, or was interrupted before there were two rounds.
 pub fn measure(args: &RecordArgs, budget: Duration) -> Result<String> {
     interrupt::install()?;
     let folder = tempfile::tempdir().context("cannot make a folder for recordings")?;
@@ -27,7 +28,7 @@ pub fn measure(args: &RecordArgs, budget: Duration) -> Result<String> {
 }
 
 impl RecordArgs {
-    /// What goes before the command to record it as asked, into `output`.
+    /// The words before the command that record it with these options into `output`.
     fn as_command(&self, output: &Path) -> Result<Vec<OsString>> {
         let own = std::env::current_exe().context("cannot find pagewise's own program file")?;
         let mut words: Vec<OsString> = vec![own.into(), "record".into(), "--quiet".into()];
@@ -84,7 +85,7 @@ fn words(found: &Overhead) -> String {
     text
 }
 
-/// How many times as much as alone: comparisons tell how many times as fast.
+/// The cost as a factor relative to running alone; comparisons contain the speed-up instead.
 fn cost(speedup: Estimate) -> Estimate {
     Estimate {
         value: 1.0 / speedup.value,

@@ -27,7 +27,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The stretch of a profile's time that is wanted; all of it where no range is given.
+    /// The requested period of a profile; `None` for all of it if no range is given.
     pub fn stretch(&self) -> Result<Option<(Nanos, Nanos)>, String> {
         let Some(text) = &self.range else {
             return Ok(None);
@@ -39,7 +39,7 @@ impl Options {
         )))
     }
 
-    /// The steps; none where all of each fault is wanted.
+    /// The steps; empty if whole faults are wanted.
     pub fn steps(&self) -> Result<Vec<Step>, String> {
         let path = match (&self.path, &self.layer) {
             (Some(path), _) => path.clone(),
@@ -80,7 +80,7 @@ fn step(text: &str) -> Result<Step, String> {
     })
 }
 
-/// A layer by its name in JSON, else a function.
+/// A layer by its name in JSON, otherwise a function.
 fn goal(name: &str) -> Goal {
     let layer = serde_json::from_value::<Layer>(serde_json::Value::from(name));
     layer.map_or_else(|_| Goal::Function(name.to_owned()), Goal::Layer)
@@ -97,7 +97,7 @@ fn class(name: &str) -> Result<Class, String> {
     })
 }
 
-/// `15us..25us`, either end left out for none.
+/// `15us..25us`; either end may be left out.
 fn range(text: &str) -> Result<(Option<u64>, Option<u64>), String> {
     let wrong = || format!("\"{text}\": expected a range of times such as 15us..25us or 1ms..");
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;

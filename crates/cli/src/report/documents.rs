@@ -1,4 +1,4 @@
-//! What other commands wrote by `--json`, opened again: shown as the command itself showed it.
+//! Documents written by other commands with `--json`, shown as the command itself showed them.
 
 use super::Args;
 use crate::stored::this_version;
@@ -26,13 +26,13 @@ use pagewise_report::text::{self, Style};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Makes a page of a document and its text.
+/// Makes a page from a document and its text.
 type Page<D> = fn(&D, &str) -> Result<String, html::Error>;
 
-/// Makes the text about a document.
+/// Makes the text of a document.
 type Text<D> = fn(&D, usize, Style) -> String;
 
-/// A document as it was found, and what is asked of it.
+/// An opened document, and the options for it.
 struct Opened<'a> {
     bytes: &'a [u8],
     head: &'a Head,
@@ -61,10 +61,10 @@ impl Opened<'_> {
     }
 }
 
-/// Reports on the document in `bytes`. Whether it is of a kind that is shown here.
+/// Reports on the document in `bytes`. Returns whether its kind is shown here.
 ///
 /// # Errors
-/// When it is truncated, of another version, or asked for what it does not hold.
+/// If it is truncated, of another version, or lacks what is requested.
 pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool> {
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
     let of_recordings = args.export.is_some() || args.calibrate.is_some() || args.sums;

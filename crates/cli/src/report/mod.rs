@@ -1,4 +1,4 @@
-//! `pagewise report`: opens recordings and says what they show.
+//! `pagewise report`: opens recordings and shows their findings.
 
 mod descent;
 mod documents;
@@ -102,7 +102,7 @@ pub struct Args {
 /// Reports on each file in turn.
 ///
 /// # Errors
-/// When a file cannot be read, is no recording, or holds nothing about faults.
+/// If a file cannot be read, is not a recording, or has nothing about faults.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let first = &args.files[0];
     if args.files.len() > 1 && is_of_trace(first).map_err(|error| named(first, error))? {
@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a file, which can be opened again, is a stored report on a trace.
+/// Whether a file (one that can be opened again) is a stored report on a trace.
 fn is_of_trace(file: &Path) -> Result<bool> {
     Ok(file.is_file()
         && match open(file)? {
@@ -147,7 +147,7 @@ fn report(file: &Path, args: &Args) -> Result<()> {
     }
 }
 
-/// Writes a profile in the format that was asked for.
+/// Writes a profile in the requested format.
 fn export_profile(profile: &Profile, file: &Path, args: &Args) -> Result<()> {
     let Some(format) = args.export.as_deref().and_then(export::named) else {
         bail!("no format was requested");
@@ -220,7 +220,7 @@ fn report_document(bytes: &[u8], file: &Path, args: &Args) -> Result<()> {
     }
 }
 
-/// Reports on what reports of traces give together.
+/// Reports on the merged reports of traces.
 fn report_merged(files: &[PathBuf], args: &Args) -> Result<()> {
     if args.calibrate.is_some() {
         bail!("--calibrate is for a trace, not for stored reports");
@@ -243,7 +243,7 @@ fn show_trace(
     args: &Args,
 ) -> Result<()> {
     match args.sums {
-        // They go with JSON alone.
+        // Sums are possible only with JSON.
         true => {
             let sums = sums().with_context(|| {
                 format!(
@@ -261,7 +261,7 @@ fn show_trace(
     }
 }
 
-/// The error with the file's name, which some errors have already.
+/// The error with the file's name, unless it already contains it.
 fn named(file: &Path, error: anyhow::Error) -> anyhow::Error {
     let name = name_of(file);
     let text = format!("{error:#}");

@@ -1,4 +1,4 @@
-//! Reports on perf.data: on its faults, on where CPU time and other events went, or on both.
+//! Reports on perf.data: on its faults, on its samples of CPU time and other events, or on both.
 
 use super::{Args, export_profile, name_of};
 use crate::{page, profile_input, terminal};
@@ -17,18 +17,18 @@ use pagewise_report::text;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What a recording shows.
+/// Content of a recording.
 enum Seen<'a> {
-    /// Faults, and where time went in its samples.
+    /// Faults, and the time account of its samples.
     Run(Box<Findings>, Option<&'a Profile>),
-    /// Samples alone.
+    /// Samples only.
     Profile(Box<ProfileFindings>, &'a Profile),
 }
 
-/// Reports on the recording that these bytes are.
+/// Reports on the recording in these bytes.
 ///
 /// # Errors
-/// When they are no recording, or hold nothing to report on.
+/// If they are not a recording, or have nothing to report on.
 pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
     let data = PerfData::parse(bytes).map_err(explain)?;
     if let Some(error) = data.sidecar_error() {
@@ -56,7 +56,7 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
 /// Reports on a run whose findings were stored.
 ///
 /// # Errors
-/// When something is asked that only the recording itself can tell.
+/// If something is requested that only the recording itself contains.
 pub fn report_stored(stored: Findings, file: &Path, args: &Args) -> Result<()> {
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
     if args.export.is_some() || args.cgroup.is_some() || args.calibrate.is_some() || steps {
@@ -67,10 +67,10 @@ pub fn report_stored(stored: Findings, file: &Path, args: &Args) -> Result<()> {
     show(&Seen::Run(Box::new(stored), None), file, args)
 }
 
-/// Reports on a profile alone, or exports it: all of it, or the stretch of time that is asked for.
+/// Reports on a profile alone, or exports it: all of it, or the requested period.
 ///
 /// # Errors
-/// When it has no sample there.
+/// If it has no sample there.
 pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> {
     let profile = match args.descent.stretch().map_err(anyhow::Error::msg)? {
         Some(_) if !profile.has_times => {
@@ -120,7 +120,7 @@ fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>> {
     let profile = analysis
         .profile()
         .filter(|profile| !profile.samples.is_empty());
-    // Our own recordings tell totals and a timeline even where perf events were forbidden.
+    // Our own recordings have totals and a timeline even if perf events were forbidden.
     let has_totals = data.sidecar().is_some();
     let asked_for_faults = sources.iter().any(|source| is_about_faults(&source.kind));
     let has_faults =
@@ -167,7 +167,7 @@ fn show(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
     page::write(path, &page)
 }
 
-/// The reader's words, and what to do where the bytes are of another kind.
+/// The reader's message, and a remedy if the bytes are of another kind.
 fn explain(error: ReadError) -> anyhow::Error {
     match error {
         ReadError::NotPerfData { found } => anyhow!(
@@ -177,7 +177,7 @@ fn explain(error: ReadError) -> anyhow::Error {
     }
 }
 
-/// The names of what was recorded.
+/// The names of the recorded events.
 fn contents(sources: &[EventSource]) -> String {
     let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
     format!("it was recorded from {}", names.join(", "))

@@ -139,10 +139,10 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs the program and ends as it ended.
+/// Runs the program and exits as it did.
 ///
 /// # Errors
-/// When the program cannot be run under a budget, with the reason and what to do.
+/// If the program cannot be run under a budget, with the reason and a remedy.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(trace) = &args.simulate {
         simulate::simulate(trace, &args.policy, args.budget().size().0, args.json)?;
@@ -157,11 +157,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
-/// Runs the program, and writes what came of it.
+/// Runs the program, and writes the results.
 fn run_paged(args: &Args) -> Result<Paged> {
     let say = terminal::progress(false);
     let ready = prepare(args.request()?, &say)?;
-    // Made before the program runs, so that a wrong path costs no run.
+    // Created before the program runs, so that a wrong path does not cost the run.
     let files = Files::create(args)?;
     let paged = match args.stats && terminal::rewrites_lines() {
         true => {
@@ -175,7 +175,7 @@ fn run_paged(args: &Args) -> Result<Paged> {
     Ok(paged)
 }
 
-/// Files that were asked for.
+/// Requested files.
 struct Files {
     timeline: Option<File>,
     /// The figures as JSON.
@@ -199,7 +199,7 @@ impl Files {
         })
     }
 
-    /// Whether one of them shows the run's course.
+    /// Whether one of them shows the run over time.
     fn have_course(&self) -> bool {
         self.timeline.is_some() || self.page.is_some()
     }
@@ -240,7 +240,7 @@ fn present(args: &Args, paged: &Paged, files: Files) -> Result<()> {
     Ok(())
 }
 
-/// The program's own status, but for what `--strict` does not let pass.
+/// The program's own status, unless `--strict` turns it into a failure.
 fn end(args: &Args, paged: &Paged) -> ExitCode {
     match (
         args.strict && !paged.outside.is_empty(),
@@ -262,7 +262,7 @@ fn fill(pid: u32, command: &[OsString]) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// The budget, of all processes together or of each.
+    /// The budget, for all processes together or for each.
     fn budget(&self) -> Budget {
         match self.memory {
             Some(bytes) => Budget::Together(bytes),
@@ -295,14 +295,14 @@ impl Args {
         })
     }
 
-    /// Pages per second that are watched where nobody says how many.
+    /// Default number of pages watched per second.
     fn watched(&self) -> u32 {
         let is_drawn = self.timeline.is_some() || (self.output.is_some() && !self.json);
         if self.stats || is_drawn { 40 } else { 0 }
     }
 }
 
-/// Shows the figures of now in the terminal's last line.
+/// Shows the current figures in the terminal's last line.
 fn show(args: &Args, now: &Figures) {
     let living = |of: fn(&PagedProcess) -> u64| now.living().map(of).sum::<u64>();
     let line = run_line::RunLine {

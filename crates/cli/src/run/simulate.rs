@@ -1,4 +1,4 @@
-//! `pagewise run --simulate TRACE`: policies on a recorded trace, next to Belady's bound.
+//! `pagewise run --simulate TRACE`: policies on a recorded trace, compared with Belady's bound.
 
 use crate::terminal;
 use anyhow::{Context, Result, bail};

@@ -1,5 +1,5 @@
-//! Where the kernel can't graph functions: each fault's latency by pairs of software events, with
-//! waits for locks, in a perf.data file. What is missing is the path.
+//! Fallback for kernels without function_graph: each fault's latency by pairs of software events,
+//! with waits for locks, in a perf.data file. Only the path is missing.
 
 use super::TraceArgs;
 use crate::terminal;
@@ -10,7 +10,7 @@ use pagewise_operate::observe::{self, ObserveOptions};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Records what can be had, after saying why.
+/// Records what is available, after reporting the reason.
 ///
 /// # Errors
 /// As [`observe::observe`].

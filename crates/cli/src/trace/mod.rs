@@ -1,7 +1,7 @@
 //! `pagewise trace`: the paths that page faults take through the kernel, as they happen.
 //!
-//! Where function_graph can't be had, [`fallback`] records the faults' latencies without their
-//! paths. Both write a file that `pagewise report` opens.
+//! Without function_graph, [`fallback`] records the faults' latencies without their paths. Both
+//! write a file that `pagewise report` opens.
 
 mod fallback;
 
@@ -124,7 +124,7 @@ pub struct TraceArgs {
 /// Traces, and returns the program's own status.
 ///
 /// # Errors
-/// When the tracer is in use, the program could not be started, or nothing could be recorded.
+/// If the tracer is in use, the program could not be started, or nothing could be recorded.
 pub fn run(args: &TraceArgs) -> anyhow::Result<ExitCode> {
     if args.restore {
         return restore();
@@ -152,7 +152,7 @@ impl TraceArgs {
         Subject::of(&self.pid, self.all, &self.command)
     }
 
-    /// Where the trace goes, `usual` unless the user said.
+    /// The path of the trace: `usual` unless the user gave one.
     fn output(&self, usual: &str) -> PathBuf {
         self.output.clone().unwrap_or_else(|| usual.into())
     }
@@ -174,7 +174,7 @@ impl TraceArgs {
     }
 }
 
-/// Cleans up after a trace that was killed.
+/// Restores what a killed trace left behind.
 fn restore() -> anyhow::Result<ExitCode> {
     let say = terminal::progress(false);
     let Some(recovered) = capture::restore()? else {

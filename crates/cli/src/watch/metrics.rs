@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Where metrics go.
+/// Destination of metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A file, written anew each second.
+    /// A file, rewritten each second.
     File(PathBuf),
     /// `/metrics` at this address.
     Address(SocketAddr),
 }
 
-/// `:PORT` is this machine's own address: who wants others to read says so.
+/// `:PORT` listens only on this machine's loopback address; for other hosts, give an address.
 pub fn target(text: &str) -> Result<Target, String> {
     if let Some(port) = text.strip_prefix(':') {
         let port = port.parse();
@@ -35,10 +35,10 @@ pub fn target(text: &str) -> Result<Target, String> {
     }
 }
 
-/// The file is written at most so often.
+/// Minimum time between two writes of the file.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// What is exported while a tree is watched.
+/// Metrics exported while a tree is watched.
 pub struct Exporter {
     figures: Arc<Mutex<Figures>>,
     file: Option<PathBuf>,
@@ -47,10 +47,10 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Starts to export; looks inside `processes` each `look` where that is asked.
+    /// Starts to export; looks inside `processes` each `look`, if requested.
     ///
     /// # Errors
-    /// When the address is taken, or the file cannot be written.
+    /// If the address is in use, or the file cannot be written.
     pub fn start(
         target: &Target,
         processes: &[i32],
@@ -81,10 +81,10 @@ impl Exporter {
     /// Takes a reading.
     ///
     /// # Errors
-    /// When the file cannot be written any more.
+    /// If the file can no longer be written.
     pub fn take(&mut self, reading: &Reading) -> anyhow::Result<()> {
         let mut figures = lock(&self.figures);
-        // It is read less often than the others.
+        // PSS is read less often than the other figures.
         let pss = reading.point.pss.or(figures.point.pss);
         figures.point = TimelinePoint {
             pss,
@@ -101,7 +101,7 @@ impl Exporter {
 }
 
 impl Drop for Exporter {
-    /// Figures of a process that nobody watches any more are none: the file goes.
+    /// Figures of a process that is no longer watched are outdated: the file is removed.
     fn drop(&mut self) {
         if let Some(path) = &self.file {
             let _ = std::fs::remove_file(path);
@@ -109,7 +109,7 @@ impl Drop for Exporter {
     }
 }
 
-/// What a scrape gets of the newest figures.
+/// The response to a scrape, from the newest figures.
 fn answer(figures: Arc<Mutex<Figures>>) -> impl Fn(bool) -> Answer {
     move |wants_open_metrics| {
         let format = match wants_open_metrics {
@@ -123,7 +123,7 @@ fn answer(figures: Arc<Mutex<Figures>>) -> impl Fn(bool) -> Answer {
     }
 }
 
-/// Keeps what a look inside found; that nothing can be seen is said once.
+/// Stores the findings of a look inside; reports only once that nothing can be seen.
 fn taker(figures: Arc<Mutex<Figures>>) -> impl FnMut(anyhow::Result<Findings>) + Send + 'static {
     let mut told = false;
     move |found| {
@@ -133,7 +133,7 @@ fn taker(figures: Arc<Mutex<Figures>>) -> impl FnMut(anyhow::Result<Findings>) +
             told = true;
             eprintln!("pagewise: cannot look inside: {error:#}");
         }
-        // Old figures would pass for new ones.
+        // Old figures would look like new ones.
         lock(&figures).observed = found.ok().map(|findings| Observed { at, findings });
     }
 }
@@ -142,7 +142,7 @@ fn lock(figures: &Mutex<Figures>) -> std::sync::MutexGuard<'_, Figures> {
     figures.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whole or not at all, and readable by the collector, which is somebody else as a rule.
+/// Written atomically, and readable by the collector, which usually runs as another user.
 fn write(path: &Path, figures: &Figures) -> anyhow::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

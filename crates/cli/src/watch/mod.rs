@@ -1,7 +1,7 @@
 //! `pagewise watch`: a process tree's faults, memory and CPU time, live and as a table.
 //!
-//! The grandchild of findfault.sh (Ezolt, "A Study in Malloc", 2001), which let `ps` print sizes
-//! and fault counts each second until a graph of them told the story: ever-rising against flat.
+//! A descendant of findfault.sh (Ezolt, "A Study in Malloc", 2001), which printed sizes and fault
+//! counts with `ps` each second until a graph of them showed the pattern: ever-rising against flat.
 
 mod metrics;
 mod rows;
@@ -93,7 +93,7 @@ pub struct Args {
 /// Watches until the processes end, the time is up, or the user quits.
 ///
 /// # Errors
-/// When the command cannot be started, the process is not there, or a file cannot be written.
+/// If the command cannot be started, the process does not exist, or a file cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     interrupt::install()?;
     let live = wants_screen(args);
@@ -159,12 +159,12 @@ impl Args {
         self.parquet.as_deref().or(named)
     }
 
-    /// The file for lines of JSON; they are printed where there is none.
+    /// The file for lines of JSON; `None` to print them.
     fn json_lines(&self) -> Option<&Path> {
         self.output.as_deref().filter(|_| self.json)
     }
 
-    /// What to watch; a program's output goes elsewhere where it is to be redirected.
+    /// The subject to watch; a program's output is redirected if necessary.
     fn whom(&self, redirect: bool) -> anyhow::Result<Whom> {
         let processes: Vec<i32> = self.pid.iter().chain(&self.process).copied().collect();
         if !processes.is_empty() {
@@ -183,7 +183,7 @@ fn is_parquet(path: &Path) -> bool {
         .is_some_and(|extension| extension == "parquet")
 }
 
-/// An interval that the kernel's counters can fill.
+/// An interval that is long enough for the kernel's counters.
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = duration::parse(text)?;
     match interval >= SHORTEST_INTERVAL {
@@ -200,7 +200,7 @@ fn look(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// All that takes readings.
+/// Everything that receives readings.
 struct Sinks {
     rows: Rows,
     exporter: Option<Exporter>,

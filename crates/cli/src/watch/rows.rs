@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Where rows go.
+/// Destinations of rows.
 pub struct Rows {
     csv: Option<Box<dyn Write>>,
     json: Option<Box<dyn Write>>,
@@ -29,8 +29,8 @@ pub fn is_standard_output(path: &Path) -> bool {
 }
 
 impl Rows {
-    /// Opens what the options name; without a live view and without any file, rows are CSV on
-    /// standard output.
+    /// Opens the files given by the options; without a live view and without any file, rows are CSV
+    /// on standard output.
     pub fn open(args: &Args, live: bool) -> anyhow::Result<Self> {
         let elsewhere = args.csv().is_some() || args.parquet().is_some() || args.metrics.is_some();
         let nowhere = !elsewhere && !args.json && !live;
@@ -62,12 +62,12 @@ impl Rows {
         })
     }
 
-    /// Whether rows are printed, so that a command's output must go elsewhere.
+    /// Whether rows are printed, so that a command's output must be redirected.
     pub fn take_standard_output(&self) -> bool {
         self.takes_standard_output
     }
 
-    /// Writes one point everywhere.
+    /// Writes one point to all destinations.
     pub fn write(&mut self, point: &TimelinePoint, subject: &Subject) -> anyhow::Result<()> {
         let is_first = self.rates.is_empty();
         let row = self.rates.row(point);
@@ -98,13 +98,13 @@ impl Rows {
         Ok(())
     }
 
-    /// Removes the files again: there was nothing to watch.
+    /// Removes the files again, because there was nothing to watch.
     pub fn abandon(self, args: &Args) {
         drop(self);
         let files = [args.csv(), args.parquet(), args.json_lines()];
         let files = files.into_iter().flatten();
         for path in files.filter(|path| path.is_file()) {
-            // An empty file that stays does no harm, and the error to tell is another.
+            // An empty file does no harm, and there is another error to report.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -121,7 +121,8 @@ impl Rows {
     }
 }
 
-/// A new file for its owner alone: rows come while the program runs, so it has its name at once.
+/// A new file accessible only by its owner, under its final name at once, since rows come while the
+/// program runs.
 fn create(path: &Path) -> anyhow::Result<File> {
     destination::begin(path)
 }

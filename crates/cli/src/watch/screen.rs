@@ -1,8 +1,8 @@
-//! The live view: takes readings and keys, draws ten times per second at most.
+//! The live view: takes readings and keys, and draws at most ten times per second.
 //!
-//! The terminal is restored whatever happens: by a panic hook (`ratatui::init`), on signals
-//! because they only set a flag that the loop looks at, and on errors because the loop's result
-//! is passed on after the restoring.
+//! The terminal is restored in every case: by a panic hook (`ratatui::init`), on signals because
+//! they only set a flag that the loop checks, and on errors because the loop's result is passed on
+//! after the terminal is restored.
 
 mod draw;
 mod keyboard;
@@ -21,7 +21,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 use table::Processes;
 
-/// Time between looks at the keyboard and the readings.
+/// Interval of checks of the keyboard and the readings.
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Everything that is drawn.
@@ -39,7 +39,7 @@ pub struct Screen<'a> {
     colours: bool,
 }
 
-/// What a key asks for.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Quit,
@@ -126,7 +126,7 @@ impl<'a> Screen<'a> {
         self.history.last().map_or(Nanos(0), |point| point.time)
     }
 
-    /// Watching a tree that has ended stops with its end, not because the user asked.
+    /// If the tree has ended, that is the reason for stopping, not the user's request.
     fn end(&self, otherwise: End) -> End {
         match self.ended {
             true => End::TreeEnded,
@@ -158,8 +158,8 @@ impl<'a> Screen<'a> {
         Wish::Nothing
     }
 
-    /// Whether the tree faults in far more memory than it ever holds: what is touched must be
-    /// given back and taken again. Looks at the last five seconds.
+    /// Whether the tree faults in far more memory than it ever has resident: the touched memory
+    /// must be released and allocated again. Covers the last five seconds.
     fn churns(&self, page_size: u64) -> Option<Churning> {
         let last = self.history.last()?;
         let stretch = Nanos(5 * Nanos::SECOND.0);
@@ -174,11 +174,11 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// So many times the resident set must be faulted in within five seconds to be called churn:
+/// This many times the resident memory must be faulted in within five seconds to count as churn:
 /// start-up touches each page once, and a few generations of short-lived children some times more.
 const CHURN_FACTOR: u64 = 4;
 
-/// Memory that is taken again and again.
+/// Memory that is allocated again and again.
 struct Churning {
     bytes_per_s: u64,
 }
@@ -188,7 +188,7 @@ fn as_f64(number: u64) -> f64 {
     number as f64
 }
 
-/// Processes as the table wants them.
+/// Processes in the form that the table uses.
 type ProcessList = [ProcessReading];
 
 #[cfg(test)]

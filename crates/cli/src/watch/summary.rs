@@ -1,11 +1,11 @@
-//! The last words of `watch`: the numbers of time(1), on standard error.
+//! The final message of `watch`: the numbers of time(1), on standard error.
 
 use pagewise_model::quantity::count;
 use pagewise_model::timeline::{Timeline, TimelinePoint};
 use pagewise_model::units::{Bytes, Nanos};
 use pagewise_operate::watch::SubjectEnd;
 
-/// Prints one line of numbers, and what else the user should know.
+/// Prints one line of numbers, and further notes for the user.
 pub fn print(timeline: &Timeline, end: &SubjectEnd) {
     if let Some(line) = line(timeline, end) {
         eprintln!("{line}");
@@ -46,8 +46,8 @@ fn line(timeline: &Timeline, end: &SubjectEnd) -> Option<String> {
     Some(parts.join("; "))
 }
 
-/// Below this no reading of counters tells a rate, nor how long a process that we did not start
-/// was there.
+/// Below this time, readings of counters are not enough for a rate, or for how long a process that
+/// we did not start was there.
 const SHORTEST: Nanos = Nanos(1_000_000);
 
 fn rate_words(last: &TimelinePoint) -> String {
@@ -65,7 +65,7 @@ fn elapsed_words(time: Nanos) -> String {
     time.to_string()
 }
 
-/// The largest sizes; `None` where a program ended before it could be read and told nothing.
+/// The largest sizes; `None` if a program ended before any could be read.
 fn sizes(timeline: &Timeline, end: &SubjectEnd) -> Option<String> {
     let peak = |of: fn(&TimelinePoint) -> Bytes| timeline.points.iter().map(of).max();
     let by_wait = end.finished.as_ref().map(|finished| finished.cost.max_rss);
@@ -79,7 +79,7 @@ fn sizes(timeline: &Timeline, end: &SubjectEnd) -> Option<String> {
     }
 }
 
-/// The last point, with what `wait4(2)` told: it knows the end to the nanosecond.
+/// The last point, with the results of `wait4(2)`, which are exact at the end.
 fn totals(last: &TimelinePoint, end: &SubjectEnd) -> TimelinePoint {
     let mut totals = *last;
     if let Some(finished) = &end.finished {
@@ -101,7 +101,7 @@ fn system_share(last: &TimelinePoint) -> String {
     }
 }
 
-/// `count` in `time`, as a whole number a second.
+/// `count` in `time`, as a whole number per second.
 pub fn per_second(count: u64, time: Nanos) -> u64 {
     let product = u128::from(count) * 1_000_000_000;
     let rate = product.checked_div(u128::from(time.0)).unwrap_or(0);

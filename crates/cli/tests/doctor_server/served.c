@@ -1,11 +1,11 @@
-// A server whose heap shrinks and grows with each request, and what drives it.
+// A server whose heap shrinks and grows with each request, and its client.
 //
-//   served serve [leave|die|silent]   listens on a port that the kernel chooses; writes its process id
-//                                     to `starts`, a line for each start. `leave` ends with status 3
+//   served serve [leave|die|silent]   listens on a port chosen by the kernel; writes its process id
+//                                     to `starts`, one line per start. `leave` ends with status 3
 //                                     before it listens, `die` by SIGKILL at its second request,
 //                                     `silent` never listens.
-//   served child                      the same as `serve`, by a child of a shell's kind: it waits.
-//   served ask COUNT                  asks the server at PAGEWISE_PORT so many times.
+//   served child                      the same as `serve`, in a child that this process waits for.
+//   served ask COUNT                  sends COUNT requests to the server at PAGEWISE_PORT.
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>

@@ -73,7 +73,7 @@ fn doctor_tells_a_crash_and_still_reports() {
     let outcome = Outcome::of(stage.pagewise().args(["doctor", "--", target(), "crash"]));
     assert!(outcome.stdout.contains("SIGSEGV"), "{}", outcome.stdout);
     let told = "the program was killed by SIGSEGV (signal 11)";
-    // 128 and the signal, as a shell says it.
+    // 128 plus the signal, as in a shell.
     outcome.ended_with(139).tells(&[told]);
     let outcome = Outcome::of(
         stage

@@ -1,9 +1,9 @@
 //! Bad situations: no permission, no perf events, processes that vanish, crash, or never live long
-//! enough, full disks, strange namespaces. Each must give a clear message and keep what was
+//! enough, full disks, strange namespaces. Each must produce a clear message and keep the data
 //! gathered.
 //!
-//! Parts that need root or a tool that is missing skip themselves visibly (`SKIPPED` on stderr,
-//! past the test harness's capture).
+//! Tests that need root or a missing tool skip themselves visibly (`SKIPPED` on stderr, bypassing
+//! the test harness's capture).
 
 mod endings;
 mod output;

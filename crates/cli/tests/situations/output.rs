@@ -1,4 +1,4 @@
-//! Where results go: full disks, closed pipes, terminals with and without colour.
+//! Destinations of results: full disks, closed pipes, terminals with and without colour.
 
 use crate::stage::{Outcome, Stage, pagewise_path, skip, target, works};
 use std::os::unix::fs::PermissionsExt;
@@ -134,7 +134,7 @@ fn a_path_that_cannot_be_written_costs_no_run() {
         .ended_with(1);
         assert!(!sign.exists(), "{command:?} ran the program");
     }
-    // A try at writing leaves nothing behind.
+    // A failed attempt to write leaves nothing behind.
     let report = stage.path("report.html");
     let outcome = stage
         .pagewise()
@@ -172,7 +172,7 @@ fn a_reader_that_leaves_is_no_failure() {
     assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
 }
 
-/// What `doctor` prints on a terminal of its own, made by script(1).
+/// Output of `doctor` on a terminal of its own, provided by script(1).
 fn on_a_terminal(stage: &Stage, setting: &str) -> String {
     let line = format!(
         "{setting} TERM=xterm-256color {} doctor -- {} churn 5",

@@ -1,8 +1,9 @@
-//! What the kernel forbids: no privileges, no perf events at all, programs that change their user.
+//! Restrictions by the kernel: no privileges, no perf events at all, programs that change their
+//! user.
 
 use crate::stage::{Outcome, Stage, faults, is_root, notes, pagewise_path, skip, target};
 
-/// Faults of `target churn 30`: 33 MiB in pages of 4 KiB, thirty times. Larger pages make fewer.
+/// Faults of `target churn 30`: 33 MiB in pages of 4 KiB, thirty times. Larger pages cause fewer.
 const CHURN_FAULTS: u64 = 30 * 33 * 256;
 
 fn page_is_4k() -> bool {
@@ -41,7 +42,7 @@ fn a_user_without_privileges_gets_the_diagnosis_and_hears_what_is_missing() {
     );
 }
 
-/// Container runtimes answer EPERM, others ENOSYS; both leave wait4 and /proc to work with.
+/// Container runtimes return EPERM, others ENOSYS; with either, wait4 and /proc still work.
 fn diagnoses_without_perf_events(error: i32) {
     let stage = Stage::new();
     let outcome = Outcome::of(stage.command(target()).args([

@@ -1,5 +1,5 @@
-//! What every situation needs: the program under test where any user can run it, a target that
-//! misbehaves on order, and outcomes that explain themselves.
+//! Helpers of all situations: the program under test where any user can run it, a target that
+//! misbehaves on command, and outcomes that explain themselves.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// User id that owns nothing (`nobody` nearly everywhere).
+/// User id that owns nothing (`nobody` on nearly every system).
 const NOBODY: u32 = 65534;
 
-/// A folder that any user may write, with the two programs beside it.
+/// A folder that any user may write, with the two programs next to it.
 pub struct Stage {
     folder: tempfile::TempDir,
 }
@@ -89,7 +89,7 @@ impl Stage {
         command
     }
 
-    /// `pagewise` as a user without privileges: the tests' own user, or nobody when that is root.
+    /// `pagewise` as a user without privileges: the tests' own user, or `nobody` if that is root.
     pub fn unprivileged_pagewise(&self) -> Command {
         let mut command = self.pagewise();
         if is_root() {
@@ -99,7 +99,7 @@ impl Stage {
     }
 }
 
-/// The program that misbehaves on order (`target.c`).
+/// The program that misbehaves on command (`target.c`).
 pub fn target() -> &'static str {
     programs()
         .target
@@ -125,7 +125,7 @@ pub fn is_root() -> bool {
         == Some("0")
 }
 
-/// Says that a test did not run, where the harness cannot hide it.
+/// Reports that a test did not run, in a way that the harness cannot hide.
 pub fn skip(test: &str, why: &str) {
     crate::skipped::note(test, why);
 }
@@ -173,8 +173,8 @@ impl Outcome {
             .into()
     }
 
-    /// Asserts the exit status; shows everything printed otherwise. A panic of the program under
-    /// test is never right.
+    /// Asserts the exit status; otherwise shows everything printed. A panic of the program under
+    /// test is always a failure.
     #[track_caller]
     pub fn ended_with(self, status: i32) -> Self {
         assert_eq!(self.status, status, "exit status\n{}", self.transcript());
@@ -186,7 +186,7 @@ impl Outcome {
         self
     }
 
-    /// Asserts that messages on standard error hold each of these words.
+    /// Asserts that messages on standard error contain each of these words.
     #[track_caller]
     pub fn tells(self, words: &[&str]) -> Self {
         let said = self.stderr.to_lowercase();
@@ -227,7 +227,8 @@ pub fn await_file(path: &Path) {
     }
 }
 
-/// Sends a signal to a process group by the shell's own kill: small systems have no program for it.
+/// Sends a signal to a process group by the shell's builtin kill: small systems have no program for
+/// it.
 pub fn signal_group(leader: u32, signal: &str) {
     let kill = format!("kill -s {signal} -- -{leader}");
     assert!(works("sh", &["-c", &kill]), "{kill} failed");
@@ -244,7 +245,7 @@ pub fn notes(findings: &serde_json::Value) -> String {
         .join("\n")
 }
 
-/// Faults of the observed run by its exact accounting.
+/// Faults of the observed run by exact counts.
 pub fn faults(findings: &serde_json::Value) -> u64 {
     let count = |name: &str| {
         findings["evidence"]["run"]["cost"][name]

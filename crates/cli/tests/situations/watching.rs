@@ -1,4 +1,4 @@
-//! `watch` in bad situations: its table on standard output is what scripts read.
+//! `watch` in bad situations: scripts read its table on standard output.
 
 use crate::stage::{Outcome, Stage, await_file, signal_group, target};
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! Runs the program that is tested.
+//! Runs the program under test.
 
 use std::process::{Command, Output, Stdio};
 

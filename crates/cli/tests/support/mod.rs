@@ -1,4 +1,4 @@
-//! What tests of commands that read standard input share.
+//! Helpers for tests of commands that read standard input.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -1,7 +1,7 @@
-//! The account of time by process and thread, against what a program's threads say of themselves.
+//! The account of time by process and thread, compared with the threads' own figures.
 //!
-//! Needs a C compiler; without privileges the same figures come from looks at `/proc`, with more left
-//! unexplained.
+//! Needs a C compiler; without privileges the same figures come from looks at `/proc`, with a
+//! larger unexplained part.
 
 #[macro_use]
 #[path = "../../../../tests/skipped.rs"]
@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// What a thread says of itself, times in seconds.
+/// A thread's own figures, times in seconds.
 struct Truth {
     pid: i32,
     tid: i32,
@@ -22,7 +22,7 @@ struct Truth {
     lifetime: f64,
 }
 
-/// Looks are 20 ms apart where they are cheap, and the kernel counts running by its ticks.
+/// Looks are 20 ms apart while they are cheap, and the kernel counts running time in ticks.
 const CLOSE: f64 = 0.1;
 
 fn truths(output: &str) -> Vec<Truth> {

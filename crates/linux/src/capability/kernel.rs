@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const PLACE: &str = "kernel/tracing";
 
-/// Tracepoints that Pagewise uses: name of the capability, system, event, what for, what else.
+/// Tracepoints that Pagewise uses: capability name, system, event, purpose, consequence if missing.
 const TRACEPOINTS: [(&str, &str, &str, &str, &str); 4] = [
     (
         "tracepoints.syscalls",
@@ -60,8 +60,9 @@ pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
     found
 }
 
-/// Where the kernel's tracers are listed: the public tracefs, or where there is none, our own mount of
-/// it. Without that a kernel that lacks a tracer would be said to lack a mount.
+/// The folder that lists the kernel's tracers: the public tracefs, or our own mount of it if there
+/// is no public one. Without our mount, a kernel that lacks a tracer would be reported as lacking a
+/// mount.
 pub(super) fn tracing_folder(public: PathBuf, found: &Result<Tracefs, tracefs::Error>) -> PathBuf {
     match found {
         Ok(tracefs) if !public.join("events").is_dir() => tracefs.control().path("."),
@@ -91,11 +92,11 @@ pub(super) fn mounted(found: &Result<Tracefs, tracefs::Error>, publicly: bool) -
     }
 }
 
-/// What became of trying a tracepoint.
+/// Result of trying a tracepoint.
 pub(super) enum Tried {
     /// It opens.
     Opens,
-    /// The kernel has none of that name.
+    /// The kernel has no tracepoint of that name.
     Unknown,
     /// The kernel refuses.
     Refused(io::Error),
@@ -161,7 +162,7 @@ pub(super) fn function_graph(tracing: &Path) -> Capability {
     }
 }
 
-/// The tracer is there; whether it is free.
+/// The tracer exists; reports whether it is in use.
 fn graph_in_use(name: &str, tracing: &Path) -> Capability {
     let with = "pagewise trace follows the kernel's path through each fault, call by call.";
     match guard::conflicts(&Control::at(tracing)) {

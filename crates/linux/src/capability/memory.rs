@@ -45,8 +45,8 @@ pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
     all
 }
 
-/// A feature of userfaultfd: the end of its name, its bit (linux/userfaultfd.h), the kernel that it
-/// came with, what follows where it is there, and where it is not.
+/// A feature of userfaultfd: the end of its name, its bit (linux/userfaultfd.h), the kernel that
+/// introduced it, the consequence if it is present, and if it is missing.
 type Feature = (&'static str, u64, &'static str, &'static str, &'static str);
 
 const FEATURES: [Feature; 4] = [
@@ -81,7 +81,7 @@ const FEATURES: [Feature; 4] = [
     ),
 ];
 
-/// What userfaultfd can do. Nothing to tell where there is none.
+/// The features of userfaultfd; empty if the kernel has no userfaultfd.
 pub(super) fn userfaultfd_features(found: &io::Result<u64>) -> Vec<Capability> {
     let Ok(found) = found else {
         return Vec::new();
@@ -272,8 +272,8 @@ pub(super) fn huge_pages(machine: &Machine) -> Capability {
     }
 }
 
-/// perf's rings take at most this much for a user without privileges (kernel.perf_event_mlock_kb
-/// is 516 KiB by default), on top of the limit of locked memory.
+/// Without privileges, perf's rings may lock at most kernel.perf_event_mlock_kb (516 KiB by
+/// default) on top of the limit of locked memory.
 const COMFORTABLE_LOCK: Bytes = Bytes(8 << 20);
 
 pub(super) fn locked_memory(machine: &Machine) -> Capability {

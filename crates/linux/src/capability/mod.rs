@@ -1,8 +1,8 @@
 //! What this machine lets Pagewise do, what is missing, and how to get it.
 //!
-//! Each capability is tried, not guessed: events are opened, system calls made, files read. A
-//! trial ([`trial`]) is kept apart from its judgement, so that refusals of other machines can be
-//! judged in tests. Nothing that is tried changes the machine.
+//! Each capability is tried, not guessed: events are opened, system calls made, files read. A trial
+//! ([`trial`]) is separate from its judgement, so that tests can judge refusals of other machines.
+//! No trial changes the machine.
 
 mod kernel;
 mod memory;

@@ -1,4 +1,4 @@
-//! perf events: faults, call chains, hardware counters, and the switch that guards them.
+//! perf events: faults, call chains, hardware counters, and the setting that restricts them.
 
 use super::trial::{Event, Machine, open, words};
 use super::{available, limited, missing, with_remedy};
@@ -6,9 +6,9 @@ use crate::pseudo_file::setting;
 use pagewise_model::capability::Capability;
 use std::io;
 
-/// Settings that guard perf events.
+/// Settings that restrict perf events.
 pub(super) struct Guards {
-    /// `kernel.perf_event_paranoid`; absent where the kernel has no perf events.
+    /// `kernel.perf_event_paranoid`; absent if the kernel has no perf events.
     pub paranoid: Option<i64>,
     /// `kernel.kptr_restrict`.
     pub hidden_addresses: Option<i64>,
@@ -33,7 +33,7 @@ pub(super) fn capabilities(machine: &Machine) -> Vec<Capability> {
     ]
 }
 
-/// What lets user-mode events pass that the kernel refused with `error`.
+/// The remedy that allows user-mode events after the kernel refused them with `error`.
 fn allow_user(error: &io::Error, guards: &Guards) -> &'static str {
     let denied = error.kind() == io::ErrorKind::PermissionDenied;
     let allowed = guards.paranoid.is_some_and(|level| level <= 2);

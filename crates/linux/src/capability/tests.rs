@@ -15,7 +15,7 @@ fn write(root: &Path, path: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// A machine of which nothing can be read.
+/// A machine on which nothing can be read.
 fn bare() -> (tempfile::TempDir, Machine) {
     let folder = tempfile::tempdir().unwrap();
     let machine = Machine::at(folder.path());

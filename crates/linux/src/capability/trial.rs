@@ -1,4 +1,4 @@
-//! Trials: what the kernel answers when asked.
+//! Trials: how the kernel responds to an attempt.
 
 use crate::proc::ProcRoot;
 use crate::sys::perf_event;
@@ -9,7 +9,7 @@ use perf_event_open_sys::bindings::{
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A machine to ask: its pseudo file systems.
+/// A machine to test: its pseudo file systems.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// procfs.
@@ -19,7 +19,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine that we run on.
+    /// The machine that Pagewise runs on.
     #[must_use]
     pub fn this() -> Self {
         Self::at(Path::new("/"))
@@ -35,17 +35,17 @@ impl Machine {
     }
 }
 
-/// An event to open on ourselves.
+/// An event to open on this process.
 pub(super) enum Event {
     /// Page faults, with or without those inside the kernel.
     Faults { kernel: bool, callchain: bool },
-    /// CPU cycles, by the hardware's counters.
+    /// CPU cycles, by the hardware counters.
     Cycles,
     /// A tracepoint by number.
     Tracepoint(u64),
 }
 
-/// Opens an event on ourselves and closes it.
+/// Opens an event on this process and closes it.
 pub(super) fn open(event: &Event) -> io::Result<()> {
     let mut attr = perf_event_attr::default();
     attr.set_disabled(1);
@@ -73,7 +73,7 @@ pub(super) fn open(event: &Event) -> io::Result<()> {
     perf_event::open(&mut attr, 0, -1, None).map(drop)
 }
 
-/// The kernel's own words for a refusal, without Rust's number.
+/// The kernel's own words for a refusal, without the number that Rust appends.
 pub(super) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

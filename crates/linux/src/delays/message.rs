@@ -21,9 +21,10 @@ const ERROR: u16 = 2;
 /// Bytes of the two headers.
 const HEADER: usize = 16;
 const HEADERS: usize = HEADER + 4;
-/// Bit that says of an attribute that it holds others.
+/// Bit of an attribute that contains other attributes.
 const NESTED: u16 = 0x8000;
-/// First version that tells the thread group (Linux 5.17), without which threads belong to nobody.
+/// First version with the thread group (Linux 5.17), without which threads cannot be assigned to a
+/// process.
 const FIRST_VERSION: u16 = 12;
 /// First version that counts copies (6.1).
 const COPIES_VERSION: u16 = 13;
@@ -48,17 +49,17 @@ mod offset {
 /// Bytes of a name (`TS_COMM_LEN`).
 const NAME_ROOM: usize = 32;
 
-/// Asks for the number of the taskstats family.
+/// Requests the number of the taskstats family.
 pub(super) fn ask_family() -> Vec<u8> {
     message(CONTROLLER, GET_FAMILY, FAMILY_NAME, NAME)
 }
 
-/// Asks what the threads of a process waited, those that ended among them.
+/// Requests the delays of a process's threads, including those that have ended.
 pub(super) fn ask_process(family: u16, pid: i32) -> Vec<u8> {
     message(family, GET, PROCESS, &pid.to_ne_bytes())
 }
 
-/// Asks for a message about each task that ends on these CPUs.
+/// Subscribes to a message about each task that ends on these CPUs.
 pub(super) fn register(family: u16, cpus: &str) -> Vec<u8> {
     let mut text = cpus.as_bytes().to_vec();
     text.push(0);
@@ -84,20 +85,20 @@ fn message(family: u16, command: u8, attribute: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What the kernel answered to a request: done, or why not (`errno`); `None` for another message.
+/// The kernel's reply to a request: success, or the `errno`; `None` for another message.
 pub(super) fn acknowledgement(bytes: &[u8]) -> Option<Result<(), i32>> {
     let is_error = u16_at(bytes, 4)? == ERROR;
     let code = i32_at(bytes, HEADER)?;
     is_error.then_some(if code == 0 { Ok(()) } else { Err(-code) })
 }
 
-/// The family's number, where the message tells it.
+/// The family's number, if the message contains it.
 pub(super) fn family(bytes: &[u8]) -> Option<u16> {
     let mut found = attributes(bytes.get(HEADERS..)?).filter(|(kind, _)| *kind == FAMILY_ID);
     u16_at(found.next()?.1, 0)
 }
 
-/// The tasks that one packet tells of. Aggregates of processes are left out: they are sums of these.
+/// The tasks in one packet. Per-process aggregates are left out: they are sums of these.
 pub(super) fn ended(packet: &[u8], now: Nanos) -> Vec<CountedTask> {
     let mut found = Vec::new();
     let mut rest = packet;
@@ -114,8 +115,8 @@ pub(super) fn ended(packet: &[u8], now: Nanos) -> Vec<CountedTask> {
     found
 }
 
-/// What the kernel answers to [`ask_process`]. Where it counted no wait of any kind, it does not count
-/// for this process, but for how long it was ready.
+/// The kernel's reply to [`ask_process`]. If it counted no wait of any kind, it does not count
+/// delays for this process, and only the time ready to run is returned.
 pub(super) fn of_process(packet: &[u8]) -> Option<Delays> {
     let mut of_process = attributes(packet.get(HEADERS..)?).filter(|one| one.0 == OF_PROCESS);
     let mut inside = attributes(of_process.next()?.1).filter(|one| one.0 == STATISTICS);
@@ -155,8 +156,8 @@ fn delays(version: u16, of: impl Fn(usize) -> Option<Delay>) -> Delays {
 fn task(bytes: &[u8], now: Nanos) -> Option<CountedTask> {
     let version = u16_at(bytes, 0).filter(|version| *version >= FIRST_VERSION)?;
     let lifetime = u64::from_ne_bytes(array(bytes, offset::LIFETIME)?).saturating_mul(1_000);
-    // A task whose wait ends that was not seen to start is counted since the boot (kernel/delayacct.c,
-    // seen on Linux 6.18 of waits for a disk).
+    // If a task starts to wait before counting begins, its delay is counted since boot
+    // (kernel/delayacct.c; seen on Linux 6.18 for waits on a disk).
     let possible = |at: usize| delay(bytes, at).filter(|delay| delay.time.0 <= lifetime);
     Some(CountedTask {
         pid: i32_at(bytes, offset::GROUP)?,
@@ -176,7 +177,7 @@ fn name(bytes: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(name).into_owned())
 }
 
-/// A count and the nanoseconds behind it.
+/// A count and the total time in nanoseconds.
 fn delay(bytes: &[u8], at: usize) -> Option<Delay> {
     Some(Delay {
         count: u64::from_ne_bytes(array(bytes, at)?),
@@ -184,7 +185,8 @@ fn delay(bytes: &[u8], at: usize) -> Option<Delay> {
     })
 }
 
-/// Attributes one after another: length with these four bytes, kind, value, padded to four bytes.
+/// Attributes one after another: length including this 4-byte header, kind, value, padded to 4
+/// bytes.
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
@@ -270,7 +272,7 @@ mod tests {
             })
         );
         assert_eq!(delays.copying.map(|copying| copying.count), Some(3));
-        // Longer than the task lived: a µs.
+        // Longer than the task's lifetime of one µs.
         assert_eq!(delays.disk, None);
         assert_eq!(ended(&packet(12), Nanos(0))[0].delays.copying, None);
     }
@@ -280,7 +282,7 @@ mod tests {
         let told = of_process(&packet(13)).expect("a process");
         assert_eq!(told.reclaim.map(|reclaim| reclaim.count), Some(7));
         let mut idle = packet(13);
-        // The counts of reclaim and copies, in the sum of the process.
+        // The counts of reclaim and copies in the sum of the process.
         let sum = idle.len() - 416;
         for at in [offset::RECLAIM, offset::COPYING, offset::DISK] {
             idle[sum + at..sum + at + 8].fill(0);

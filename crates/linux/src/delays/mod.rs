@@ -1,8 +1,9 @@
-//! How long each task of a program waited, as the kernel counted it: taskstats over generic netlink.
+//! How long each task of a program waited, as the kernel counted it (taskstats over generic
+//! netlink).
 //!
-//! The kernel reports each task that ends on the machine; those that belong to the program are added up:
-//! a child that lives for a millisecond counts as well. It takes CAP_NET_ADMIN, and Linux 5.17.
-//! Processes that run already are asked ([`DelayQuery`]).
+//! The kernel reports each task that ends on the machine, and the tasks of the program are added
+//! up, so a child that lives for a millisecond counts as well. This needs CAP_NET_ADMIN and Linux
+//! 5.17. Processes that are already running are queried ([`DelayQuery`]).
 
 mod message;
 mod query;
@@ -25,9 +26,9 @@ use switch::Switch;
 
 /// CPUs whose ending tasks are reported.
 const CPUS: &str = "/sys/devices/system/cpu/possible";
-/// Messages that wait to be read: some 450 bytes for each task.
+/// Receive buffer for unread messages: some 450 bytes for each task.
 const ROOM: i32 = 8 << 20;
-/// Tasks that are kept: 300 bytes each. On a machine that ends more, nothing is reported of the program.
+/// Most tasks that are kept, at 300 bytes each. If more end, nothing is reported of the program.
 const MOST_TASKS: usize = 200_000;
 /// How long the kernel may take to answer.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -42,10 +43,11 @@ pub struct DelayWatch {
 }
 
 impl DelayWatch {
-    /// To be called before the program's first process is made. `None` without the privileges.
+    /// Call this before the program's first process is created. `None` without the privileges.
     #[must_use]
     pub fn begin() -> Option<Self> {
-        // Whoever observes passes here; what was left on would be taken for what the machine has.
+        // Every observer passes here; a switch left on would be taken for the machine's own
+        // setting.
         let _ = left_behind::restore();
         let socket = registered()?;
         let switch = Switch::on()?;
@@ -59,7 +61,7 @@ impl DelayWatch {
         })
     }
 
-    /// The threads of `root` and its descendants that have ended; `None` where none of it was
+    /// The threads of `root` and its descendants that have ended; `None` if none of them was
     /// counted, or not all.
     #[must_use]
     pub fn stop(self, root: i32) -> Option<Vec<CountedTask>> {
@@ -103,7 +105,7 @@ fn registered() -> Option<Netlink> {
     }
 }
 
-/// All tasks that end until it is over; `None` where some were lost.
+/// All tasks that end until `is_over`; `None` if some were lost.
 fn read(socket: &Netlink, is_over: &AtomicBool) -> Option<Vec<CountedTask>> {
     let mut buffer = vec![0; PACKET];
     let mut tasks = Vec::new();
@@ -123,8 +125,8 @@ fn read(socket: &Netlink, is_over: &AtomicBool) -> Option<Vec<CountedTask>> {
     }
 }
 
-/// Processes below `root`, and itself, whatever the order in which they ended. Those whose parent
-/// ended first are others' children by then, and not among them.
+/// `root` and the processes below it, in whatever order they ended. A process whose parent ended
+/// first has been reparented by then and is not included.
 fn descendants(tasks: &[CountedTask], root: i32) -> BTreeSet<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for task in tasks {

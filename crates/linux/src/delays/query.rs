@@ -1,8 +1,8 @@
-//! What processes waited that run already: asked for at the start and at the end.
+//! Delays of processes that are already running: queried at the start and at the end.
 //!
-//! The kernel counts for tasks that were made while its switch was on. Of others it tells how long they
-//! were ready to run, and nothing more; which ones those are it does not tell, so a process that never
-//! waited for anything counts as one of them.
+//! The kernel counts delays only for tasks that were created while its switch was on. For others it
+//! reports only how long they were ready to run, and not which tasks those are, so a process that
+//! never waited for anything is treated as one of them.
 
 use super::{DelayWatch, PACKET, PATIENCE, message, open_family};
 use crate::proc::{ProcRoot, family};
@@ -13,7 +13,7 @@ use pagewise_model::tasks::CountedTask;
 use pagewise_model::units::Nanos;
 use std::collections::BTreeMap;
 
-/// Counts what a process that runs already, and what descends from it, wait from now on.
+/// Counts, from now on, the delays of a running process and its descendants.
 #[derive(Debug)]
 pub struct DelayQuery {
     root: i32,
@@ -43,14 +43,15 @@ impl DelayQuery {
         (!query.before.is_empty()).then_some(query)
     }
 
-    /// What all of them waited since, and the threads that were born and ended meanwhile.
+    /// The delays of all of them since the start, and the threads that were created and ended
+    /// meanwhile.
     #[must_use]
     pub fn stop(mut self) -> (Option<Delays>, Vec<CountedTask>) {
         let after = self.ask();
         let ended = self.watch.take().and_then(|watch| watch.stop(self.root));
         let mut ended = ended.unwrap_or_default();
         ended.retain(|task| task.ended - task.lifetime >= self.began);
-        // A process tells of its own threads, those that ended among them.
+        // A process's figures include its threads that have ended.
         let of_processes_that_ended = ended.iter().filter(|task| !after.contains_key(&task.pid));
         let new = of_processes_that_ended.map(|task| task.delays);
         let living = after.iter().map(|(pid, after)| match self.before.get(pid) {

@@ -1,7 +1,7 @@
-//! `kernel.task_delayacct`, on while somebody counts.
+//! `kernel.task_delayacct`, on while delays are counted.
 //!
-//! A journal ([`crate::journal`]) holds what the switch was before; whoever counts shares a lock on
-//! it, and the last one puts the switch back.
+//! A journal ([`crate::journal`]) holds the switch's earlier value. All who count share a lock on
+//! it, and the last one restores the switch.
 
 use crate::journal::{Error, Journal, Line, Lock, Owner, Setting, boot_id, machine_folder};
 use std::fs::{self, OpenOptions};
@@ -13,7 +13,7 @@ pub(crate) const SWITCH: &str = "sys/kernel/task_delayacct";
 pub(crate) const JOURNAL: &str = "task-delayacct";
 const ON: &str = "1";
 
-/// The switch, held on.
+/// The switch, kept on.
 #[derive(Debug)]
 pub(crate) struct Switch {
     path: PathBuf,
@@ -21,14 +21,14 @@ pub(crate) struct Switch {
 }
 
 impl Switch {
-    /// Switches counting on; `None` where that is not ours to do.
+    /// Switches counting on; `None` if we may not.
     pub fn on() -> Option<Self> {
         Self::on_at(&Path::new("/proc").join(SWITCH), &machine_folder())
     }
 
     pub(crate) fn on_at(path: &Path, folder: &Path) -> Option<Self> {
         let now = fs::read_to_string(path).ok()?;
-        // Nothing is noted by those who may not write it.
+        // Without the right to write the switch, nothing is noted.
         let writable = OpenOptions::new().write(true).open(path);
         writable.ok()?;
         let mut journal = Journal::open(folder, JOURNAL, Lock::Shared).ok()?;
@@ -43,7 +43,8 @@ impl Switch {
     }
 }
 
-/// Who switches, and what the switch was: one line, as others may do the same at this moment.
+/// The process that switches, and the earlier value: one line, as others may write theirs at the
+/// same time.
 fn line(path: &Path, before: &str) -> Line {
     Line {
         owner: Some(Owner::this("delay accounting")),
@@ -56,17 +57,17 @@ fn line(path: &Path, before: &str) -> Line {
     }
 }
 
-/// Puts the switch at `path` back, where the journal says what it was, this boot, and nobody else
-/// has switched it off since. Whether it did.
+/// Restores the switch at `path` if the journal has its earlier value from this boot and no one
+/// else has switched it off since. Returns whether it was restored.
 ///
 /// # Errors
-/// [`Error::File`] where it cannot be written: then the journal stays.
+/// [`Error::File`] if it cannot be written: then the journal stays.
 pub(crate) fn put_back(journal: &mut Journal, path: &Path) -> Result<bool, Error> {
     let Some(record) = journal.record()? else {
         return Ok(false);
     };
     let before = record.settings.first().map(|noted| noted.before.as_str());
-    // A journal gets nothing written but a number.
+    // Nothing but a number is written from a journal.
     let before = before.filter(|before| before.parse::<u32>().is_ok());
     let is_on = fs::read_to_string(path).is_ok_and(|now| now.trim() == ON);
     let mut is_back = false;
@@ -88,7 +89,7 @@ pub(crate) fn put_back(journal: &mut Journal, path: &Path) -> Result<bool, Error
 impl Drop for Switch {
     fn drop(&mut self) {
         if matches!(self.journal.is_last(), Ok(true)) {
-            // Where the journal stays, the next start of a command puts back the same once more.
+            // If the journal stays, the next start of a command restores the switch.
             let _ = put_back(&mut self.journal, &self.path);
         }
     }

@@ -23,7 +23,7 @@ fn threads_and_children_belong_to_a_program_in_any_order() {
     assert_eq!(own, BTreeSet::from([10, 11, 12]));
 }
 
-/// What the kernel counts is there, for the first process and for children that live for a moment.
+/// The kernel's counts arrive for the first process and for children that live for a moment.
 #[test]
 fn each_task_of_a_program_is_counted() {
     let Some(watch) = DelayWatch::begin() else {

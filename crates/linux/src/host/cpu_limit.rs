@@ -1,11 +1,11 @@
-//! How much CPU time the cgroup of this process may have (Linux: Documentation/scheduler/sched-bwc.rst,
-//! Documentation/admin-guide/cgroup-v2.rst, `cpu.max`).
+//! How much CPU time the cgroup of this process may use (Linux:
+//! Documentation/scheduler/sched-bwc.rst, Documentation/admin-guide/cgroup-v2.rst, `cpu.max`).
 
 use super::{Machine, Settings};
 use crate::pseudo_file::setting;
 use std::path::{Path, PathBuf};
 
-/// Notes the tightest limit on the way up from the group, as `30000 of 100000 us`.
+/// Notes the tightest limit of the group and its ancestors, as `30000 of 100000 us`.
 pub(super) fn cpu_limit(machine: &Machine, settings: &mut Settings) {
     let mount = machine.sys.join("fs/cgroup");
     let Some(groups) = crate::pseudo_file::text(&machine.proc.path("self/cgroup"))
@@ -14,7 +14,7 @@ pub(super) fn cpu_limit(machine: &Machine, settings: &mut Settings) {
     else {
         return;
     };
-    // In version 1 the controller's own line counts, else the unified one.
+    // In version 1 the controller's own line counts, otherwise the unified one.
     let lines = groups.lines().filter_map(|line| {
         let (_, rest) = line.split_once(':')?;
         rest.split_once(':')
@@ -42,7 +42,7 @@ pub(super) fn cpu_limit(machine: &Machine, settings: &mut Settings) {
     settings.note("cgroup.cpu.limit", Some(words));
 }
 
-/// Quota and period of the group and each one above it; the smallest share.
+/// The quota and period with the smallest share, of the group and its ancestors.
 fn tightest(
     mount: &Path,
     path: &str,
@@ -63,7 +63,7 @@ fn unified(group: &Path) -> Option<(u64, u64)> {
     Some((quota.parse().ok()?, period.trim().parse().ok()?))
 }
 
-/// `cpu.cfs_quota_us` is -1 without a limit, which no unsigned number is.
+/// `cpu.cfs_quota_us` is -1 without a limit, which does not parse as an unsigned number.
 fn version_1(group: &Path) -> Option<(u64, u64)> {
     let number = |name: &str| setting(&group.join(name))?.parse().ok();
     Some((number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?))

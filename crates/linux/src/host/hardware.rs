@@ -19,7 +19,7 @@ fn cpuinfo_value(cpuinfo: &str, key: &str) -> Option<String> {
     })
 }
 
-/// Model name; on Arm, which has none, the implementer and part numbers.
+/// Model name; on Arm, which has no model name, the implementer and part numbers.
 pub(super) fn model(machine: &Machine) -> Option<String> {
     let cpuinfo = cpuinfo(machine);
     cpuinfo_value(&cpuinfo, "model name").or_else(|| {
@@ -71,7 +71,7 @@ pub(super) fn processors(machine: &Machine, settings: &mut Settings) {
     );
 }
 
-/// Queue settings that change how long a major fault or a swap-in takes.
+/// Queue settings that affect how long a major fault or a swap-in takes.
 const QUEUE: [&str; 7] = [
     "io_poll",
     "io_poll_delay",
@@ -86,7 +86,7 @@ pub(super) fn block_devices(machine: &Machine, settings: &mut Settings) {
     let folder = machine.sys.join("block");
     let holds =
         |device: &String| setting(&folder.join(device).join("size")).as_deref() != Some("0");
-    // Loop devices wait in advance for files to be; RAM disks have no queue to set.
+    // Loop devices exist before any file is attached to them; RAM disks have no queue settings.
     let devices = names(&folder).into_iter();
     for device in devices.filter(|name| !name.starts_with("ram") && holds(name)) {
         let queue = folder.join(&device).join("queue");
@@ -117,7 +117,7 @@ pub(super) fn numa(machine: &Machine, settings: &mut Settings) {
     }
 }
 
-/// Corrected and uncorrected memory errors: a host that corrects many is slow for no other
+/// Corrected and uncorrected memory errors: a host with many corrected errors is slow for no other
 /// visible reason.
 pub(super) fn memory_errors(machine: &Machine, settings: &mut Settings) {
     let folder = machine.sys.join("devices/system/edac/mc");

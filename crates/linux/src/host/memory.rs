@@ -17,7 +17,7 @@ pub(super) fn virtual_memory(machine: &Machine, settings: &mut Settings) {
     settings.folder("vm", &machine.proc.path("sys/vm"));
     settings.folder("ksm", &machine.sys.join("kernel/mm/ksm"));
     settings.folder("lru_gen", &machine.sys.join("kernel/mm/lru_gen"));
-    // -1 where no balloon wants to know which memory is free (mm/page_reporting.c).
+    // -1 if no balloon driver requests reports of free pages (mm/page_reporting.c).
     let reporting = machine.sys.join("module/page_reporting/parameters");
     settings.files("page_reporting", &reporting, &["page_reporting_order"]);
     let zswap = machine.sys.join("module/zswap/parameters");
@@ -58,7 +58,7 @@ pub(super) fn huge_pages(machine: &Machine, settings: &mut Settings) {
     }
 }
 
-/// Limits of the cgroup that Pagewise runs in, which a command that it starts inherits.
+/// Limits of the cgroup of Pagewise, which a command that it starts inherits.
 pub(super) fn cgroup(machine: &Machine, settings: &mut Settings) {
     let Ok(own_pid) = i32::try_from(std::process::id()) else {
         return;
@@ -87,7 +87,7 @@ pub(super) fn swap(machine: &Machine, settings: &mut Settings) {
     }
 }
 
-/// Version of the GNU C library that programs of this machine load by default.
+/// Version of the GNU C library that programs on this machine load by default.
 pub(super) fn c_library(machine: &Machine, settings: &mut Settings) {
     let version = library_folders(machine)
         .into_iter()
@@ -95,7 +95,7 @@ pub(super) fn c_library(machine: &Machine, settings: &mut Settings) {
     settings.note("libc.glibc", version);
 }
 
-/// `/lib64`, `/lib` and their folders named after an architecture, as Debian has them.
+/// `/lib64`, `/lib` and their subfolders named after an architecture, as on Debian.
 fn library_folders(machine: &Machine) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for top in ["lib64", "lib", "usr/lib64", "usr/lib"] {

@@ -23,7 +23,7 @@ pub fn snapshot() -> HostSnapshot {
     snapshot_at(Path::new("/"))
 }
 
-/// The same with what is set for process `pid`: variables that allocators and runtimes read, and
+/// The same with the settings of process `pid`: variables that allocators and runtimes read, and
 /// limits.
 #[must_use]
 pub fn snapshot_with(pid: i32) -> HostSnapshot {
@@ -80,7 +80,7 @@ impl Machine {
     }
 }
 
-/// Settings by dotted name, and what is none.
+/// Settings by dotted name, and values that are not settings.
 #[derive(Default)]
 struct Settings {
     settings: BTreeMap<String, String>,
@@ -88,7 +88,7 @@ struct Settings {
 }
 
 impl Settings {
-    /// Notes `value`; nothing where there is none.
+    /// Notes `value` if there is one.
     fn note(&mut self, name: impl Into<String>, value: Option<impl Into<String>>) {
         if let Some(value) = value {
             self.settings.insert(name.into(), value.into());
@@ -102,15 +102,15 @@ impl Settings {
         }
     }
 
-    /// Notes what is counted or is so at the moment, which nobody set.
+    /// Notes a counter or a current state, which was not set by anyone.
     fn count(&mut self, name: impl Into<String>, value: Option<impl Into<String>>) {
         if let Some(value) = value {
             self.counters.insert(name.into(), value.into());
         }
     }
 
-    /// Notes every readable file of a folder of the kernel's knobs as `prefix.file`. What can be
-    /// written is a setting; what nobody can write the kernel counts itself.
+    /// Notes every readable file in a folder of kernel settings as `prefix.file`. A writable file
+    /// is a setting; a file that no one can write is a value that the kernel itself counts.
     fn folder(&mut self, prefix: &str, folder: &Path) {
         for file in names(folder) {
             let (name, path) = (format!("{prefix}.{file}"), folder.join(&file));
@@ -122,13 +122,13 @@ impl Settings {
     }
 }
 
-/// Whether anybody may write a file, by its mode: root may open any.
+/// Whether the file's mode lets anyone write it; opening it is no test, as root may open any.
 fn is_writable(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|found| found.permissions().mode() & 0o222 != 0)
 }
 
-/// Settings of the kernel that change how programs run or what can be observed.
+/// Settings of the kernel that affect how programs run or what can be observed.
 const KERNEL: [&str; 10] = [
     "kptr_restrict",
     "numa_balancing",

@@ -1,11 +1,11 @@
-//! What was set for the program itself: variables that allocators and runtimes read, and limits.
+//! Settings of the program itself: variables that allocators and runtimes read, and limits.
 
 use crate::proc::ProcRoot;
 use crate::pseudo_file;
 use std::collections::BTreeMap;
 
-/// Variables that allocators, loaders and runtimes read; `*` stands for any end. Others are left
-/// out: they tell little, and may hold secrets.
+/// Variables that allocators, loaders and runtimes read; `*` stands for any ending. Others are left
+/// out: they show little, and may contain secrets.
 const VARIABLES: [&str; 37] = [
     // glibc (mallopt(3), ld.so(8)).
     "GLIBC_TUNABLES",
@@ -50,7 +50,7 @@ const VARIABLES: [&str; 37] = [
     "RAYON_NUM_THREADS",
 ];
 
-/// Limits of proc_pid_limits(5) that memory management heeds, by the name that a snapshot has.
+/// Limits of proc_pid_limits(5) that affect memory management, and their names in a snapshot.
 const LIMITS: [(&str, &str); 4] = [
     ("Max address space", "limit.address_space"),
     ("Max data size", "limit.data"),
@@ -58,8 +58,8 @@ const LIMITS: [(&str, &str); 4] = [
     ("Max locked memory", "limit.locked_memory"),
 ];
 
-/// What is set for process `pid`, by dotted name: `environment.GLIBC_TUNABLES`, `limit.stack`…
-/// Nothing of a process that is gone or closed to us.
+/// The settings of process `pid`, by dotted name: `environment.GLIBC_TUNABLES`, `limit.stack`…
+/// Empty for a process that is gone or that we may not read.
 #[must_use]
 pub fn settings(proc: &ProcRoot, pid: i32) -> BTreeMap<String, String> {
     let variables = proc.environ(pid).ok().flatten().unwrap_or_default();
@@ -72,8 +72,8 @@ pub fn settings(proc: &ProcRoot, pid: i32) -> BTreeMap<String, String> {
     named.chain(soft_limits(&limits)).collect()
 }
 
-/// glibc's loader ends each tunable by a zero where it stands (elf/dl-tunables.c, parse_tunables; glibc
-/// 2.36), so that those after the first look like variables of their own.
+/// glibc's loader terminates each tunable in place with a zero byte (elf/dl-tunables.c,
+/// parse_tunables; glibc 2.36), so that those after the first look like separate variables.
 fn with_whole_tunables(variables: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut whole: Vec<(String, String)> = Vec::new();
     for (name, value) in variables {
@@ -97,7 +97,7 @@ fn is_telling(name: &str) -> bool {
 }
 
 /// Soft limits as the kernel writes them (fs/proc/base.c, proc_pid_limits): a name of 26 columns,
-/// then the soft one.
+/// then the soft limit.
 fn soft_limits(text: &str) -> impl Iterator<Item = (String, String)> {
     LIMITS.iter().filter_map(|(kernel, name)| {
         let line = text.lines().find(|line| line.starts_with(kernel))?;

@@ -1,8 +1,8 @@
 //! Changing the page sizes of a running process, one slot at a time, each change verified.
 //!
-//! Nothing here changes what the process reads: a slot is copied into a huge page or its page
-//! table is cut up, both by the kernel under its own locks. Stopping at any moment leaves a correct
-//! process.
+//! Nothing here changes the contents of memory: the kernel, under its own locks, either copies a
+//! slot into a huge page or splits its mapping into a page table. Stopping at any moment leaves a
+//! correct process.
 
 use super::map::{self, Error, PageSizes};
 use crate::proc::ProcRoot;
@@ -29,7 +29,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The change that takes this one back.
+    /// The change that reverses this one.
     #[must_use]
     pub fn inverse(self) -> Self {
         match self {
@@ -43,25 +43,25 @@ impl Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// Pages are shared with another process since a fork: a change would do nothing (split) or
-    /// double the memory (collapse).
+    /// Pages are shared with another process since a fork: a split would have no effect, and a
+    /// collapse would double the memory.
     ForkShared,
     /// No free huge page (`ENOMEM`), or the memory cgroup is full.
     NoMemory,
-    /// Pages are pinned or under I/O just now (`EAGAIN`, `EBUSY`).
+    /// Pages are pinned or under I/O at the moment (`EAGAIN`, `EBUSY`).
     Busy,
-    /// The kernel does not take this mapping (`EINVAL`).
+    /// The kernel does not support this mapping (`EINVAL`).
     NotAllowed,
     /// The mapping is gone.
     Unmapped,
     /// The call succeeded, but the page map shows no change.
     NoEffect,
-    /// Nothing is in memory there.
+    /// No page of the slot is in memory.
     Empty,
 }
 
 impl Refusal {
-    /// Words for a person.
+    /// Text for the user.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -76,33 +76,33 @@ impl Refusal {
     }
 }
 
-/// What came of a change.
+/// Result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The page map shows it.
+    /// The page map shows the change.
     Done,
-    /// It was so before.
+    /// The slot was in the wanted state before.
     Already,
-    /// It stayed as it was.
+    /// The slot stayed as it was.
     Refused(Refusal),
 }
 
-/// One try to change a slot.
+/// One attempt to change a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Act {
     /// Address of the slot.
     pub address: u64,
     /// What was tried.
     pub change: Change,
-    /// What the slot held before.
+    /// State of the slot before.
     pub before: Slot,
-    /// What it holds now.
+    /// State of the slot now.
     pub after: Slot,
-    /// What came of it.
+    /// Result.
     pub outcome: Outcome,
-    /// Time that the call itself took, verification aside.
+    /// Time of the system call alone, without verification.
     pub call: Nanos,
-    /// CPU time that all of it took of our thread.
+    /// CPU time of our thread for all of it.
     pub cpu: Nanos,
 }
 
@@ -118,7 +118,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Takes hold of process `pid`.
+    /// Opens process `pid`.
     ///
     /// # Errors
     /// [`Error::Gone`], [`Error::PageMap`] without the right to read it, [`Error::Scan`] before
@@ -179,8 +179,8 @@ impl Target {
         map::read(&self.proc, self.pid, &self.pagemap, self.sizes)
     }
 
-    /// Reads the slots of a known map again, without asking which mappings exist: a hundred times
-    /// cheaper than [`Target::map`].
+    /// Reads the slots of a known map again, without re-reading the list of mappings: a hundred
+    /// times cheaper than [`Target::map`].
     ///
     /// # Errors
     /// [`Error::Scan`].
@@ -191,7 +191,7 @@ impl Target {
         Ok(())
     }
 
-    /// What the slot at `address` holds.
+    /// Current state of the slot at `address`.
     ///
     /// # Errors
     /// [`Error::Scan`].
@@ -199,8 +199,8 @@ impl Target {
         map::slot_at(&self.pagemap, address, self.sizes)
     }
 
-    /// Whether a page of the slot is mapped by another process too: bit 56 of an entry of the page
-    /// map is set for pages that are mapped exactly once.
+    /// Whether a page of the slot is also mapped by another process: bit 56 of a pagemap entry is
+    /// set for pages that are mapped exactly once.
     ///
     /// # Errors
     /// [`Error::Scan`] when the page map cannot be read.
@@ -235,7 +235,7 @@ impl Target {
         }))
     }
 
-    /// Changes the slot at `address` and looks whether it changed.
+    /// Changes the slot at `address` and verifies the change.
     ///
     /// # Errors
     /// [`Error::Scan`] when the page map can no longer be read. What the kernel refuses is an
@@ -264,7 +264,7 @@ impl Target {
         if act.before.is_empty() {
             return Ok(Outcome::Refused(Refusal::Empty));
         }
-        // A collapse would copy the pages, and both processes would hold one.
+        // A collapse would copy the pages, and each process would hold a copy.
         if act.change == Change::Collapse && self.is_shared(act.address)? {
             return Ok(Outcome::Refused(Refusal::ForkShared));
         }
@@ -281,13 +281,13 @@ impl Target {
         }
         Ok(Outcome::Refused(match advised {
             Err(error) => refusal(&error),
-            // The kernel skips what it finds mapped more than once, and reports success.
+            // The kernel skips pages that are mapped more than once, and reports success.
             Ok(_) if self.is_shared(act.address)? => Refusal::ForkShared,
             Ok(_) => Refusal::NoEffect,
         }))
     }
 
-    /// Whether it still runs under this id.
+    /// Whether the process still runs under this id.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         matches!(self.proc.stat(self.pid), Ok(Some(stat))

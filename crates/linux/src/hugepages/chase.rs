@@ -1,4 +1,4 @@
-//! Timed pointer chases: what an access costs when translations go by the TLB's reach.
+//! Timed pointer chases: the cost of an access when translations exceed the TLB's reach.
 //!
 //! A chase follows one random cycle through chosen words of memory; each address depends on the
 //! word before, so nothing overlaps. Time is the thread's CPU time.
@@ -7,12 +7,12 @@ use crate::sys::anonymous::Anonymous;
 use crate::sys::machine::thread_cpu_time;
 use std::hint::black_box;
 
-/// A cycle through words of some memory.
+/// A cycle through words of memory.
 #[derive(Clone, Debug)]
 pub struct Chase {
-    /// Word at which it starts.
+    /// Word at which the cycle starts.
     start: u64,
-    /// Steps until it is back there.
+    /// Steps until the cycle returns to its start.
     length: u64,
 }
 
@@ -55,8 +55,8 @@ impl Chase {
         }
     }
 
-    /// Nanoseconds of CPU time for a step, over at least `steps` steps and one whole round; a round
-    /// before that is not timed.
+    /// Nanoseconds of CPU time per step, over at least `steps` steps and at least one whole round,
+    /// after an untimed round.
     #[must_use]
     #[allow(
         clippy::cast_precision_loss,

@@ -1,5 +1,5 @@
-//! What the first touch of fresh memory costs here, with base and with huge pages: most of what
-//! page faults cost a program that keeps its memory, and what huge pages save of it.
+//! The cost of the first touch of fresh memory on this machine, with base and with huge pages: most
+//! of the cost of page faults in a program that keeps its memory, and what huge pages save of it.
 
 use super::map::PageSizes;
 use crate::sys::anonymous::{Anonymous, Pages};
@@ -9,13 +9,13 @@ use std::io;
 
 /// Huge pages touched in a round.
 const SLOTS: usize = 4;
-/// Rounds, the two sizes in turn; the first warms up.
+/// Rounds, in which the two sizes alternate; the first is a warm-up.
 const ROUNDS: usize = 13;
 
-/// Touches 8 MiB (on x86-64) some times with either size. Takes some 50 ms.
+/// Touches 8 MiB (on x86-64) several times with either size. Takes some 50 ms.
 ///
 /// # Errors
-/// When memory cannot be had, or the kernel has no huge pages.
+/// If memory cannot be allocated, or the kernel has no huge pages.
 pub fn measure(sizes: PageSizes) -> io::Result<FirstTouch> {
     let mut found = FirstTouch::default();
     for round in 0..ROUNDS {
@@ -29,11 +29,11 @@ pub fn measure(sizes: PageSizes) -> io::Result<FirstTouch> {
     Ok(found)
 }
 
-/// The same with whatever pages faults give to `pages`: sizes between, where the machine's
-/// settings say so.
+/// The same with whatever page size faults give to `pages`: intermediate sizes, if the machine's
+/// settings allow them.
 ///
 /// # Errors
-/// When memory cannot be had.
+/// If memory cannot be allocated.
 #[allow(
     clippy::cast_precision_loss,
     reason = "milliseconds in nanoseconds, thousands of pages"
@@ -64,7 +64,7 @@ mod tests {
         };
         let found = measure(sizes).unwrap();
         assert_eq!((found.base.len(), found.huge.len()), (12, 12));
-        // Zeroing 4 KiB takes no less than this on any machine.
+        // Zeroing 4 KiB takes at least this long on any machine.
         let all = found.base.iter().chain(&found.huge);
         assert!(all.clone().all(|&ns| ns > 5.0), "{found:?}");
     }

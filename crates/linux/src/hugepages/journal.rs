@@ -1,7 +1,7 @@
-//! What was changed in a process, noted before it is done ([`crate::journal`]).
+//! Changes made to a process, each noted before it is made ([`crate::journal`]).
 //!
-//! One journal for each process. It stays when the controller ends, for `--undo`; what a killed one
-//! had set on the whole machine is put back without being asked for ([`restore_settings`]).
+//! One journal for each process. It stays when the controller ends, for `--undo`; machine-wide
+//! settings that a killed controller left are restored without a request ([`restore_settings`]).
 
 use super::actuator::{Change, Target};
 use super::system;
@@ -21,7 +21,7 @@ pub struct Journal(journal::Journal);
 /// A journal that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
     /// The process.
     pub subject: Subject,
@@ -32,7 +32,7 @@ pub struct Record {
 }
 
 impl Journal {
-    /// Opens the journal of `subject` in `folder`, which is made where missing. Changes are added
+    /// Opens the journal of `subject` in `folder`, which is created if missing. Changes are added
     /// to those of an earlier controller of the same process.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Journal {
     /// Notes a setting before it is written.
     ///
     /// # Errors
-    /// [`Error::File`]: then it must not be written.
+    /// [`Error::File`]: then the setting must not be written.
     pub fn note_knob(&mut self, knob: Knob) -> Result<(), Error> {
         self.0.note(&Line {
             setting: Some(knob),
@@ -72,13 +72,13 @@ impl Journal {
         })
     }
 
-    /// Where it lies.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Removes it: nothing is left to take back.
+    /// Removes it: nothing is left to undo.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -87,8 +87,8 @@ impl Journal {
     }
 }
 
-/// Journals in `folder`, of all processes. One that can't be read is an error in its place; one
-/// that holds nothing yet, and what else lies there, is none.
+/// Journals in `folder`, of all processes. A journal that cannot be read is an error in its place;
+/// empty journals and other files are skipped.
 ///
 /// # Errors
 /// [`Error::Folder`].
@@ -129,9 +129,9 @@ fn of(path: &Path, record: journal::Record) -> Result<Record, Error> {
     }
 }
 
-/// Puts back what a killed controller had set on the machine, whose files are below `sys`, and
-/// removes its journal. That of a process that runs stays as it is, for `--undo`. Returns how many
-/// settings are as they were, and those that another process has written since.
+/// Restores the settings of the machine, below `sys`, that a killed controller had changed, and
+/// removes its journal. The journal of a running process stays, for `--undo`. Returns how many
+/// settings are restored, and the paths of those that another process has written since.
 ///
 /// # Errors
 /// [`system::Error`].
@@ -154,7 +154,7 @@ pub(crate) fn restore_settings(
 }
 
 impl Record {
-    /// Whether `target` is the process that this journal is about.
+    /// Whether this journal is about `target`.
     #[must_use]
     pub fn is_about(&self, target: &Target, boot_id: &str) -> bool {
         self.subject.pid == target.pid()
@@ -162,8 +162,8 @@ impl Record {
             && self.subject.boot_id == boot_id
     }
 
-    /// What each touched slot was before its first change, by address, and the change that gives
-    /// it back.
+    /// The state of each touched slot before its first change, by address, and the change that
+    /// restores it.
     #[must_use]
     pub fn restorations(&self) -> Vec<(u64, Slot, Change)> {
         let mut first: BTreeMap<u64, &Entry> = BTreeMap::new();
@@ -181,11 +181,11 @@ fn name(pid: i32, start_ticks: u64) -> String {
     format!("{BEGIN}{pid}-{start_ticks}{ENDING}")
 }
 
-/// How names of journals start and end.
+/// Prefix and suffix of a journal's name.
 const BEGIN: &str = "balance-";
 const ENDING: &str = ".journal";
 
-/// Whether [`name`] gives such names.
+/// Whether `name` has the form that [`name`] produces.
 pub(crate) fn is_name(name: &str) -> bool {
     name.starts_with(BEGIN) && name.ends_with(ENDING)
 }
@@ -262,7 +262,7 @@ mod tests {
             (0x40_0000, true, Change::Collapse),
         ];
         assert_eq!(back, expected);
-        // The next controller's line stands alone behind the cut one.
+        // The next controller's line starts afresh after the cut one.
         let mut journal = Journal::open(&place, &subject()).unwrap();
         journal.note(entry(0x60_0000, Change::Split, true)).unwrap();
         assert_eq!(read(&path).unwrap().entries.len(), 4);
@@ -302,7 +302,7 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         let error = read(&path).unwrap_err().to_string();
         assert!(error.contains("others can write to it"), "{error}");
-        // A link in its place, and a folder that is one.
+        // A symlink in place of the file, and in place of the folder.
         let moved = folder.path().join("moved");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::rename(&path, &moved).unwrap();

@@ -1,5 +1,5 @@
-//! The huge-page map of a process: `/proc/PID/smaps` tells what may be changed, `PAGEMAP_SCAN`
-//! what is where.
+//! The huge-page map of a process: `/proc/PID/smaps` shows what may be changed, `PAGEMAP_SCAN`
+//! which pages are where.
 
 use crate::proc::{ProcRoot, SmapsEntry, region_kind};
 use crate::pseudo_file;
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Bytes in the pages that a huge-page map deals in.
+/// Page sizes of a huge-page map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageSizes {
     /// Base page.
@@ -20,7 +20,7 @@ pub struct PageSizes {
     pub huge: Bytes,
 }
 
-/// Why a process's page sizes cannot be seen.
+/// Why a process's page sizes cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -30,7 +30,7 @@ pub enum Error {
          CONFIG_TRANSPARENT_HUGEPAGE"
     )]
     NoHugePages {
-        /// The file that tells.
+        /// The missing file.
         path: String,
     },
     /// The process ended.
@@ -120,7 +120,7 @@ pub fn refresh(area: &mut Area, pagemap: &File, sizes: PageSizes) -> Result<(), 
     Ok(())
 }
 
-/// What the slot at `address` holds now.
+/// Current state of the slot at `address`.
 ///
 /// # Errors
 /// [`Error::Scan`].

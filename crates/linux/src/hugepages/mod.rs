@@ -1,11 +1,11 @@
-//! Huge pages: the machine's settings and counters ([`settings`]), which stretches of a process
-//! they map ([`map`]), changing that from outside ([`actuator`]), and taking it back ([`journal`]).
+//! Huge pages: the machine's settings and counters ([`settings`]), which parts of a process they
+//! map ([`map`]), changing that from outside ([`actuator`]), and undoing it ([`journal`]).
 //!
-//! Building is ABI: `MADV_COLLAPSE` through `process_madvise(2)`, Linux 6.1. Splitting is not: it
+//! Collapsing is ABI: `MADV_COLLAPSE` through `process_madvise(2)`, Linux 6.1. Splitting is not: it
 //! is a side effect of `MADV_COLD` on a part of a huge page (`madvise_cold_or_pageout_pte_range`,
-//! mm/madvise.c), so [`trial`] looks whether this kernel does it before anybody relies on it.
+//! mm/madvise.c), so [`trial`] checks whether this kernel does it before anything relies on it.
 //! Every change is verified by `PAGEMAP_SCAN`, because both calls report success for pages that
-//! they left as they were.
+//! they left unchanged.
 
 pub mod actuator;
 pub mod chase;

@@ -1,4 +1,4 @@
-//! How much work a process has done, by a counter that somebody keeps already.
+//! How much work a process has done, by a counter that already exists.
 
 use crate::proc::ProcRoot;
 use crate::sys::page_map::read_memory;
@@ -6,7 +6,7 @@ use object::{Object, ObjectSymbol};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Which counter tells the work, as a user names it.
+/// The counter that measures the work, as a user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// A file whose first word is a number that grows.
@@ -15,7 +15,7 @@ pub enum Progress {
     Symbol(String),
     /// 8 bytes at an address of the process.
     Memory(u64),
-    /// Calls of `read(2)`, `write(2)` and their kin (`/proc/PID/io`).
+    /// Calls of `read(2)`, `write(2)` and similar (`/proc/PID/io`).
     Calls,
 }
 
@@ -23,7 +23,7 @@ pub enum Progress {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file is not there or no number.
+    /// The file is missing or does not start with a number.
     #[error("{} shows no progress: {problem}", path.display())]
     File {
         /// The file.
@@ -77,7 +77,7 @@ impl FromStr for Progress {
 }
 
 impl Progress {
-    /// Words for a person.
+    /// Text for the user.
     #[must_use]
     pub fn label(&self) -> String {
         match self {
@@ -88,7 +88,7 @@ impl Progress {
         }
     }
 
-    /// The counter made ready for one process: symbols become addresses.
+    /// The counter prepared for one process: symbols become addresses.
     ///
     /// # Errors
     /// [`Error::Symbol`], [`Error::Process`].
@@ -99,7 +99,7 @@ impl Progress {
         }
     }
 
-    /// What it says now. Symbols must have been resolved.
+    /// Current value. Symbols must have been resolved.
     ///
     /// # Errors
     /// [`Error`].
@@ -154,7 +154,7 @@ fn calls(proc: &ProcRoot, pid: i32) -> Result<u64, Error> {
         .ok_or_else(|| failed("no syscr and syscw in it".into()))
 }
 
-/// Where a data symbol of the executable lies in the process.
+/// Address of a data symbol of the executable in the process.
 fn address_of(proc: &ProcRoot, pid: i32, name: &str) -> Result<u64, Error> {
     let link = proc.process_path(pid, "exe");
     let failed = |problem: String| Error::Process {
@@ -177,7 +177,7 @@ fn address_of(proc: &ProcRoot, pid: i32, name: &str) -> Result<u64, Error> {
     if elf.kind() == object::ObjectKind::Executable {
         return Ok(symbol.address());
     }
-    // A position-independent executable: its first mapping shows the file's start.
+    // A position-independent executable: its first mapping gives the load address.
     let maps = proc.maps(pid).map_err(|error| failed(error.to_string()))?;
     let path = executable.to_string_lossy();
     let first = maps

@@ -45,15 +45,15 @@ pub struct Pool {
     pub size: Bytes,
     /// Pages in the pool.
     pub total: u64,
-    /// Pages that nobody holds.
+    /// Pages that are free.
     pub free: u64,
-    /// Pages promised, not yet taken.
+    /// Pages reserved but not yet faulted in.
     pub reserved: u64,
     /// How many more the kernel may add on demand.
     pub overcommit: u64,
 }
 
-/// Transparent huge pages as set below `sys` (`/sys`); `None` where the kernel has none.
+/// Transparent huge pages as set below `sys` (`/sys`); `None` if the kernel has no support.
 #[must_use]
 pub fn transparent(sys: &Path) -> Option<Transparent> {
     let folder = sys.join("kernel/mm/transparent_hugepage");

@@ -1,7 +1,7 @@
-//! The machine's settings of single page sizes (Linux 6.8): written for a while, and given back.
+//! The machine's settings of individual page sizes (Linux 6.8): written for a while, then restored.
 //!
-//! They hold for every program on the machine, so they are written only where somebody asks for it,
-//! noted in a journal first, and restored where no other process has written them since.
+//! They apply to every program on the machine, so they are written only on request, noted in a
+//! journal first, and restored unless another process has written them since.
 
 use super::journal::{self, Journal, Knob};
 use crate::pseudo_file;
@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A page size and who gets it: `64K=always`.
+/// A page size and its mode: `64K=always`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
     /// Bytes in a page.
@@ -26,9 +26,9 @@ pub enum Error {
     /// The machine has no pages of this size.
     #[error("this machine has no transparent huge pages of {wanted}: it has {}", listed(.known))]
     Size {
-        /// What was asked for.
+        /// The size that was requested.
         wanted: Bytes,
-        /// What there is.
+        /// The sizes that exist.
         known: Vec<Bytes>,
     },
     /// The file could not be written.
@@ -39,7 +39,7 @@ pub enum Error {
         /// The kernel's reason.
         source: io::Error,
     },
-    /// A journal names what we never write.
+    /// A journal names a file that we never write.
     #[error(
         "the journal would write {before:?} to {}, which is not a setting of a page size: nothing was \
          written; inspect the journal, then remove it",
@@ -48,10 +48,10 @@ pub enum Error {
     NoSetting {
         /// The file.
         path: PathBuf,
-        /// What it is said to have held.
+        /// Its earlier content according to the journal.
         before: String,
     },
-    /// It could not be noted, so it was not written.
+    /// The setting could not be noted, so it was not written.
     #[error(transparent)]
     Journal(#[from] journal::Error),
 }
@@ -95,10 +95,10 @@ impl FromStr for Wish {
     }
 }
 
-/// Writes what is wished for below `sys` (`/sys`), each noted first. Returns what was written.
+/// Writes the requested modes below `sys` (`/sys`), each noted first. Returns what was written.
 ///
 /// # Errors
-/// [`Error`]; what was written before that stands in the journal.
+/// [`Error`]; settings written before the error are in the journal.
 pub fn write(sys: &Path, wishes: &[Wish], journal: &mut Journal) -> Result<Vec<Knob>, Error> {
     let known = super::transparent(sys).map_or_else(Vec::new, |found| found.sizes);
     let mut written = Vec::new();
@@ -137,8 +137,8 @@ fn is_ours(sys: &Path, knob: &Knob) -> bool {
         && [&knob.before, &knob.after].map(|mode| MODES.contains(&mode.as_str())) == [true; 2]
 }
 
-/// Gives settings below `sys` back, the last written first. Returns how many are as they were, and
-/// those that another process has written since and that were left to them.
+/// Restores the settings `knobs` below `sys`, the last written first. Returns how many are
+/// restored, and the paths of those that another process has written since, which are left alone.
 ///
 /// # Errors
 /// [`Error::Write`]; [`Error::NoSetting`], and then nothing is written.
@@ -207,7 +207,7 @@ mod tests {
         let read = |size: &str| std::fs::read_to_string(thp.join(size).join("enabled")).unwrap();
         assert_eq!(read("hugepages-64kB"), "always");
         assert_eq!(journal::read(journal.path()).unwrap().knobs, knobs);
-        // Somebody else has written one of them since.
+        // Another process has written one of them since.
         std::fs::write(thp.join("hugepages-128kB/enabled"), "inherit").unwrap();
         let (restored, left) = restore(sys.path(), &knobs).unwrap();
         assert_eq!((restored, left.len()), (1, 1));

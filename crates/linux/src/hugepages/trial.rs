@@ -1,4 +1,4 @@
-//! What this kernel really does when a child of ours is asked to change its page sizes.
+//! How this kernel behaves when asked to change the page sizes of a child process.
 
 use super::actuator::{Change, Outcome, Refusal, Target};
 use super::map::{Error, PageSizes};
@@ -6,19 +6,19 @@ use crate::proc::ProcRoot;
 use crate::sys::anonymous::{Holder, Pages};
 use pagewise_model::units::Nanos;
 
-/// Slots that the child holds.
+/// Slots in the child's memory.
 const SLOTS: u64 = 4;
 
-/// What a change did to a child of ours.
+/// Effect of a change on the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The page map showed it; median time of a call.
     Works(Nanos),
-    /// It did not happen.
+    /// The change did not happen.
     Fails(Refusal),
 }
 
-/// What works here.
+/// The changes that work on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// `MADV_COLLAPSE` on another process.
@@ -42,7 +42,7 @@ impl Trial {
 /// Splits and rebuilds four huge pages of a child. Takes some 10 ms.
 ///
 /// # Errors
-/// When no child can be made or its page map not be read.
+/// If no child can be created or its page map cannot be read.
 pub fn run(proc: &ProcRoot, sizes: PageSizes) -> Result<Trial, Error> {
     let huge = usize::try_from(sizes.huge.0).unwrap_or(usize::MAX);
     let base = usize::try_from(sizes.base.0).unwrap_or(usize::MAX);
@@ -51,7 +51,7 @@ pub fn run(proc: &ProcRoot, sizes: PageSizes) -> Result<Trial, Error> {
         .map_err(|source| Error::Hold { pid: 0, source })?;
     let target = Target::open(proc, child.pid(), sizes)?;
     let all = |change| all(&target, child.address(), change);
-    // Where faults gave base pages (THP off), they are collapsed first.
+    // If faults gave base pages (THP off), these are collapsed first.
     all(Change::Collapse)?;
     Ok(Trial {
         split: all(Change::Split)?,
@@ -66,8 +66,8 @@ fn all(target: &Target, address: u64, change: Change) -> Result<Found, Error> {
         let act = target.apply(change, address + slot * target.sizes().huge.0)?;
         match act.outcome {
             Outcome::Done => calls.push(act.call),
-            // A collapse that finds a huge page shows nothing; neither does a split that finds
-            // none, because building one failed.
+            // A collapse of a slot that is already huge proves nothing, nor does a split of a slot
+            // that is not huge because collapsing it failed.
             Outcome::Already => {}
             Outcome::Refused(why) => refusal = why,
         }

@@ -1,5 +1,5 @@
-//! Virtual machine monitors: which mapping is the guest's memory, and whether it is aligned so
-//! that a huge page of the guest can be one of the host too (Zhu Chen et al., figure 4).
+//! Virtual machine monitors: which mapping is the guest's memory, and whether it is aligned so that
+//! a huge page of the guest can also be one of the host (Zhu Chen et al., figure 4).
 
 use crate::proc::ProcRoot;
 use crate::pseudo_file;
@@ -14,8 +14,8 @@ pub struct GuestMemory {
     /// Length.
     pub length: Bytes,
     /// Offset of the first address within a huge page. Guest memory starts at guest-physical
-    /// addresses that are multiples of a huge page (0, and 4 GiB for what lies above the PCI hole),
-    /// so with any offset but 0 no huge page of the guest lies on one huge page of the host.
+    /// addresses that are multiples of a huge page (0, and 4 GiB for memory above the PCI hole), so
+    /// with any offset but 0 no huge page of the guest can be backed by one huge page of the host.
     pub misaligned_by: Bytes,
 }
 
@@ -28,7 +28,7 @@ pub struct Monitor {
     pub memory: Vec<GuestMemory>,
 }
 
-/// Names as the kernel cuts them (15 characters).
+/// Names as the kernel truncates them (15 characters).
 const NAMES: [&str; 6] = [
     "qemu-system",
     "firecracker",
@@ -37,10 +37,10 @@ const NAMES: [&str; 6] = [
     "lkvm",
     "kvm",
 ];
-/// Smaller mappings are ROMs, buffers and heaps.
+/// Smaller mappings are ROMs, buffers and heaps, not guest memory.
 const LEAST: u64 = 64 << 20;
 
-/// The monitor that process `pid` is, by its name or because it holds a virtual machine of KVM.
+/// The monitor in process `pid`, recognised by its name or by an open KVM virtual machine.
 ///
 /// # Errors
 /// [`pseudo_file::Error`] when `/proc/PID/stat` is unreadable.

@@ -1,17 +1,17 @@
-//! How much of a process's huge pages is in use: what holds nothing but zeros was zeroed in vain.
+//! How much of a process's huge pages is in use: base pages that are all zeros were zeroed in vain.
 
 use crate::proc::ProcRoot;
 use pagewise_model::huge_pages::HugeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Huge pages that are looked into, and base pages of each: half a megabyte is read in all.
+/// Huge pages sampled, and base pages in each: half a megabyte is read in all.
 const HUGE_PAGES: usize = 8;
 const BASE_PAGES: u64 = 16;
 
-/// Share (0 to 1) of the base pages in huge pages of process `pid` that are all zeros, from a few of
-/// them, evenly spread; `None` where there are none or they may not be read. Only memory that one
-/// huge page maps is read, so no fault comes of it.
+/// Share (0 to 1) of all-zero base pages in the huge pages of process `pid`, from a small, evenly
+/// spaced sample; `None` if there are no huge pages or they may not be read. Only memory mapped by
+/// a huge page is read, so reading causes no fault.
 #[must_use]
 pub fn zero_share(proc: &ProcRoot, pid: i32, map: &HugeMap) -> Option<f64> {
     let huge: Vec<u64> = map

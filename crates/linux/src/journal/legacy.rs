@@ -1,5 +1,5 @@
-//! Journals as versions before wrote them: of `trace` (below), and of `kernel.task_delayacct`, which
-//! was the bare value. Those of page sizes read as today's.
+//! Journals as earlier versions wrote them: of `trace` (below), and of `kernel.task_delayacct`,
+//! which was the bare value. Journals of page sizes have today's format.
 //!
 //! ```text
 //! pagewise-trace-journal 1
@@ -16,7 +16,7 @@ use std::path::Path;
 const TRACE_HEAD: &str = "pagewise-trace-journal 1\n";
 const TASK_DELAYS: &str = "task-delayacct";
 
-/// The record where `text`, which lies at `path`, is of an older form.
+/// The record, if `text`, read from `path`, has an older format.
 pub(super) fn record(path: &Path, text: &str) -> Option<Record> {
     if let Some(rest) = text.strip_prefix(TRACE_HEAD) {
         return trace(rest);
@@ -49,7 +49,7 @@ fn trace(mut rest: &str) -> Option<Record> {
             "instance" => record.instances.push(value.to_owned()),
             "save" => {
                 let (length, file) = value.split_once(' ')?;
-                // A writer that was killed in the middle never got to change the file.
+                // A writer that was killed here never got to change the file.
                 let Some((content, after)) = rest.split_at_checked(length.parse().ok()?) else {
                     break;
                 };

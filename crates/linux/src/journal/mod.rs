@@ -1,22 +1,22 @@
-//! What we change outside ourselves, on disk before it is changed, so that it can be put back
-//! whatever became of us.
+//! Changes outside our own process, written to disk before they are made, so that they can be
+//! undone however we end.
 //!
-//! A text file, mode 0600, one JSON object per line: who changes, then what is about to be changed
-//! and what it held. Whoever changes something holds a lock on the file for as long as it lives: a
-//! journal that can be locked and is not empty was left by a killed process
-//! ([`crate::left_behind`]). Several users of one setting share the lock, and the last one puts it
-//! back.
+//! A text file, mode 0600, one JSON object per line: the owner, then each file or object about to
+//! be changed and its earlier state. A process that changes something holds a lock on the file as
+//! long as it lives: a journal that can be locked and is not empty was left by a killed process
+//! ([`crate::left_behind`]). Several users of one setting share the lock, and the last one restores
+//! the setting.
 //!
 //! ```text
 //! {"owner":{"who":"trace","pid":4242,"start_ticks":171753,"boot_id":"6fd1b2c3-…"}}
 //! {"instance":"pagewise-4242"}                                folder below instances/ of tracefs
-//! {"setting":{"path":"current_tracer","before":"nop\n"}}      a file and what it held
+//! {"setting":{"path":"current_tracer","before":"nop\n"}}      a file, its earlier content
 //! {"group":{"folder":"/sys/fs/cgroup/memory/pagewise-4242","home":"/sys/fs/cgroup/memory/job"}}
 //! {"slot":{"address":"0x7f0000200000","change":"split","before":{…}}}   pages of `subject`
 //! ```
 //!
-//! A line that was cut off by a crash is the last one and is left out: its change was not started.
-//! Nothing that is noted outlives a restart, so a journal of another boot has nothing to put back.
+//! A line cut off by a crash is the last one and is ignored: its change was not started. No noted
+//! change survives a reboot, so a journal of another boot has nothing to restore.
 
 mod legacy;
 mod record;
@@ -38,17 +38,17 @@ use std::time::{Duration, Instant};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file could not be opened, made or written.
+    /// A file could not be opened, created or written.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The file.
         path: PathBuf,
         /// The kernel's reason.
         source: io::Error,
     },
-    /// The folder is not ours: what lies in it may be anybody's.
+    /// The folder is not ours: its contents may be anyone's.
     #[error(
         "cannot keep journals in {}: {source}; set XDG_RUNTIME_DIR to a folder of your own",
         path.display()
@@ -56,51 +56,51 @@ pub enum Error {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// Its owner lives.
+    /// Its owner is alive.
     #[error(
         "{} is in use by a running controller: stop it first (Ctrl-C or SIGTERM)",
         .0.display()
     )]
     Held(PathBuf),
-    /// A line is no line of a journal.
+    /// A line is not valid in a journal.
     #[error("{}:{line}: not a line of a journal: {text:?}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// What stands there.
+        /// The line's text.
         text: String,
     },
 }
 
-/// Who else may use what is changed.
+/// Who else may use the journal at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// Nobody.
+    /// No one.
     Alone,
-    /// Others of ours, who want the same.
+    /// Other processes of ours with the same wish.
     Shared,
 }
 
-/// A journal that no other process has open, or only those with whom it is shared.
+/// A journal that no other process has open, except those that share it.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
 }
 
-/// How long somebody may take to look whether a journal was left behind.
+/// How long another process may take to check whether a journal was left behind.
 const SHORT: Duration = Duration::from_secs(1);
 
 impl Journal {
-    /// Opens and locks the journal `name` in `folder`; both are made where missing.
+    /// Opens and locks the journal `name` in `folder`; both are created if missing.
     ///
     /// # Errors
-    /// [`Error::Held`] where somebody has it, [`Error::Folder`], [`Error::File`].
+    /// [`Error::Held`] if another process has it, [`Error::Folder`], [`Error::File`].
     pub fn open(folder: &Path, name: &str, lock: Lock) -> Result<Self, Error> {
         own_folder::make(folder).map_err(|source| not_ours(folder, source))?;
         let path = folder.join(name);
@@ -114,15 +114,15 @@ impl Journal {
             if !is_ours.map_err(failed)? {
                 return Err(Error::Held(path));
             }
-            // Whoever had the lock may have removed it.
+            // The previous holder of the lock may have removed the file.
             if is_at(&file, &path) {
                 return Ok(Self { path, file });
             }
         }
     }
 
-    /// The journal at `path` where nobody has it, without waiting; `None` where it is missing or
-    /// its owner lives.
+    /// The journal at `path` if no process has it, without waiting; `None` if it is missing or its
+    /// owner is alive.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -137,13 +137,13 @@ impl Journal {
         Ok(is_free.then_some(Self { path, file }))
     }
 
-    /// Where it lies.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it says; `None` where it is empty.
+    /// Its content; `None` if it is empty.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Line`].
@@ -152,8 +152,8 @@ impl Journal {
         Record::parse(&self.path, &text)
     }
 
-    /// Notes what is about to be changed. A setting is on the disk when this returns; slots, of
-    /// which there are many, are with the kernel, which is enough for all that a kill can do.
+    /// Notes what is about to be changed. A setting is on disk when this returns; slots, of which
+    /// there are many, are only passed to the kernel, which is enough to survive a kill.
     ///
     /// # Errors
     /// [`Error::File`]: then nothing must be changed.
@@ -166,8 +166,8 @@ impl Journal {
         kept.map_err(|source| file_error("write", &self.path, source))
     }
 
-    /// Cuts off the line that somebody who died while writing left, so that the next one stands
-    /// alone. Returns the bytes that remain.
+    /// Cuts off an unfinished last line, left by a process that died while writing it, so that the
+    /// next line starts afresh. Returns the bytes that remain.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -175,7 +175,7 @@ impl Journal {
         drop_cut_line(&mut self.file).map_err(|source| file_error("write", &self.path, source))
     }
 
-    /// Empties it: everything is as it was.
+    /// Empties it: everything is restored.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -184,16 +184,15 @@ impl Journal {
         emptied.map_err(|source| file_error("write", &self.path, source))
     }
 
-    /// Whether all others with whom it was shared are gone. Where they are not, it is no longer
-    /// shared with us.
+    /// Whether all others that shared it are gone. If not, we no longer share it.
     ///
     /// # Errors
-    /// When the file system knows no locks.
+    /// If the file system does not support locks.
     pub fn is_last(&self) -> io::Result<bool> {
         try_lock(self.file.as_fd())
     }
 
-    /// Removes it: nothing is left to put back.
+    /// Removes it: nothing is left to restore.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -202,7 +201,7 @@ impl Journal {
     }
 }
 
-/// Whether the process `pid` is the one that started at `start_ticks`, and lives.
+/// Whether process `pid` is alive and is the one that started at `start_ticks`.
 pub(crate) fn is_running(pid: i32, start_ticks: u64) -> bool {
     let stat = ProcRoot::default().stat(pid).ok().flatten();
     stat.is_some_and(|stat| stat.is_alive() && stat.start_ticks == start_ticks)
@@ -215,7 +214,7 @@ pub fn boot_id() -> String {
     text.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
-/// Folder for journals of what the machine has once, the same for all who may change it.
+/// Folder for journals of machine-wide settings, the same for every user who may change them.
 #[must_use]
 pub fn machine_folder() -> PathBuf {
     if effective_user() == 0 {
@@ -240,7 +239,7 @@ pub fn process_folder() -> PathBuf {
     own_folder::runtime().unwrap_or_else(own_folder::temporary)
 }
 
-/// Reads the journal at `path`, whoever has it; `None` where it is empty.
+/// Reads the journal at `path`, locked or not; `None` if it is empty.
 ///
 /// # Errors
 /// [`Error::File`], [`Error::Line`].
@@ -251,7 +250,7 @@ pub fn read(path: &Path) -> Result<Option<Record>, Error> {
     Record::parse(path, &text)
 }
 
-/// Whether nobody has the journal at `path`.
+/// Whether no process has the journal at `path`.
 ///
 /// # Errors
 /// [`Error::File`].
@@ -269,10 +268,10 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     fs::remove_file(path).map_err(|source| file_error("remove", path, source))
 }
 
-/// Files in `folder` whose names `is_name` takes, in order; none where it is missing.
+/// Files in `folder` whose names pass `is_name`, in order; empty if the folder is missing.
 ///
 /// # Errors
-/// [`Error::Folder`] where it is not ours.
+/// [`Error::Folder`] if it is not ours.
 pub fn files(folder: &Path, is_name: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Error> {
     match own_folder::check(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -305,13 +304,13 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     own_folder::open(path, options.read(true).append(true))
 }
 
-/// Whether `file` is what lies at `path`.
+/// Whether `file` is still the file at `path`.
 fn is_at(file: &File, path: &Path) -> bool {
     let (here, there) = (file.metadata(), fs::symlink_metadata(path));
     here.is_ok_and(|here| there.is_ok_and(|there| here.ino() == there.ino()))
 }
 
-/// Shares the lock; who holds it alone does so for a moment, to look or to put back.
+/// Shares the lock; an exclusive holder has it only for a moment, to check or to restore.
 fn share_soon(file: &File) -> io::Result<bool> {
     let end = Instant::now() + SHORT;
     loop {
@@ -342,13 +341,13 @@ fn drop_cut_line(file: &mut File) -> io::Result<u64> {
     Ok(whole)
 }
 
-/// Adds a line by one write, or nothing where the disk is full.
+/// Adds a line in one write, or nothing if the disk is full.
 fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     let before = file.metadata()?.len();
     file.write_all(&text).inspect_err(|_| {
-        // Where this fails too, the cut line is dropped by whoever opens the journal next.
+        // If this fails too, the next process that opens the journal drops the cut line.
         let _ = file.set_len(before);
     })
 }

@@ -1,4 +1,4 @@
-//! Lines of a journal, and what they say together.
+//! Lines of a journal, and the record they form together.
 
 use super::{Error, boot_id, is_running, legacy};
 use crate::hugepages::actuator::Change;
@@ -14,7 +14,7 @@ pub struct Owner {
     pub who: String,
     /// Its process id.
     pub pid: i32,
-    /// When it started, in clock ticks since boot: ids are used again. 0 where it is not known.
+    /// When it started, in clock ticks since boot, because ids are reused. 0 if unknown.
     pub start_ticks: u64,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: String,
@@ -25,7 +25,7 @@ pub struct Owner {
 pub struct Subject {
     /// Process id.
     pub pid: i32,
-    /// When it started, in clock ticks since boot: ids are used again.
+    /// When it started, in clock ticks since boot, because ids are reused.
     pub start_ticks: u64,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: String,
@@ -36,21 +36,21 @@ pub struct Subject {
 /// A file that was about to be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// The file; of tracefs, its path below the top.
+    /// The file; for tracefs, its path below the top.
     pub path: PathBuf,
-    /// What it held.
+    /// Its earlier content.
     pub before: String,
-    /// What it was to hold, where that is known: then what another process has written since stays.
+    /// Its new content, if known: a value that another process has written since then stays.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub after: String,
 }
 
-/// A control group that was about to be made.
+/// A control group that was about to be created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeGroup {
     /// Its folder.
     pub folder: PathBuf,
-    /// The group whose processes it takes, and to which it gives them back.
+    /// The group that its processes came from and are returned to.
     pub home: PathBuf,
 }
 
@@ -60,29 +60,29 @@ pub struct SlotChange {
     /// Address of the slot, in hexadecimal.
     #[serde(with = "hexadecimal")]
     pub address: u64,
-    /// What was about to be done.
+    /// The change.
     pub change: Change,
-    /// What the slot held.
+    /// The slot's earlier state.
     pub before: Slot,
 }
 
-/// A line. Those of older versions hold one field each, two of them by other names.
+/// A line. Lines of older versions have one field each, two of them under other names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Line {
-    /// Who writes.
+    /// The writer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
-    /// Whose pages are changed.
+    /// The process whose pages are changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
     /// A file that is about to be written.
     #[serde(alias = "knob", skip_serializing_if = "Option::is_none")]
     pub setting: Option<Setting>,
-    /// An instance of tracefs that is about to be made.
+    /// An instance of tracefs that is about to be created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// A control group that is about to be made.
+    /// A control group that is about to be created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<MadeGroup>,
     /// A slot that is about to be changed.
@@ -90,18 +90,18 @@ pub struct Line {
     pub slot: Option<SlotChange>,
 }
 
-/// What a journal says.
+/// Content of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Who wrote it first; of the older forms, as far as they say so.
+    /// The first writer; for the older formats, as far as they record it.
     pub owner: Option<Owner>,
-    /// Whose pages were changed.
+    /// The process whose pages were changed.
     pub subject: Option<Subject>,
     /// Files, in the order in which they were first written.
     pub settings: Vec<Setting>,
-    /// Instances of tracefs that were made.
+    /// Instances of tracefs that were created.
     pub instances: Vec<String>,
-    /// Control groups that were made.
+    /// Control groups that were created.
     pub groups: Vec<MadeGroup>,
     /// Slots, in the order in which they were changed.
     pub slots: Vec<SlotChange>,
@@ -121,8 +121,8 @@ impl Owner {
         }
     }
 
-    /// Whether it is another process that still runs. Its lock says so already, but for file systems
-    /// whose locks hold on one host alone.
+    /// Whether it is another process that still runs. Its lock shows this already, except on file
+    /// systems whose locks apply to one host only.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         self.start_ticks > 0
@@ -133,9 +133,9 @@ impl Owner {
 }
 
 impl Record {
-    /// The record in `text`, which lies at `path`.
+    /// The record in `text`, read from `path`.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Self>, Error> {
-        // Cut off amid the first line: nothing was started.
+        // Cut off within the first line: nothing was started.
         let is_cut = text.starts_with('{') && !text.contains('\n');
         if text.is_empty() || is_cut {
             return Ok(None);
@@ -171,8 +171,8 @@ impl Record {
         self.slots.extend(line.slot);
     }
 
-    /// Whether what was changed still is, as far as the machine was not restarted since. The oldest
-    /// form of a journal does not say.
+    /// Whether the changes are still in effect, that is, whether they were made since the last
+    /// boot. The oldest format of a journal does not record the boot.
     #[must_use]
     pub fn is_of_boot(&self, boot_id: &str) -> bool {
         let owner = self.owner.as_ref().map(|owner| &owner.boot_id);

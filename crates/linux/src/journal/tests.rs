@@ -69,7 +69,7 @@ fn a_journal_that_was_removed_meanwhile_is_made_again() {
         let folder = top.path().to_owned();
         move || Journal::open(&folder, "j", Lock::Alone).unwrap()
     });
-    // Whether the other has opened the file by now or not: it gets one that can be found.
+    // Whether or not the other has opened the file by now, it gets one that exists at the path.
     remove(&path).unwrap();
     drop(first);
     let mut second = waiting.join().unwrap();

@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// Says to the test below, started as a process of its own, where its machine is.
+/// Passes the machine's folder to the test below, which runs as a separate process.
 const MACHINE: &str = "PAGEWISE_TEST_MACHINE";
 
 const FILES: [(&str, &str); 8] = [
@@ -51,7 +51,7 @@ impl Machine {
         places(self.0.path())
     }
 
-    /// What files hold, and which value a choice has.
+    /// Contents of the files, with the selected value where a file lists choices.
     fn values(&self) -> Vec<String> {
         let value = |(file, _): &(&str, &str)| {
             let text = fs::read_to_string(self.0.path().join(file)).unwrap();
@@ -61,7 +61,7 @@ impl Machine {
         FILES.iter().map(value).collect()
     }
 
-    /// A process that has changed all of it and still runs.
+    /// A process that has changed everything and still runs.
     fn changed(&self) -> Child {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "left_behind::tests::the_one_that_is_killed"])
@@ -131,7 +131,7 @@ fn what_a_killed_process_changed_is_put_back_by_the_next_start() {
     let mut child = machine.changed();
     let changed = machine.values();
     assert_ne!(changed, before);
-    // As long as it lives, nothing is anybody else's to put back.
+    // As long as it lives, no other process may restore anything.
     assert_eq!(restore_in(&machine.places()), []);
     assert_eq!(machine.values(), changed);
 
@@ -265,7 +265,7 @@ fn page_sizes_of_a_process_that_runs_are_left_to_undo() {
     drop(journal);
     assert_eq!(restore_in(&machine.places()), []);
     assert_eq!(page_sizes::read(&path).unwrap().entries.len(), 1);
-    // Another has the lock, or none at all: neither is anybody's to take.
+    // Another process has the lock: the journal may not be taken.
     let held = Journal::open(
         run,
         path.file_name().unwrap().to_str().unwrap(),

@@ -1,4 +1,4 @@
-//! The memory cgroup that a process runs in, of either version
+//! The memory cgroup of a process, of either version
 //! (Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst).
 
 pub mod temporary;
@@ -48,16 +48,17 @@ pub struct MemoryUse {
     pub limit_hits: Option<u64>,
     /// Processes killed for lack of memory.
     pub oom_kills: Option<u64>,
-    /// `memory.stat`; counters of v1 have its own names.
+    /// `memory.stat`; v1 has its own counter names.
     pub stat: Counters,
 }
 
-/// v1 shows "no limit" as the largest multiple of the page size; anything so large is none.
+/// v1 shows "no limit" as the largest multiple of the page size; any value this large means no
+/// limit.
 const UNLIMITED_V1: u64 = i64::MAX.cast_unsigned() - (1 << 20);
 
 impl MemoryCgroup {
-    /// The memory cgroup of a process: `proc` tells its path, `mount` is `/sys/fs/cgroup`.
-    /// `None` where the process is gone or no memory controller is mounted.
+    /// The memory cgroup of a process: its path is read from `proc`; `mount` is `/sys/fs/cgroup`.
+    /// `None` if the process is gone or no memory controller is mounted.
     ///
     /// Inside a container the path may name a folder of the host that is not visible; the top of
     /// the mounted hierarchy is then the container's own cgroup.
@@ -89,7 +90,7 @@ impl MemoryCgroup {
         self.folder.join(file).exists()
     }
 
-    /// Usage and counters now.
+    /// Current usage and counters.
     ///
     /// # Errors
     /// [`pseudo_file::Error`] when a file is unreadable or malformed.
@@ -116,8 +117,8 @@ impl MemoryCgroup {
         })
     }
 
-    /// The lowest limit on the way from this cgroup to the top, which is the one that counts;
-    /// `None` without any.
+    /// The lowest limit between this cgroup and the top, which is the effective one; `None` if
+    /// there is none.
     ///
     /// # Errors
     /// [`pseudo_file::Error`] when a file is unreadable or malformed.
@@ -125,7 +126,7 @@ impl MemoryCgroup {
         Ok(self.limiting()?.map(|(_, limit)| limit))
     }
 
-    /// The folder whose limit counts, the innermost of those that have it, with the limit.
+    /// The folder that sets the effective limit (the innermost if several do), with the limit.
     fn limiting(&self) -> Result<Option<(PathBuf, Bytes)>> {
         let mut lowest: Option<(PathBuf, Bytes)> = None;
         for folder in self.folder.ancestors() {
@@ -141,7 +142,7 @@ impl MemoryCgroup {
         Ok(lowest)
     }
 
-    /// Stall times of this cgroup; v1 has none.
+    /// Stall times of this cgroup; empty in v1.
     ///
     /// # Errors
     /// [`pseudo_file::Error`] when the file is unreadable or malformed.

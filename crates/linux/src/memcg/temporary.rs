@@ -1,9 +1,9 @@
-//! A memory cgroup for one run: next to the one whose limit counts, with a larger limit, and gone
-//! afterwards.
+//! A memory cgroup for one run: next to the one that sets the effective limit, with a larger limit,
+//! and removed afterwards.
 //!
-//! It is in a journal ([`crate::journal`]) before it is made, so that the next command takes it away
-//! where we were killed. What it holds is evicted before it goes: page cache that stayed would serve
-//! whoever reads the same files next, within a smaller limit.
+//! It is noted in a journal ([`crate::journal`]) before it is created, so that the next command
+//! removes it if we are killed. Its page cache is evicted before it is removed: pages that stayed
+//! would serve the next reader of the same files, whose limit is smaller.
 
 use super::{MemoryCgroup, Version, limit_in};
 use crate::journal::{self, Journal, Line, Lock, MadeGroup, Owner, machine_folder};
@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 const JOURNAL: &str = "memory-cgroup-";
 const FOLDER: &str = "pagewise-";
 const PROCESSES: &str = "cgroup.procs";
-/// How long a cgroup that has become empty may count as busy.
+/// How long a cgroup that has become empty may report that it is busy.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What else a cgroup of version 2 limits, which a run in another one keeps. `memory.high` is not among
-/// them: it is a limit of memory.
+/// Other limits of a version 2 cgroup, which a run in another one keeps. `memory.high` is not among
+/// them, as it is a limit of memory.
 const KEPT: [&str; 10] = [
     "cpu.max",
     "cpu.weight",
@@ -37,14 +37,14 @@ const KEPT: [&str; 10] = [
     "pids.max",
 ];
 
-/// Why no cgroup with a larger limit can be made.
+/// Why no cgroup with a larger limit can be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Nothing limits the memory.
+    /// No limit of memory is set.
     #[error("no control group that it starts in limits its memory")]
     Unlimited,
-    /// The limit is that of the whole hierarchy as we see it, or stands above the process's own cgroup.
+    /// The limit is at the top of the hierarchy visible to us, or above the process's own cgroup.
     #[error(
         "the limit is set outside of what can be changed from here: that of a container, or of a \
              group above"
@@ -53,12 +53,12 @@ pub enum Error {
     /// A folder or file that cannot be written.
     #[error("that takes root and a control group that can be written ({}: {source})", path.display())]
     Write {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// The kernel's reason.
         source: io::Error,
     },
-    /// No journal, no change.
+    /// The journal could not be written, so nothing was changed.
     #[error(transparent)]
     Journal(#[from] journal::Error),
     /// A cgroup that cannot be read.
@@ -66,21 +66,21 @@ pub enum Error {
     Read(#[from] pseudo_file::Error),
 }
 
-/// Where a cgroup with a larger limit can be made.
+/// Where a cgroup with a larger limit can be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     version: Version,
-    /// The folder that it is made in.
+    /// The folder in which to create it.
     parent: PathBuf,
-    /// Whose processes it takes.
+    /// The cgroup whose processes it takes.
     home: PathBuf,
-    /// The limit that counts today.
+    /// The limit in effect today.
     pub limit: Bytes,
-    /// The lowest limit above it, which no larger one can pass.
+    /// The lowest limit above it, which caps any larger limit.
     pub most: Option<Bytes>,
 }
 
-/// A cgroup that we made. Taken away when dropped.
+/// A cgroup that we created. Removed when dropped.
 #[derive(Debug)]
 pub struct Temporary {
     group: MadeGroup,
@@ -88,14 +88,14 @@ pub struct Temporary {
 }
 
 impl MemoryCgroup {
-    /// Where a cgroup with a larger limit can be made for processes of this one.
+    /// Where a cgroup with a larger limit can be created for processes of this one.
     ///
     /// # Errors
-    /// [`Error::Unlimited`], [`Error::OutOfReach`], [`Error::Read`]; [`Error::Write`] where the folder
-    /// is not ours to write.
+    /// [`Error::Unlimited`], [`Error::OutOfReach`], [`Error::Read`]; [`Error::Write`] if we may not
+    /// write to the folder.
     pub fn beside_limit(&self) -> Result<Place, Error> {
         let (limiting, limit) = self.limiting()?.ok_or(Error::Unlimited)?;
-        // In version 2 the groups between would be left, with all else that they limit.
+        // In version 2 a process would leave the groups in between, with all their other limits.
         let between = self.version == Version::V2 && limiting != self.folder;
         let parent = match limiting.parent() {
             Some(parent) if limiting != self.top && !between => parent.to_path_buf(),
@@ -116,13 +116,13 @@ impl MemoryCgroup {
             limit,
             most,
         };
-        // That it can be made is known by making it.
+        // Whether it can be created is found out by creating it.
         place.make(limit).map(|_| place)
     }
 }
 
 impl Place {
-    /// Makes a cgroup with this limit.
+    /// Creates a cgroup with this limit.
     ///
     /// # Errors
     /// [`Error::Journal`], [`Error::Write`].
@@ -163,7 +163,7 @@ impl Place {
 }
 
 impl Temporary {
-    /// Takes a process in. What it has touched until now stays where it is counted.
+    /// Moves a process in. Memory that it has touched so far stays charged to its old cgroup.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -172,7 +172,7 @@ impl Temporary {
         fs::write(&file, pid.to_string()).map_err(|source| failed(&file, source))
     }
 
-    /// Gives it the setting that its processes had.
+    /// Copies the setting of its processes' home cgroup.
     fn keep(&self, name: &str) -> Result<(), Error> {
         let file = self.group.folder.join(name);
         let had = pseudo_file::setting(&self.group.home.join(name));
@@ -187,7 +187,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // Where it stays, so does the journal, and the next command tries again.
+        // If the cgroup stays, so does the journal, and the next command tries again.
         if take_away(&self.group, Path::new("/sys")).is_ok()
             && let Some(journal) = self.journal.take()
         {
@@ -206,10 +206,10 @@ pub(crate) fn is_name(name: &str) -> bool {
     name.starts_with(JOURNAL)
 }
 
-/// Gives the group's processes back and removes it. Whether it was there.
+/// Returns the group's processes to their home and removes the group. Returns whether it existed.
 ///
 /// # Errors
-/// When it cannot be removed, or is none of ours.
+/// If it cannot be removed, or is not ours.
 pub(crate) fn take_away(group: &MadeGroup, sys: &Path) -> io::Result<bool> {
     let folder = &group.folder;
     let name = folder.file_name().and_then(|name| name.to_str());
@@ -224,7 +224,7 @@ pub(crate) fn take_away(group: &MadeGroup, sys: &Path) -> io::Result<bool> {
     loop {
         let left = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
         for pid in left.split_whitespace() {
-            // It may just have ended.
+            // The process may just have ended.
             let _ = fs::write(group.home.join(PROCESSES), pid);
         }
         evict(folder);
@@ -236,8 +236,8 @@ pub(crate) fn take_away(group: &MadeGroup, sys: &Path) -> io::Result<bool> {
     }
 }
 
-/// Evicts the page cache that a group without processes is charged for. Where the kernel does not, its
-/// parent gets it.
+/// Evicts the page cache charged to a group without processes. If the kernel does not, the charge
+/// moves to the parent.
 fn evict(folder: &Path) {
     for file in ["memory.force_empty", "memory.max"] {
         let file = folder.join(file);

@@ -1,4 +1,4 @@
-//! What the kernel lets us record, found out by trying on ourselves.
+//! What the kernel allows us to record, found by trying on this process.
 
 use super::notes::Note;
 use super::source::{Access, Fault, Source};
@@ -7,7 +7,7 @@ use crate::sys::perf_event;
 use std::io;
 use std::path::Path;
 
-/// Tries the widest wish first, then step by step less. `None` when there is no perf at all.
+/// Tries the widest access first, then narrows it step by step. `None` if there is no perf at all.
 pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
     let mut access = Access {
         kernel: true,
@@ -52,7 +52,7 @@ pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
     }
 }
 
-/// Opens the two sources that everything depends on.
+/// Opens the two sources that everything else depends on.
 fn try_on_ourselves(access: Access) -> io::Result<()> {
     let sources = [
         Source::fault_with_chain(Fault::Entry, 1 << 20, access),
@@ -66,7 +66,7 @@ fn try_on_ourselves(access: Access) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether events may see all that a CPU runs (`perf_event_paranoid` of 0 and below, or
+/// Whether events may observe everything that a CPU runs (`perf_event_paranoid` of 0 and below, or
 /// `CAP_PERFMON`).
 fn may_watch_a_cpu(access: Access) -> bool {
     let Some(&cpu) = threads::online_cpus(Path::new("/sys")).first() else {

@@ -1,4 +1,4 @@
-//! Counts what goes through the rings, by source.
+//! Counts the records that pass through the rings, by source.
 
 use super::plan::{Plan, Reach, RingClass, Role};
 use pagewise_model::loss::{LossKind, Losses};
@@ -6,7 +6,7 @@ use pagewise_model::units::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
-/// How many records of a source were written.
+/// Number of records written by a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventCount {
     /// perf's name of the source.
@@ -15,7 +15,7 @@ pub struct EventCount {
     pub count: u64,
 }
 
-/// Records of some time and what they cost the program.
+/// A number of records and their cost to the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spent {
     pub records: u64,
@@ -34,13 +34,13 @@ mod kind {
     pub const MMAP2: u32 = 10;
 }
 
-/// `PERF_RECORD_MISC_MMAP_DATA`: the mapping holds no code.
+/// `PERF_RECORD_MISC_MMAP_DATA`: the mapping contains no code.
 const MISC_MMAP_DATA: u16 = 1 << 13;
 
-/// `PERF_RECORD_MISC_COMM_EXEC`: the new name comes from an exec.
+/// `PERF_RECORD_MISC_COMM_EXEC`: the new name results from an exec.
 const MISC_COMM_EXEC: u16 = 1 << 13;
 
-/// The event that takes no samples (`PERF_COUNT_SW_DUMMY`).
+/// The event without samples (`PERF_COUNT_SW_DUMMY`).
 const DUMMY: &str = "dummy";
 
 /// A source's running figures.
@@ -51,10 +51,10 @@ struct Tally {
     unit_cost: u64,
     time_offset: usize,
     thread_offset: usize,
-    /// Whether its records are of anybody, and those of others are to be dropped.
+    /// Whether it records all processes, so that records of others have to be dropped.
     sees_all: bool,
     count: u64,
-    /// Records that came with it and are no samples: mappings, starts and ends.
+    /// Its records that are not samples: mappings, starts and ends.
     others: u64,
     /// The id that its samples carry in the file.
     stable_id: Option<u64>,
@@ -65,11 +65,11 @@ struct Tally {
 pub(super) struct Account {
     tallies: Vec<Tally>,
     by_id: FxHashMap<u64, usize>,
-    /// Ids of instances opened for a turn, and what they are replaced by.
+    /// Ids of instances opened for a turn, and the ids that replace them.
     replaced: FxHashMap<u64, u64>,
-    /// Those of them that were opened for a turn before the last one of their role.
+    /// Ids among them from before the last turn of their role.
     previous: FxHashSet<u64>,
-    /// Threads whose births, and no deaths, were seen.
+    /// Threads that were born and have not been seen to end.
     threads: BTreeSet<i32>,
     /// Threads that ended in this round of emptying rings and in the one before.
     ended: [FxHashSet<i32>; 2],
@@ -77,7 +77,7 @@ pub(super) struct Account {
     mappings: Option<usize>,
     first: Option<u64>,
     last: u64,
-    /// Records and their cost by role since [`Account::take`] asked last.
+    /// Records and their cost by role since the last [`Account::take`].
     fresh: Vec<(Role, Spent)>,
     total_cost: u64,
     lost: u64,
@@ -116,8 +116,8 @@ impl Account {
         self.tallies.iter().position(|tally| tally.role == role)
     }
 
-    /// Makes an instance that was opened for a turn known: its records are then those of the
-    /// source number `at` of `role`.
+    /// Registers an instance that was opened for a turn: its records are then counted for source
+    /// number `at` of `role`.
     pub fn adopt(&mut self, role: Role, at: usize, id: u64) {
         let Some(tally) = self.position(role).map(|first| first + at) else {
             return;
@@ -128,8 +128,8 @@ impl Account {
         }
     }
 
-    /// A new turn of `role` starts: forgets the instances of the turn before the last. Those of
-    /// the last stay known, for a CPU that was interrupted while it wrote a record finishes that
+    /// A new turn of `role` starts: forgets the instances of the turn before the last. Those of the
+    /// last stay known, because a CPU that was interrupted while it wrote a record finishes it
     /// later, and a role may have two turns before the rings are emptied.
     pub fn forget(&mut self, role: Role) {
         let (tallies, by_id, previous) = (&self.tallies, &mut self.by_id, &mut self.previous);
@@ -149,9 +149,9 @@ impl Account {
         !self.replaced.is_empty()
     }
 
-    /// Replaces the ids that the kernel gave to instances opened for a turn by their source's, so
-    /// that a file's header can name all ids in advance. A sample has its id first, any other
-    /// record has it last (`sample_id_all`).
+    /// Replaces the ids that the kernel gave to instances opened for a turn with their source's id,
+    /// so that a file's header can list all ids in advance. A sample starts with its id, any other
+    /// record ends with it (`sample_id_all`).
     pub fn replace_ids(&self, mut records: &mut [u8]) {
         while let Some((record, _)) = next_record(records) {
             let size = record.len();
@@ -170,31 +170,31 @@ impl Account {
         }
     }
 
-    /// Threads that live, as far as births and deaths were seen.
+    /// Threads that are alive according to births and deaths seen so far.
     pub fn threads(&self) -> &BTreeSet<i32> {
         &self.threads
     }
 
-    /// Counts threads in that live already.
+    /// Adds threads that are already alive.
     pub fn add_threads(&mut self, threads: &[i32]) {
         self.threads.extend(threads);
     }
 
-    /// Takes threads out that have ended.
+    /// Removes threads that have ended.
     pub fn remove_threads(&mut self, threads: &[i32]) {
         self.threads.retain(|tid| !threads.contains(tid));
     }
 
-    /// Whether some source whose records go to such rings records anybody, so that these need
-    /// [`Account::keep_ours`].
+    /// Whether a source that writes to rings of this class records all processes, so that its
+    /// records need [`Account::keep_ours`].
     pub fn sees_all(&self, class: RingClass) -> bool {
         let mut tallies = self.tallies.iter();
         tallies.any(|tally| tally.sees_all && tally.role.ring() == class)
     }
 
-    /// The records of `span` without samples of others, taken by sources that record anybody; what
-    /// those cost is counted. Births are to be counted before: they were written before what the
-    /// thread then did.
+    /// The records of `span` without samples of other processes' threads, from sources that record
+    /// all processes; the cost of the dropped ones is counted. Count births first: they were
+    /// written before the new thread's own records.
     pub fn keep_ours(&mut self, mut span: &[u8]) -> Vec<u8> {
         let mut kept = Vec::with_capacity(span.len());
         while let Some((record, after)) = next_record(span) {
@@ -207,7 +207,7 @@ impl Account {
         kept
     }
 
-    /// The source of a sample of a thread that is not observed.
+    /// The source of a sample, if the sample's thread is not observed.
     fn of_others(&self, record: &[u8]) -> Option<usize> {
         if word32(record, 0) != kind::SAMPLE {
             return None;
@@ -220,7 +220,7 @@ impl Account {
         (!is_ours).then_some(source)
     }
 
-    /// Whether a thread is observed, or was a moment ago.
+    /// Whether a thread is observed, or was until a moment ago.
     fn knows(&self, tid: i32) -> bool {
         self.threads.contains(&tid) || self.ended.iter().any(|ended| ended.contains(&tid))
     }
@@ -250,8 +250,8 @@ impl Account {
                 self.add(source, false);
             }
             kind::COMM => {
-                // A thread that executes takes over the identity of its process's first one, whose
-                // end was reported before.
+                // A thread that calls exec takes over the identity of its process's first thread,
+                // whose end was reported before.
                 if u16::from_le_bytes([record[4], record[5]]) & MISC_COMM_EXEC != 0 {
                     self.threads.insert(word32(record, 12).cast_signed());
                 }
@@ -296,7 +296,7 @@ impl Account {
         self.spend(at);
     }
 
-    /// Counts what a record cost whoever caused it.
+    /// Counts a record's cost, whichever process caused it.
     fn spend(&mut self, source: usize) {
         let (role, cost) = (self.tallies[source].role, self.tallies[source].unit_cost);
         let at = self.fresh.iter().position(|(known, _)| *known == role);
@@ -309,7 +309,7 @@ impl Account {
         spent.cost += Nanos(cost);
     }
 
-    /// The records of `role` since this was asked last.
+    /// The records of `role` since the last call.
     pub fn take(&mut self, role: Role) -> Spent {
         let fresh = self.fresh.iter_mut().find(|(known, _)| *known == role);
         fresh.map_or(Spent::default(), |(_, spent)| std::mem::take(spent))
@@ -325,8 +325,8 @@ impl Account {
         self.first.map(|first| (first, self.last))
     }
 
-    /// Losses that the stream itself told of. `kernel_count` is the kernel's own total, where it
-    /// keeps one: it also holds losses after the last record.
+    /// Losses reported in the stream itself. `kernel_count` is the kernel's own total, if it keeps
+    /// one: it also includes losses after the last record.
     pub fn losses(&self, kernel_count: Option<u64>) -> Losses {
         let mut losses = Losses::default();
         let lost = kernel_count.map_or(self.lost, |count| count.max(self.lost));
@@ -336,8 +336,8 @@ impl Account {
         losses
     }
 
-    /// Samples by source, and behind them all records that are none, as those of the kernel's event
-    /// that has nothing else.
+    /// Samples by source, followed by the number of all other records under the name of the dummy
+    /// event, which has nothing else.
     pub fn counts(&self) -> Vec<EventCount> {
         let samples = self.tallies.iter().map(|tally| EventCount {
             name: tally.name.clone(),
@@ -352,7 +352,7 @@ impl Account {
     }
 }
 
-/// Threads that the records of `span` say were born (`struct { header; pid, ppid, tid, ptid; … }`).
+/// Threads whose births are reported in `span` (`struct { header; pid, ppid, tid, ptid; … }`).
 pub(super) fn births(span: &[u8]) -> Vec<i32> {
     let mut born = Vec::new();
     let mut rest = span;
@@ -365,13 +365,13 @@ pub(super) fn births(span: &[u8]) -> Vec<i32> {
     born
 }
 
-/// The first record of `bytes` and what follows it; `None` at the end or where there is no record.
+/// The first record of `bytes` and the rest; `None` at the end or if there is no valid record.
 fn next_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let size = usize::from(u16::from_le_bytes([*bytes.get(6)?, *bytes.get(7)?]));
     (size >= 8).then(|| bytes.split_at_checked(size))?
 }
 
-/// The word at `at`, zero where the record is too short for it.
+/// The word at `at`, zero if the record is too short.
 fn word64(record: &[u8], at: usize) -> u64 {
     let bytes = record.get(at..at + 8).and_then(|b| b.try_into().ok());
     bytes.map_or(0, u64::from_le_bytes)
@@ -509,7 +509,7 @@ mod tests {
         let span = [&ours[..], &foreign, &child, &fault, &thread].concat();
         let kept = [&ours[..], &child, &fault, &thread].concat();
         assert_eq!(account.keep_ours(&span), kept);
-        // What is dropped cost somebody all the same.
+        // What is dropped still cost someone.
         assert_eq!(account.take(Role::Cpu).records, 1);
     }
 

@@ -1,26 +1,26 @@
-//! Room kept free on the disk, so that a recording that fills it can still be completed.
+//! Disk space kept in reserve, so that a recording that fills the disk can still be completed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Enough for the sections behind the records: formats, timeline, host settings.
+/// Enough for the sections after the records: formats, timeline, host settings.
 const SIZE: usize = 2 << 20;
 
-/// An unnamed file next to the recording. Dropping it frees its room.
+/// An unnamed file next to the recording. Dropping it frees its space.
 #[derive(Debug)]
 pub(super) struct Ballast(File);
 
 impl Ballast {
-    /// Takes the room in the folder of `recording`. `None` where that cannot be done (no space, no
-    /// right to make files there): the recording then goes without.
+    /// Reserves space in the folder of `recording`. `None` if that fails (no space, no right to
+    /// create files there): the recording then goes without.
     pub fn beside(recording: &Path) -> Option<Self> {
         Self::take(recording).ok()
     }
 
     fn take(recording: &Path) -> io::Result<Self> {
         let folder = match recording.parent() {
-            // A recording without a name: it lies where temporary files do.
+            // A recording without a name: use the folder for temporary files.
             Some(folder) if folder.starts_with("/proc") => &std::env::temp_dir(),
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -31,7 +31,7 @@ impl Ballast {
             .create_new(true)
             .open(&name)?;
         fs::remove_file(&name)?;
-        // Written, not only sized: a sparse file holds no room.
+        // Written, not only sized: a sparse file reserves no space.
         file.write_all(&vec![0; SIZE])?;
         Ok(Self(file))
     }
@@ -39,7 +39,7 @@ impl Ballast {
 
 impl Drop for Ballast {
     fn drop(&mut self) {
-        // Closing frees the room; cutting first does so even where a backup holds the file open.
+        // Closing frees the space; truncating first does so even if a backup has the file open.
         let _ = self.0.set_len(0);
     }
 }

@@ -1,7 +1,7 @@
 //! Counters next to a recording: what `perf stat` shows, over time.
 //!
-//! Counting costs next to nothing, unlike sampling, so these go on all the time. Where the machine
-//! has no such counter (most virtual machines have none of the CPU's), it is left out and named.
+//! Counting costs next to nothing, unlike sampling, so these run all the time. A counter that the
+//! machine lacks (most virtual machines have none of the CPU's) is left out and named.
 
 use super::{Target, opening, threads};
 use crate::proc::ProcRoot;
@@ -14,12 +14,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The last-level cache's and the TLB's events are cache id, operation and result in one word
-/// (`PERF_TYPE_HW_CACHE`, perf_event_open(2)).
+/// Events of the last-level cache and the TLB encode cache id, operation and result in one word
 const DTLB_LOADS_MISSED: u64 = 3 | 1 << 16;
 
-/// What is counted, by perf's names. Faults are not: `/proc` counts them exactly, and an open fault
-/// event makes each fault slower.
+/// Counted events, by perf's names. Faults are not among them: `/proc` counts them exactly, and an
+/// open fault event makes each fault slower.
 const COUNTERS: [(&str, u32, u64); 9] = [
     (
         "cycles",
@@ -68,11 +67,11 @@ const COUNTERS: [(&str, u32, u64); 9] = [
     ),
 ];
 
-/// With more descriptors than this only the ends are read: reading thousands of them each time
-/// would cost more than it tells.
+/// With more descriptors than this, counters are read only at the start and the end: reading
+/// thousands of them each time would cost more than it is worth.
 const OFTEN: usize = 400;
 
-/// Counters that run.
+/// Running counters.
 #[derive(Debug)]
 pub struct Counters {
     stop: Sender<()>,
@@ -90,8 +89,8 @@ struct Open {
 }
 
 impl Counters {
-    /// Opens what the machine has, for all threads of the target (those that they start later too),
-    /// and reads it each `interval`. `None` when nothing can be counted.
+    /// Opens the counters that the machine has, for all threads of the target (and those that they
+    /// start later), and reads them every `interval`. `None` if nothing can be counted.
     #[must_use]
     pub fn start(target: &Target, interval: Duration) -> Option<Self> {
         let (mut open, mut missing) = (Vec::new(), Vec::new());
@@ -135,7 +134,7 @@ impl Counters {
         })
     }
 
-    /// Names of those that this machine does not have.
+    /// Names of the counters that this machine lacks.
     #[must_use]
     pub fn missing(&self) -> &[&'static str] {
         &self.missing
@@ -144,7 +143,7 @@ impl Counters {
     /// Reads once more and returns everything.
     #[must_use]
     pub fn stop(self) -> Vec<Counter> {
-        // The thread holds the other end until this message.
+        // The thread keeps the other end open until it gets this message.
         let _ = self.stop.send(());
         self.thread.join().unwrap_or_default()
     }
@@ -170,7 +169,7 @@ impl Open {
         self.times = times;
     }
 
-    /// `None` for one that never ran: nothing is known of it, not even that there was none.
+    /// `None` for a counter that never ran: its value is unknown, not zero.
     fn finish(self) -> Option<Counter> {
         if self.times.running == 0 {
             return None;
@@ -186,7 +185,7 @@ impl Open {
 }
 
 /// Software events that the kernel raises in its own code: without privileges they are never
-/// counted, and their 0 would be taken for a figure (`perf_exclude_event`, kernel/events/core.c).
+/// counted, and their 0 would look like a measurement (`perf_exclude_event`, kernel/events/core.c).
 const RAISED_IN_KERNEL: [&str; 2] = ["context-switches", "cpu-migrations"];
 
 fn open_all(target: &Target, kind: u32, config: u64, name: &str) -> Option<Vec<EventFd>> {
@@ -213,7 +212,7 @@ fn open_all(target: &Target, kind: u32, config: u64, name: &str) -> Option<Vec<E
     for (tid, cpu) in places {
         match perf_event::open(&mut attr, tid, cpu, None) {
             Ok(event) => events.push(event),
-            // Without privileges events of the kernel are not counted.
+            // Without privileges, events of the kernel are not counted.
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
                 if RAISED_IN_KERNEL.contains(&name) {
                     return None;
@@ -221,7 +220,7 @@ fn open_all(target: &Target, kind: u32, config: u64, name: &str) -> Option<Vec<E
                 attr.set_exclude_kernel(1);
                 events.push(perf_event::open(&mut attr, tid, cpu, None).ok()?);
             }
-            // A thread that ended meanwhile.
+            // The thread has ended meanwhile.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
             Err(_) => return None,
         }
@@ -252,7 +251,7 @@ mod tests {
             Some(counter.points.iter().map(|(_, value)| value).sum::<f64>())
         };
         assert!(sum("task-clock").is_some_and(|ns| ns > 1e6), "{counted:?}");
-        // Without privileges the kernel's own events are absent; a 0 would pass for a figure.
+        // Without privileges the kernel's own events are absent; a 0 would look like a measurement.
         assert!(
             sum("context-switches").is_none_or(|count| count >= 1.0),
             "{counted:?}"

@@ -1,20 +1,20 @@
-//! CPU time of a process and of all that descends from it, whether anybody sees them end or not.
+//! CPU time of a process and all its descendants, even those that no process waits for.
 //!
-//! `/proc` tells what ended processes used only where their parent waits for them. A server that ignores
-//! `SIGCHLD` has no such figure of the children that it forks for each connection; the kernel's task
-//! clock, inherited by each of them, adds up all.
+//! `/proc` includes the CPU time of ended processes only if their parent waits for them. For a
+//! server that ignores `SIGCHLD` it has no such figure of the children that it forks for each
+//! connection; the kernel's task clock, which each of them inherits, adds up all.
 
 use crate::sys::perf_event::{self, EventFd, SCALED_FORMAT};
 use pagewise_model::units::Nanos;
 use perf_event_open_sys::bindings::{self, perf_event_attr};
 
-/// A clock that runs.
+/// A running clock.
 #[derive(Debug)]
 pub struct CpuClock(EventFd);
 
 impl CpuClock {
-    /// Starts to count a process that has no threads and children yet, such as one that waits at its
-    /// gate. `None` where perf events are not allowed.
+    /// Starts to count for a process that has no threads or children yet, such as one that waits at
+    /// its gate. `None` if perf events are not allowed.
     #[must_use]
     pub fn of(pid: i32) -> Option<Self> {
         let mut attr = perf_event_attr::default();
@@ -23,8 +23,8 @@ impl CpuClock {
         attr.read_format = SCALED_FORMAT;
         attr.set_inherit(1);
         attr.set_exclude_hv(1);
-        // The task clock counts the kernel's time, too, whatever is excluded; without privileges that must
-        // be asked for all the same.
+        // The task clock counts the kernel's time even when it is excluded, but without privileges
+        // the exclusion is required.
         attr.set_exclude_kernel(1);
         perf_event::open(&mut attr, pid, -1, None).ok().map(Self)
     }

@@ -1,5 +1,5 @@
-//! The recorder's thread: moves records from the rings to the file, hands over turns, and keeps
-//! costs within bounds. It sleeps until a ring is partly full or something is due.
+//! The recorder's thread: moves records from the rings to the file, switches turns, and keeps costs
+//! within bounds. It sleeps until a ring is partly full or something is due.
 
 mod hand_over;
 
@@ -29,7 +29,7 @@ use std::time::Duration;
 /// Messages to the recorder's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// The gated program executes now.
+    /// The gated program now calls exec.
     Released,
     /// End.
     Stop,
@@ -44,7 +44,7 @@ impl Command {
     }
 }
 
-/// What the thread leaves behind.
+/// Results of the thread.
 #[derive(Debug)]
 pub(super) struct Drained {
     pub collection: Collection,
@@ -57,13 +57,13 @@ pub(super) struct Drained {
 /// The thread's state.
 pub(super) struct Drain {
     opened: Opened,
-    /// Which of its descriptors each ring is polled by.
+    /// Index of the descriptor by which each ring is polled.
     polled: Vec<usize>,
     writer: Writer<File>,
     ballast: Option<Ballast>,
     /// The file's name, for messages.
     path: PathBuf,
-    /// Why the file grows no more.
+    /// Why the file no longer grows.
     disk_full: Option<String>,
     /// Small pieces of a round, written together.
     batch: Vec<u8>,
@@ -77,10 +77,10 @@ pub(super) struct Drain {
     rotation: Option<Rotation>,
     frequency: Option<u64>,
     ladder: Option<Ladder>,
-    /// Whose turn it is.
+    /// The role whose turn it is.
     current: Role,
     turns: Turns,
-    /// Since when faults are recorded without a rest.
+    /// Since when faults have been recorded without a rest.
     faults_since: Option<Nanos>,
     fault_windows: Vec<(Nanos, Nanos)>,
     governed: Vec<(Role, u64)>,
@@ -95,20 +95,21 @@ pub(super) struct Drain {
     proc: ProcRoot,
 }
 
-/// Longest sleep: what low rates leave below the rings' watermark is written at least so often.
+/// Longest sleep: records of low rates, which stay below the rings' watermark, are written at least
+/// this often.
 const LONGEST_SLEEP: Nanos = Nanos(250_000_000);
-/// A process that lives this much longer than its events was taken from us, and is not just ending.
+/// If a process outlives its events by this much, the kernel detached us; it is not just ending.
 const DETACHED_AFTER: Nanos = Nanos(400_000_000);
-/// A program is sampled so long without a rest. What a short one does has no pattern from which the
-/// rests could be filled in; of a long one they lower what recording costs as a whole.
+/// A program is sampled this long without a rest. A short program has no pattern from which the
+/// rests could be filled in; in a long one, rests lower the overall cost of recording.
 const NO_REST: Nanos = Nanos(2_000_000_000);
-/// A turn that ends so much too late says that the machine is busy. A rest that nobody ends in time
-/// hides whole phases of the program, so there is none for [`NO_REST`] after it.
+/// A turn that ends this much too late shows that the machine is busy. A rest that does not end in
+/// time hides whole phases of the program, so there is no rest for [`NO_REST`] after it.
 const TOO_LATE: Nanos = Nanos(10_000_000);
-/// Pieces from this size in bytes on are written straight from the ring.
+/// Spans of at least this many bytes are written straight from the ring.
 const WRITE_THROUGH: usize = 128 << 10;
 /// Shares of the elapsed time, in millionths, that governed units may cost the program. Memory
-/// calls have the most, because causes of faults cannot be determined well without them.
+/// calls have the largest, because causes of faults cannot be determined well without them.
 const GOVERNED: [(Role, u64); 3] = [
     (Role::Mappings, 10_000),
     (Role::Calls, 20_000),
@@ -162,7 +163,7 @@ impl Drain {
         }
     }
 
-    /// Whom this is about, with what was counted and noted so far.
+    /// Sets the target, with the counts and notes so far.
     pub fn observe(&mut self, target: &Target, account: Account, notes: Vec<Note>) {
         self.account = account;
         match target {
@@ -178,18 +179,18 @@ impl Drain {
         self.notes = notes;
     }
 
-    /// How many samples per second are wanted; `None` for a fixed period.
+    /// Sets the wanted samples per second; `None` for a fixed period.
     pub fn sample_at(&mut self, frequency: Option<u64>) {
         self.frequency = frequency;
     }
 
-    /// The file that is written, `path`: keeps room on its disk that is given up when it is full.
+    /// Sets the path of the file and reserves disk space, which is released when the disk is full.
     pub fn keep_room(&mut self, path: &Path) {
         self.ballast = Ballast::beside(path);
         self.path = path.to_owned();
     }
 
-    /// Writes records that came before.
+    /// Writes earlier records.
     pub fn take_in(&mut self, records: &[u8]) {
         self.account.count(records);
         self.write(records);
@@ -229,12 +230,12 @@ impl Drain {
         self.conclude()
     }
 
-    /// Sleeps until something is to be done. True when told to stop.
+    /// Sleeps until there is something to do. True if told to stop.
     fn wait(&mut self) -> bool {
         let descriptors = self.descriptors();
         let sleep = Duration::from_nanos(self.sleep(monotonic_now()).0);
-        // ppoll fails only for too many descriptors or memory; then a plain sleep serves as well,
-        // because all rings are drained after it.
+        // ppoll fails only for too many descriptors or lack of memory; then a plain sleep serves as
+        // well, because all rings are drained after it.
         let Ok(ready) = perf_poll::wait(&descriptors, sleep) else {
             std::thread::sleep(sleep.min(Duration::from_millis(10)));
             return self.command_if(true);
@@ -254,7 +255,7 @@ impl Drain {
             .collect()
     }
 
-    /// The descriptor by which a ring is polled; -1, which ppoll passes over, when all who wrote
+    /// The descriptor by which a ring is polled; -1, which ppoll ignores, if all threads that wrote
     /// to it are gone.
     fn poll_descriptor(&self, at: usize) -> RawFd {
         let pollable = &self.opened.rings[at].pollable;
@@ -268,8 +269,7 @@ impl Drain {
         due.map_or(LONGEST_SLEEP, |due| (due - now).min(LONGEST_SLEEP))
     }
 
-    /// Obeys a command when one is there. True when it is to stop, or when nobody can tell any
-    /// more.
+    /// Executes a command if there is one. True if it is to stop, or if the sender is gone.
     fn command_if(&mut self, there: bool) -> bool {
         let mut byte = [0];
         if !there {
@@ -285,9 +285,9 @@ impl Drain {
         }
     }
 
-    /// Notes when all events are gone although the process lives: the kernel detached us. It also
-    /// takes events from a process that ends, shortly before it is seen to have ended; hence the
-    /// delay.
+    /// Notes when all events are gone although the process lives: the kernel detached us. The
+    /// kernel also removes events from a process that ends, shortly before its end is visible;
+    /// hence the delay.
     fn note_if_detached(&mut self) {
         let of_threads = |at: &usize| self.opened.rings[*at].class == RingClass::Side;
         let mut rings = (0..self.polled.len()).filter(of_threads).peekable();
@@ -305,8 +305,8 @@ impl Drain {
         }
     }
 
-    /// Empties all rings once, which makes a round. Those with records of anybody come first, so
-    /// that whoever made them was born in records that are taken out after them.
+    /// Empties all rings once (a round). Rings with records of all processes come first, so that a
+    /// sample's thread was born in records that are still to be read.
     fn drain_rings(&mut self) {
         let before = self.writer.data_size();
         let mut rings = std::mem::take(&mut self.opened.rings);
@@ -374,7 +374,8 @@ impl Drain {
         self.note_failure(outcome.map_err(|error| error.to_string()), records.len());
     }
 
-    /// After the first failure nothing more is written, and the room kept for the end is freed.
+    /// After the first failure nothing more is written, and the reserved space is released for the
+    /// end.
     fn note_failure(&mut self, outcome: Result<(), String>, bytes: usize) {
         if let Err(reason) = outcome {
             self.losses.add(LossKind::WriteFailed, bytes as u64);
@@ -387,11 +388,11 @@ impl Drain {
         }
     }
 
-    /// Stops all events, takes in the rest and sums up.
+    /// Stops all events, reads the remaining records and sums up.
     fn conclude(mut self) -> Drained {
         self.end_latency_window();
         let ended = monotonic_now();
-        // After a rest an empty window tells how long the rest was.
+        // After a rest, an empty window shows how long the rest was.
         let since = self.faults_since.take().unwrap_or(ended);
         self.fault_windows.push((since, ended));
         for instance in &self.opened.instances {

@@ -1,4 +1,4 @@
-//! Records of what was there before recording started: names, threads and mappings from `/proc`.
+//! Records of the state before recording started: names, threads and mappings from `/proc`.
 
 use super::notes::Note;
 use crate::proc::{MapsEntry, ProcRoot};
@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Records of processes `pids` with all their threads, as if they came first. Processes that end
-/// meanwhile are passed over.
+/// meanwhile are skipped.
 pub(super) fn processes(
     pids: &[i32],
     sample_type: u64,
@@ -40,7 +40,7 @@ pub(super) fn processes(
     records
 }
 
-/// The kernel's code, where its addresses are not hidden.
+/// The kernel's code, unless its addresses are hidden.
 pub(super) fn kernel(sample_type: u64, proc: &Path) -> Vec<u8> {
     let of = SampleId {
         sample_type,
@@ -51,8 +51,8 @@ pub(super) fn kernel(sample_type: u64, proc: &Path) -> Vec<u8> {
         .unwrap_or_default()
 }
 
-/// All control groups of the hierarchy whose groups samples tell: that of `perf_event` where it has
-/// one of its own (version 1), else that of version 2. A group's number is its directory's inode
+/// All control groups of the hierarchy that samples refer to: that of `perf_event` if it has one of
+/// its own (version 1), otherwise that of version 2. A group's number is its directory's inode
 /// (kernel/cgroup/cgroup.c, `cgroup_id`).
 pub(super) fn cgroups(sample_type: u64, proc: &Path) -> Vec<u8> {
     let of = SampleId {
@@ -67,8 +67,8 @@ pub(super) fn cgroups(sample_type: u64, proc: &Path) -> Vec<u8> {
     records
 }
 
-/// Where that hierarchy is mounted (proc_pid_mountinfo(5): the fifth field is the place; behind a
-/// lone dash the kind, the source, and options of the whole file system).
+/// The mount point of that hierarchy (proc_pid_mountinfo(5): the fifth field is the mount point;
+/// after a lone dash come the type, the source, and options of the file system).
 fn cgroup_root(mounts: &str) -> Option<PathBuf> {
     let kinds = mounts.lines().filter_map(|line| {
         let (front, back) = line.split_once(" - ")?;

@@ -1,10 +1,10 @@
-//! Keeps what is recorded always, not by turns, within a share of the time.
+//! Keeps units that record all the time, not in turns, within a share of the time.
 
 use pagewise_model::units::Nanos;
 
-/// Watches the cost of one unit and says when it must pause. Pure: told the time and the cost.
+/// Watches the cost of one unit and decides when it must pause. Pure: time and cost are passed in.
 ///
-/// A pause lasts until the budget has caught up and holds a fresh reserve, so that each time of
+/// A pause lasts until the budget has caught up and has a fresh reserve, so that each period of
 /// recording has a useful length.
 #[derive(Debug)]
 pub(super) struct Governor {
@@ -12,21 +12,21 @@ pub(super) struct Governor {
     share_ppm: u64,
     began: Nanos,
     spent: Nanos,
-    /// Since when the unit is on; `None` while paused.
+    /// Since when the unit has been on; `None` while paused.
     on_since: Option<Nanos>,
     windows: Vec<(Nanos, Nanos)>,
 }
 
-/// What must be switched.
+/// What to switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Pause,
     Resume,
 }
 
-/// The budget of so much time may be spent in advance, so that short programs are recorded in full.
+/// This much time's budget may be spent in advance, so that short programs are recorded in full.
 const HEAD_START_PER_PPM: u64 = 1_000_000_000 / 1_000_000;
-/// Saved up before recording resumes.
+/// Reserve to build up before recording resumes.
 const RESERVE: Nanos = Nanos(2_000_000);
 
 impl Governor {
@@ -40,12 +40,12 @@ impl Governor {
         }
     }
 
-    /// Counts what the unit's records cost the program.
+    /// Adds the cost of the unit's records to the program.
     pub fn spend(&mut self, cost: Nanos) {
         self.spent += cost;
     }
 
-    /// What is due at `now`.
+    /// The switch due at `now`.
     pub fn verdict(&self, now: Nanos) -> Option<Verdict> {
         let budget = self.budget(now);
         match self.on_since {
@@ -55,14 +55,14 @@ impl Governor {
         }
     }
 
-    /// Notes that the unit went off at `now`.
+    /// Notes that the unit was switched off at `now`.
     pub fn paused(&mut self, now: Nanos) {
         if let Some(since) = self.on_since.take() {
             self.windows.push((since, now));
         }
     }
 
-    /// Notes that the unit went on at `now`.
+    /// Notes that the unit was switched on at `now`.
     pub fn resumed(&mut self, now: Nanos) {
         self.on_since = Some(now);
     }
@@ -113,7 +113,7 @@ mod tests {
     fn a_costly_unit_stays_within_its_share() {
         let mut governor = Governor::new(10_000, Nanos(0));
         let (mut on, mut total) = (true, 0);
-        // While on it costs half of the time. One step is 100 µs; 10 s in all.
+        // While on, it costs half of the time. One step is 100 µs; 10 s in all.
         for step in 1..=100_000_u64 {
             let now = Nanos(step * 100_000);
             if on {

@@ -1,15 +1,15 @@
-//! Where the kernel's code lies, so that readers can name kernel addresses.
+//! Address range of the kernel's code, so that readers can name kernel addresses.
 
 use crate::pseudo_file;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// Where the kernel's code starts and ends; `None` when addresses are hidden
+/// Start and end of the kernel's code; `None` if addresses are hidden
 /// (`kernel.kptr_restrict`) or absent.
 ///
-/// The start is `_text` in `kallsyms`, among its first lines. The length is that of `Kernel code` in
-/// `iomem`: the kernel makes up kallsyms line by line, and reading on to `_etext` takes 40 ms.
+/// The start is `_text`, among the first lines of `kallsyms`. The length is that of `Kernel code`
+/// in `iomem`: the kernel generates kallsyms line by line, and reading on to `_etext` takes 40 ms.
 pub(super) fn range(proc: &Path) -> Option<(u64, u64)> {
     let text = text_start(&proc.join("kallsyms"))?;
     let length = code_length(&proc.join("iomem"))?;

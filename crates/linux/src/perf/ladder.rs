@@ -8,30 +8,30 @@
 
 use pagewise_model::units::Nanos;
 
-/// Periods in faults. Primes, so as not to march in step with blocks of 2^n pages. The first
-/// records each fault: programs of a few milliseconds are then known in full.
+/// Periods in faults. Primes, so as not to stay in step with blocks of 2^n pages. The first records
+/// each fault, so that programs of a few milliseconds are recorded in full.
 pub(super) const PERIODS: [u64; 5] = [1, 7, 61, 499, 4_001];
 
-/// Once it is known how fast faults come, no rung below this is chosen: at the start of a storm
-/// each fault would be recorded until the recorder has noticed, which overruns any ring when the
-/// machine is busy.
+/// Once the rate of faults is known, no rung below this is chosen: at the start of a storm each
+/// fault would be recorded until the recorder has noticed, which overruns any ring when the machine
+/// is busy.
 const LOWEST: usize = 1;
-/// From this rung on samples carry a copy of the stack: below, faults are rare or about to become
-/// many, and copies would fill the ring.
+/// From this rung on, samples carry a copy of the stack: below it, faults are rare or about to
+/// become frequent, and copies would fill the ring.
 pub(super) const COPIES: u8 = 2;
-/// From this rung on faults come in a storm: they are sampled in windows, with rests between.
+/// From this rung on, faults come in a storm: they are sampled in windows, with rests in between.
 pub(super) const STORM: usize = 3;
-/// A turn with its rest is so much longer than the turn alone.
+/// A turn with its rest is this many times as long as the turn alone.
 const WINDOW_PART: u64 = 6;
 
-/// A choice is based on so many samples or so much time, whichever comes first.
+/// A choice is based on this many samples or this much time, whichever comes first.
 const ENOUGH_SAMPLES: u64 = 256;
 const ENOUGH_TIME: Nanos = Nanos(80_000_000);
 
-/// Chooses the period. Pure: told samples and time.
+/// Chooses the period. Pure: samples and time are passed in.
 #[derive(Debug)]
 pub(super) struct Ladder {
-    /// Samples per second that are wanted.
+    /// Wanted samples per second.
     frequency: u64,
     rung: usize,
     since: Nanos,
@@ -41,7 +41,7 @@ pub(super) struct Ladder {
 }
 
 impl Ladder {
-    /// Starts at `now` with each fault.
+    /// Starts at `now` by recording each fault.
     pub fn new(frequency: u64, now: Nanos) -> Self {
         Self {
             frequency: frequency.max(1),
@@ -62,14 +62,14 @@ impl Ladder {
         self.rung >= STORM
     }
 
-    /// Takes note of samples that the present rung gave; the rung to change to, if any.
+    /// Takes note of samples at the present rung; returns the rung to change to, if any.
     pub fn observe(&mut self, samples: u64, now: Nanos) -> Option<u8> {
         self.samples += samples;
         let elapsed = self.before + (now - self.since);
         if self.samples < ENOUGH_SAMPLES && elapsed < ENOUGH_TIME {
             return None;
         }
-        // The first faults of a program come faster than it will go on: they tell of a storm at most.
+        // A program's first faults come faster than later ones: they indicate a storm at most.
         let highest = if self.rung == 0 { STORM } else { PERIODS.len() };
         let wanted = self.wanted_rung(elapsed).clamp(LOWEST, highest);
         self.restart(now);
@@ -121,7 +121,7 @@ impl Ladder {
 mod tests {
     use super::*;
 
-    /// Lets a program run that takes `rate` faults per second, looking each `step` ms.
+    /// Simulates a program with `rate` faults per second, observed each `step` ms.
     fn settle(ladder: &mut Ladder, rate: u64, from: Nanos, seconds: u64) -> Nanos {
         let mut now = from;
         for _ in 0..seconds * 100 {

@@ -1,8 +1,8 @@
-//! The live recorder: page faults and what explains them, from `perf_event_open(2)` into a
+//! The live recorder: page faults and the data that explains them, from `perf_event_open(2)` into a
 //! perf.data file.
 //!
-//! What is recorded is a [`plan`] made from the wanted [`Mode`] and from what the kernel allows;
-//! each refusal becomes a note, and the rest goes on. The plan's units are switched together:
+//! What is recorded is a [`plan`] made from the wanted [`Mode`] and the kernel's permissions; each
+//! refusal becomes a note, and the rest goes on. The plan's units are switched together:
 //!
 //! ```text
 //!                 sampled mode                                full mode
@@ -62,7 +62,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Its name in a sidecar.
+    /// Its name in a sidecar file.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Mode {
     }
 }
 
-/// What is observed.
+/// The observed processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A child that waits before `execve(2)`; recording starts with its exec.
@@ -88,19 +88,21 @@ pub enum Target {
 pub struct Options {
     /// How much detail.
     pub mode: Mode,
-    /// Approximate number of sampled faults per second: the period is one of a few fixed ones, chosen by the rate.
+    /// Approximate number of sampled faults per second: one of a few fixed periods is chosen by the
+    /// rate.
     pub frequency: u64,
     /// Sample each n-th fault instead.
     pub period: Option<u64>,
-    /// Copy the stack with each of these: for few samples that must tell their callers.
+    /// Copy the stack with each sample of the fixed period, for few samples that must show their
+    /// callers.
     pub period_stacks: bool,
     /// Record faults.
     pub faults: bool,
-    /// Record where CPU time goes, with so many samples per second on each busy CPU.
+    /// Record where CPU time goes, with this many samples per second on each busy CPU.
     pub cpu: Option<u64>,
-    /// Record it only where what the kernel does can be seen, too.
+    /// Record CPU time only if the kernel's part can be seen, too.
     pub cpu_of_kernel: bool,
-    /// Copy stacks of samples of CPU time too: 8 KiB with each, for unwinding later.
+    /// Copy stacks of CPU time samples too: 8 KiB with each, for unwinding later.
     pub cpu_stacks: bool,
     /// Record where threads leave the CPU, and when they come back.
     pub off_cpu: bool,
@@ -118,11 +120,11 @@ pub struct Options {
     pub dwarf_stacks: bool,
 }
 
-/// Samples per second: odd, so that it does not march in step with a program's own rhythm. Each
+/// Samples per second: odd, so that it does not stay in step with a program's own rhythm. Each
 /// copies 8 KiB of stack, so the file grows by some 2 MB per second.
 pub const DEFAULT_FREQUENCY: u64 = 199;
 
-/// Samples of CPU time per second, by default: not in step with timers that tick 100 times.
+/// Default samples of CPU time per second: not in step with timers that tick 100 times.
 pub const DEFAULT_CPU_FREQUENCY: u64 = 99;
 
 impl Options {
@@ -174,13 +176,13 @@ pub enum Error {
          kernel.perf_event_paranoid=0"
     )]
     SystemNotAllowed,
-    /// The recording could not be started.
+    /// The file of the recording could not be started.
     #[error(transparent)]
     Write(#[from] pagewise_model::formats::perf_data::WriteError),
     /// Something that the recorder itself needs failed.
     #[error("cannot {action}: {cause}")]
     System {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The kernel's reason.
         cause: io::Error,

@@ -1,20 +1,20 @@
-//! Every note that the recorder leaves for its user, each with its remedy, in one place so that
-//! tests and documents can hold them.
+//! Every note of the recorder for its user, with the remedy, in one place so that tests and
+//! documents can check them.
 
 use crate::pseudo_file;
 use std::path::{Path, PathBuf};
 
-/// What was asked for and could not be had.
+/// What was requested and could not be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// perf_event_open(2) is closed to us altogether.
+    /// perf_event_open(2) is not available to us at all.
     NoPerf {
         /// The kernel's words.
         reason: String,
-        /// Whether the kernel said that we may not, rather than that it cannot.
+        /// Whether the kernel denied permission, rather than lacking support.
         forbidden: bool,
     },
-    /// Only faults raised in user mode are seen.
+    /// Only faults raised in user mode are recorded.
     UserOnly,
     /// System calls are not traced.
     NoCalls {
@@ -37,7 +37,7 @@ pub enum Note {
     TooManyFiles {
         /// The part, in words.
         part: &'static str,
-        /// Descriptors that everything would have needed.
+        /// Descriptors needed for everything.
         wanted: u64,
         /// Descriptors that may be open.
         allowed: u64,
@@ -47,7 +47,7 @@ pub enum Note {
         /// How many.
         count: usize,
     },
-    /// The rings are smaller than wished.
+    /// The rings are smaller than wanted.
     SmallRings {
         /// KiB for each CPU.
         kib: u64,
@@ -59,7 +59,7 @@ pub enum Note {
         /// Share of the time during which it was on, in percent.
         percent_on: u64,
     },
-    /// The program changed its identity, and the kernel cut us off.
+    /// The program changed its identity, and the kernel detached us.
     Detached,
     /// The disk was full.
     DiskFull {
@@ -139,13 +139,13 @@ impl Note {
     }
 }
 
-/// Highest `kernel.perf_event_paranoid` that lets anybody sample their own programs in user mode
+/// Highest `kernel.perf_event_paranoid` that lets any user sample their own programs in user mode
 /// (Documentation/admin-guide/sysctl/kernel.rst).
 const PARANOID_ALLOWS: i32 = 2;
 
-/// Faults cannot be sampled: why, and what helps there. Where the sysctl allows it and the
-/// kernel still forbids it, something stands before the kernel: seccomp filters of containers
-/// (Docker's default profile, for one) answer EPERM.
+/// Faults cannot be sampled: why, and the remedy. If the sysctl allows it and the call is still
+/// refused, a seccomp filter refuses it before the kernel does: those of containers (such as
+/// Docker's default profile) return EPERM.
 fn no_perf(reason: &str, forbidden: bool, paranoid: &str) -> String {
     let allows = paranoid
         .trim()

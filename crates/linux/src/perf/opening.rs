@@ -25,12 +25,12 @@ pub(super) struct SharedRing {
     pub class: RingClass,
     pub cpu: i32,
     pub ring: Ring,
-    /// Descriptors to poll, the owner first. When one hangs up, its thread is gone and the next
-    /// serves.
+    /// Descriptors to poll, the owner first. When one hangs up, its thread is gone and the next one
+    /// is polled.
     pub pollable: Vec<RawFd>,
 }
 
-/// What could be opened.
+/// Everything that could be opened.
 #[derive(Debug, Default)]
 pub(super) struct Opened {
     pub instances: Vec<Instance>,
@@ -41,7 +41,7 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Closes a unit that was given up, save what others depend on.
+    /// Closes a unit that was given up, except for rings that others depend on.
     fn retire(&mut self, role: Role) {
         let (leaving, staying) = std::mem::take(&mut self.instances)
             .into_iter()
@@ -50,7 +50,7 @@ impl Opened {
         for instance in leaving {
             let leader = instance.events[0].raw();
             if self.rings.iter().any(|ring| ring.pollable[0] == leader) {
-                // A refusal leaves it recording: its records then count as of an unknown source.
+                // If this fails it keeps recording: its records then count as of an unknown source.
                 let _ = instance.events[0].disable();
                 self.retired.push(instance);
             } else {
@@ -80,7 +80,7 @@ impl Opened {
         Ok(all)
     }
 
-    /// Records that the kernel dropped in all rings; `None` when it does not count them.
+    /// Records that the kernel dropped in all rings; `None` if it does not count them.
     pub fn lost(&self) -> Option<u64> {
         lost(&self.instances).map(|lost| lost + self.lost_by_closed)
     }
@@ -91,7 +91,7 @@ impl Opened {
         all.map(|instance| instance.events.len()).sum()
     }
 
-    /// Takes in instances that were opened for a turn.
+    /// Adds instances that were opened for a turn.
     pub fn extend(&mut self, instances: Vec<Instance>) {
         self.instances.extend(instances);
     }
@@ -111,20 +111,20 @@ fn lost(instances: &[Instance]) -> Option<u64> {
     events.map(|event| event.read().ok()?.lost).sum()
 }
 
-/// The lowest descriptor that is not in use, which is what open(2) gives: as many are open below it.
-/// `None` where nothing can be opened.
+/// The lowest unused descriptor, which open(2) returns: this many are open below it. `None` if
+/// nothing can be opened.
 fn first_free_descriptor() -> Option<usize> {
     let probe = File::open("/dev/null").ok()?;
     usize::try_from(probe.as_raw_fd()).ok()
 }
 
-/// Descriptors that the process needs for other things than events.
+/// Descriptors that the process needs besides events.
 const SPARE_FILES: u64 = 128;
-/// Events of one thread on one CPU that are opened for a turn at most.
+/// Most events of one thread on one CPU that are opened for a turn.
 const LARGEST_TURN: usize = 4;
-/// The thread to name for all that a CPU runs (perf_event_open(2)).
+/// The thread id that stands for everything that a CPU runs (perf_event_open(2)).
 pub(super) const EVERYBODY: i32 = -1;
-/// Bytes that are worth waking up for.
+/// Fewest bytes worth a wake-up.
 const LEAST_WATERMARK: usize = 16 << 10;
 
 /// Opens events one thread after the other.
@@ -132,11 +132,11 @@ pub(super) struct Opener<'a> {
     plan: &'a mut Plan,
     notes: &'a mut Vec<Note>,
     cpus: Vec<i32>,
-    /// Events start with the program's exec instead of when they are enabled.
+    /// Whether events start with the program's exec instead of when they are enabled.
     on_exec: bool,
     inherit: bool,
     mode: Mode,
-    /// Pages of each ring; halved when the kernel says that they are too many.
+    /// Pages of each ring; halved if the kernel refuses that many.
     sizes: RingSizes,
     opened: Opened,
 }
@@ -159,8 +159,8 @@ enum Refusal {
 }
 
 impl RingSizes {
-    /// With privileges up to 64 MiB in all; without, what `kernel.perf_event_mlock_kb` (516 KiB
-    /// for each CPU unless changed) has room for, control pages included.
+    /// With privileges up to 64 MiB in all; without, as much as `kernel.perf_event_mlock_kb` (516
+    /// KiB for each CPU unless changed) allows, control pages included.
     fn for_us(cpus: usize) -> Self {
         if !perf_event::is_root() {
             return Self {
@@ -210,8 +210,8 @@ impl<'a> Opener<'a> {
         }
     }
 
-    /// Makes sure that `threads` more threads can be opened, leaving out the least important
-    /// units where they cannot.
+    /// Makes sure that `threads` more threads can be opened, leaving out the least important units
+    /// if they cannot.
     pub fn make_room(&mut self, threads: usize) {
         let each = |plan: &Plan| {
             plan.units
@@ -243,7 +243,7 @@ impl<'a> Opener<'a> {
     /// Opens everything for each of `threads`. Returns how many of them were still there.
     ///
     /// # Errors
-    /// [`Error::NotAllowed`] when the most important unit is refused for want of rights.
+    /// [`Error::NotAllowed`] if the most important unit is refused for lack of rights.
     pub fn open_threads(&mut self, threads: &[i32]) -> Result<usize, Error> {
         let mut alive = 0;
         for (at, &tid) in threads.iter().enumerate() {
@@ -289,8 +289,8 @@ impl<'a> Opener<'a> {
         }
     }
 
-    /// Opens all units for a thread on a CPU. A refused unit is left out from here on, with a
-    /// note; only the first must succeed.
+    /// Opens all units for a thread on a CPU. A refused unit is left out from then on, with a note;
+    /// only the first must succeed.
     fn open_on_cpu(&mut self, tid: i32, cpu: i32) -> Result<(), Refusal> {
         let mut at = 0;
         while at < self.plan.units.len() {
@@ -308,7 +308,7 @@ impl<'a> Opener<'a> {
         Ok(())
     }
 
-    /// Opens what watches whole CPUs. A refused unit is left out, with a note.
+    /// Opens the units that watch whole CPUs. A refused unit is left out, with a note.
     pub fn open_machine(&mut self) {
         let mut at = 0;
         while at < self.plan.units.len() {
@@ -377,13 +377,13 @@ impl<'a> Opener<'a> {
         Ok(())
     }
 
-    /// Lifetimes are seen from the first moment, so that a thread born while others are being
-    /// opened is known to have inherited.
+    /// Lifetimes are recorded from the first moment, so that a thread born while others are being
+    /// opened is known to have inherited their events.
     fn must_enable_now(&self, at: usize) -> bool {
         self.plan.units[at].start == Start::AtOnce
     }
 
-    /// Sends a group's records to the ring of its class and CPU, mapping that ring when it is new.
+    /// Sends a group's records to the ring of its class and CPU, and maps that ring if it is new.
     fn connect(&mut self, role: Role, cpu: i32, events: &[EventFd]) -> io::Result<()> {
         let (class, is_keeper) = (role.ring(), role == Role::FaultRing);
         let shared = self
@@ -393,7 +393,7 @@ impl<'a> Opener<'a> {
             .find(|ring| ring.class == class && ring.cpu == cpu);
         let (owner, rest) = match shared {
             Some(shared) => {
-                // Units of faults come and go; the ring's keeper is polled for all of them.
+                // Units of faults come and go, so the ring's keeper is polled for all of them.
                 if class != RingClass::Faults || is_keeper || !self.plan.has_turns() {
                     shared.pollable.push(events[0].raw());
                 }
@@ -433,11 +433,11 @@ impl<'a> Opener<'a> {
     }
 }
 
-/// Below this many bytes a ring for faults is worth a note: it holds some 10 ms of the busiest
+/// A ring for faults smaller than this many bytes gets a note: it fits some 10 ms of the busiest
 /// program's faults.
 const SMALL_RING: usize = 128 << 10;
 
-/// Where an event is opened.
+/// The thread, CPU and group for which an event is opened.
 pub(super) struct Place<'a> {
     pub tid: i32,
     pub cpu: i32,
@@ -469,8 +469,8 @@ pub(super) fn open_source(
     Ok(event)
 }
 
-/// The recorder is woken when this part of a ring is full. What is governed or adapts to the rate
-/// must be noticed early: some 1,000 records.
+/// The recorder is woken when this part of a ring is full. Units that are governed or adapt to the
+/// rate must be noticed early: after some 1,000 records.
 fn watermark_part(class: RingClass, mode: Mode) -> usize {
     match (class, mode) {
         (_, Mode::Sampled) => 16,

@@ -1,4 +1,4 @@
-//! What will be recorded: units of sources that are switched together.
+//! The plan of a recording: units of sources that are switched together.
 
 use super::ladder;
 use super::notes::Note;
@@ -20,7 +20,7 @@ pub(super) enum Role {
     Sampled(u8),
     /// No faults: in a storm they are sampled in windows only.
     Rest,
-    /// Nothing: keeps the ring that faults are written to.
+    /// Records nothing: keeps the ring that faults are written to.
     FaultRing,
     /// Each fault, start and end.
     Paired,
@@ -57,7 +57,7 @@ impl Role {
         }
     }
 
-    /// Which ring its records go to. What comes in bursts must not push out what is rare.
+    /// The ring of its records. Bursts of one kind must not push out rare records of another.
     pub fn ring(self) -> RingClass {
         match self {
             Self::Lifetimes | Self::Mappings => RingClass::Side,
@@ -104,10 +104,10 @@ pub(super) enum Start {
 /// What an event watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// A thread and those that it starts. The kernel takes it off a CPU and puts it back at each
-    /// switch of threads.
+    /// A thread and those that it starts. The kernel removes the event from a CPU and puts it back
+    /// at each context switch.
     Threads,
-    /// All that a CPU runs; records of others are dropped before they are written.
+    /// Everything that a CPU runs; records of others are dropped before they are written.
     Machine,
 }
 
@@ -124,7 +124,7 @@ pub(super) struct Unit {
 #[derive(Default)]
 pub(super) struct Plan {
     pub units: Vec<Unit>,
-    /// First slot, once, then the cycle; empty when nothing takes turns.
+    /// The first slot, used once, then the cycle; empty if nothing takes turns.
     pub opening: Option<Slot>,
     pub cycle: Vec<Slot>,
     pub tracing_data: Option<TracingData>,
@@ -132,32 +132,33 @@ pub(super) struct Plan {
 
 /// The first slot is short, so that a program of a few milliseconds has both stacks and latencies.
 const OPENING: Duration = Duration::from_millis(2);
-/// A latency window: some 3,000 faults at the pace of a program that does nothing else.
+/// A latency window: some 3,000 faults of a program that does nothing else.
 const WINDOW: Duration = Duration::from_millis(5);
-/// Faults are sampled so long, ...
+/// Faults are sampled for this long, ...
 const SAMPLING: Duration = Duration::from_millis(20);
-/// ... and then, in a storm, left alone so long. An open source of faults, sampling or not, costs
-/// each fault of the program 20 to 90 ns, the closed one nothing; [`ladder`] knows this ratio.
+/// ... and then, in a storm, left alone for this long. An open source of faults, sampling or not,
+/// costs each fault of the program 20 to 90 ns, a closed one nothing; [`ladder`] relies on this
+/// ratio.
 const REST: Duration = Duration::from_millis(105);
-/// Full mode: call chains a tenth of the time, which keeps it cheaper than chains on every fault.
+/// Full mode: call chains for a tenth of the time, which is cheaper than chains on every fault.
 const FULL_PAIRED: Duration = Duration::from_millis(36);
 const FULL_CHAINS: Duration = Duration::from_millis(4);
-/// Each so many-th system call has its call chain recorded, ...
+/// One in this many system calls has its call chain recorded, ...
 const CALL_CHAIN_PERIOD: u64 = 7;
-/// ... or, when stacks are copied, this.
+/// ... or, when stacks are copied, one in this many.
 const CALL_STACK_PERIOD: u64 = 61;
 
-/// System calls that are traced at their start: those that give memory back or ask for it.
+/// System calls that are traced at their start: those that release or request memory.
 const ENTERED: [&str; 6] = ["munmap", "brk", "madvise", "mremap", "mmap", "mprotect"];
-/// System calls whose result tells an address.
+/// System calls whose result is an address.
 const EXITED: [&str; 3] = ["brk", "mremap", "mmap"];
-/// The system call whose caller is told each time, for it tells whose memory it is.
+/// The system call whose caller is recorded each time, because it shows whose memory it is.
 const TOLD_CALLER: &str = "mmap";
 /// System calls whose callers matter most for blame.
 const BLAMED: [&str; 4] = ["munmap", "brk", "madvise", "mmap"];
 
 impl Plan {
-    /// The plan for these wishes under this access. `tracefs` is asked only when needed.
+    /// The plan for these options under this access. `tracefs` is called only when needed.
     pub fn new(
         options: &Options,
         access: Access,
@@ -223,7 +224,7 @@ impl Plan {
         self.units.iter().any(|unit| unit.start == Start::OnTurn)
     }
 
-    /// Takes a unit that cannot be had out of the turns. The unit that is left goes on alone.
+    /// Takes a unit that cannot be opened out of the turns. A single remaining unit goes on alone.
     pub fn forget(&mut self, role: Role) {
         self.cycle.retain(|slot| slot.role != role);
         if self.cycle.len() < 2 {
@@ -241,9 +242,10 @@ impl Plan {
         });
     }
 
-    /// A timer for each thread is set and cancelled at each switch, which makes a storm of switches
-    /// three times as dear, and it never fires in a process that lives shorter than its period. One
-    /// for each CPU does neither. Copies of others' stacks would be too much to throw away.
+    /// A timer for each thread is set and cancelled at each context switch, which makes a storm of
+    /// switches three times as expensive, and it never fires in a process that lives shorter than
+    /// its period. A timer for each CPU has neither problem. Copies of others' stacks would be too
+    /// much to throw away.
     fn add_cpu(&mut self, frequency: u64, stacks: bool, access: Access) {
         let source = Source::cpu(frequency, stacks, access);
         if stacks || !access.machine {
@@ -257,8 +259,8 @@ impl Plan {
         });
     }
 
-    /// Some fifteen tracepoints of a thread are taken off a CPU and put back at each switch, which
-    /// doubles what a storm of switches takes; those of a CPU stay.
+    /// Some fifteen tracepoints of a thread are removed from a CPU and put back at each context
+    /// switch, which doubles the cost of a storm of switches; those of a CPU stay.
     fn add_traced(&mut self, role: Role, sources: Vec<Source>, access: Access) {
         if !access.machine {
             return self.add(role, Start::WithProgram, sources);
@@ -291,7 +293,7 @@ impl Plan {
             self.add(Role::Paired, Start::OnTurn, pair(access));
             self.cycle.push(Slot::new(Role::Paired, WINDOW));
         }
-        // Who asks for each n-th fault gets each.
+        // A fixed period means each n-th fault, without rests.
         let rest = options
             .period
             .is_none()
@@ -312,9 +314,9 @@ impl Plan {
         self.add(Role::FaultRing, Start::Never, sources);
     }
 
-    /// Chains alone at first, when a program may take more faults than it can be known for; then
-    /// with copies of the stack, because libraries without frame pointers are where most faults
-    /// are taken.
+    /// Call chains alone at first, when a program may take many more faults than can be predicted;
+    /// then with copies of the stack, because most faults are taken in libraries without frame
+    /// pointers.
     fn add_ladder(&mut self, stacks: bool, access: Access) {
         let startup = Source::fault_with_chain(Fault::Entry, 1, access);
         self.add(Role::Startup, Start::WithProgram, vec![startup]);
@@ -401,9 +403,9 @@ fn pair(access: Access) -> Vec<Source> {
         .into()
 }
 
-/// Each memory call with its payload. In sampled mode some of them once more, with chains, through
-/// sources of their own (the kernel starts tracepoint samples afresh for each event, so these do
-/// not disturb each other); in full mode all starts have chains.
+/// Each memory call with its payload. In sampled mode some of them are recorded once more, with
+/// chains, through sources of their own (the kernel builds a tracepoint's sample separately for
+/// each event, so these do not disturb each other); in full mode all starts have chains.
 fn calls(
     tracefs: &Tracefs,
     options: &Options,
@@ -435,7 +437,7 @@ fn calls(
     Ok(sources)
 }
 
-/// Some calls with all that tells who made them.
+/// Some calls, with everything that identifies the caller.
 fn blamed(point: &Tracepoint, stacks: bool, access: Access) -> Source {
     if stacks {
         Source::tracepoint_with_stack(point, CALL_STACK_PERIOD, access)
@@ -445,7 +447,7 @@ fn blamed(point: &Tracepoint, stacks: bool, access: Access) -> Source {
 }
 
 /// Waits for sleeping reader-writer locks, mmap_lock among them: `LCB_F_READ` and `LCB_F_WRITE`
-/// alone (include/trace/events/lock.h). The chain tells which lock it was.
+/// alone (include/trace/events/lock.h). The chain shows which lock it was.
 fn locks(
     tracefs: &Tracefs,
     access: Access,
@@ -461,7 +463,7 @@ fn locks(
     Ok(sources)
 }
 
-/// Requests when they go to the device, with the way there, and when they come back.
+/// Requests at their issue to the device, with the call chain, and at their completion.
 fn block_io(
     tracefs: &Tracefs,
     access: Access,

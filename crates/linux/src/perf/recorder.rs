@@ -28,15 +28,15 @@ pub struct Recorder {
     notes: Vec<Note>,
     mode: Mode,
     target: Target,
-    /// Records that came while events were being opened.
+    /// Records that arrived while events were being opened.
     early: Vec<u8>,
     proc: ProcRoot,
-    /// Samples per second that are wanted; `None` for a fixed period.
+    /// Wanted samples per second; `None` for a fixed period.
     frequency: Option<u64>,
 }
 
-/// A recording that goes on: a thread of its own moves records from the rings to the file.
-/// Dropping it ends that thread and leaves the file without its closing sections.
+/// A recording in progress: a separate thread moves records from the rings to the file. Dropping it
+/// ends that thread and leaves the file without its closing sections.
 #[derive(Debug)]
 pub struct Recording {
     thread: Option<JoinHandle<Drained>>,
@@ -44,7 +44,7 @@ pub struct Recording {
     tracing_data: Option<TracingData>,
 }
 
-/// A recording whose events are all written. [`Recorded::finish`] adds what goes behind them.
+/// A recording whose events are all written. [`Recorded::finish`] adds the closing sections.
 #[derive(Debug)]
 pub struct Recorded {
     /// How events were collected.
@@ -60,7 +60,7 @@ pub struct Recorded {
 
 /// More threads than this are a crowd: opening events for one thread on one CPU takes some 15 µs.
 const CROWD: usize = 100;
-/// Its samples have no copies of stacks and so may be more, for each thread to have some.
+/// A crowd's samples have no copies of stacks, so more can be taken, for each thread to have some.
 const CHEAPER: u64 = 5;
 
 /// The fields that trail every record that is not a sample: those of the plan's first source.
@@ -68,11 +68,11 @@ const SIDE_BAND: u64 =
     sample_type::IDENTIFIER | sample_type::TID | sample_type::TIME | sample_type::CPU;
 
 impl Recorder {
-    /// Opens everything that the kernel allows. What it refuses becomes a note; without perf
-    /// events at all the recorder records nothing and says so.
+    /// Opens everything that the kernel allows. A refusal becomes a note; without perf events the
+    /// recorder records nothing, and a note explains it.
     ///
     /// # Errors
-    /// When the target is gone or may not be observed.
+    /// If the target is gone or may not be observed.
     pub fn open(target: Target, options: &Options) -> Result<Self, Error> {
         let mut recorder = Self {
             plan: Plan::default(),
@@ -86,7 +86,7 @@ impl Recorder {
         };
         recorder.check_target()?;
         if let Some(mut access) = access::probe(&mut recorder.notes) {
-            // Where all are observed, nobody's records are dropped.
+            // If all processes are observed, no records are dropped.
             access.machine &= recorder.target != Target::System;
             let crowd = recorder.is_crowd();
             let options = Options {
@@ -103,7 +103,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Whether the target has so many threads that events are not reopened for each turn.
+    /// Whether the target has too many threads to reopen events for each turn.
     fn is_crowd(&self) -> bool {
         match &self.target {
             Target::Pids(pids) => opening::threads_of(pids, &self.proc).len() > CROWD,
@@ -150,8 +150,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Starts writing to `file`, which lies at `path`. Running targets are recorded from here
-    /// on, a gated child from its exec.
+    /// Starts writing to `file`, whose path is `path`. Running targets are recorded from here on, a
+    /// gated child from its exec.
     ///
     /// # Errors
     /// When the file cannot be started or no thread can be started.
@@ -192,7 +192,7 @@ impl Recorder {
         let thread = std::thread::Builder::new()
             .name("recorder".to_owned())
             .spawn(move || {
-                // Where it is not granted, a busy machine costs records, which are counted.
+                // If priority is not granted, a busy machine loses records, which are counted.
                 prefer_this_thread();
                 drain.run()
             })
@@ -207,7 +207,7 @@ impl Recorder {
         })
     }
 
-    /// Lets all units fire that are on from the start.
+    /// Enables all units that are on from the start.
     fn enable(&mut self) {
         for unit in &self.plan.units {
             if unit.start != Start::WithProgram {
@@ -215,7 +215,7 @@ impl Recorder {
             }
             for instance in &self.opened.instances {
                 if instance.role == unit.role {
-                    // A thread that ended meanwhile needs none.
+                    // Fails for a thread that has ended meanwhile, which needs no events.
                     let _ = instance.events[0].enable();
                 }
             }
@@ -240,15 +240,15 @@ impl Recorder {
 }
 
 impl Recording {
-    /// Tells that the gated program executes now: turns and budgets start.
+    /// Reports that the gated program now calls exec: turns and budgets start.
     pub fn released(&mut self) {
         self.send(Command::Released);
     }
 
-    /// Ends recording and takes in what the rings still hold.
+    /// Ends recording and reads what is left in the rings.
     ///
     /// # Errors
-    /// When the recorder's thread died of a fault of ours.
+    /// If the recorder's thread panicked.
     pub fn stop(mut self) -> Result<Recorded, Error> {
         self.send(Command::Stop);
         let thread = self.thread.take();
@@ -268,7 +268,7 @@ impl Recording {
     }
 
     fn send(&mut self, command: Command) {
-        // The thread holds the other end until it ends, and it ends by Stop alone.
+        // The thread keeps the other end open until it ends, and only Stop ends it.
         let _ = self.control.write_all(&[command.byte()]);
     }
 }
@@ -286,7 +286,7 @@ impl Recorded {
     /// Completes the file. Formats of tracepoints and the time span are put into `features`.
     ///
     /// # Errors
-    /// When the file takes no more; the records are readable all the same.
+    /// If the file cannot be completed; the records are readable nevertheless.
     pub fn finish(self, features: Features) -> Result<File, WriteError> {
         self.writer.finish(&Features {
             tracing_data: self.tracing_data,
@@ -296,8 +296,8 @@ impl Recorded {
     }
 }
 
-/// Opens all threads, those born meanwhile too, until none is new. A thread that was born of an
-/// opened one has inherited its events, as the birth in the rings shows.
+/// Opens all threads, including those born meanwhile, until there are no new ones. A thread started
+/// by an opened one has inherited its events, as the record of its birth shows.
 fn open_all_threads(
     opener: &mut Opener<'_>,
     pids: &[i32],
@@ -327,7 +327,7 @@ fn open_all_threads(
     }
 }
 
-/// Gives sources that have no instance yet an id of ours: the kernel counts its own from 1.
+/// Gives sources without an instance an id of our own: the kernel counts its ids from 1.
 fn name_turns(ids: &mut [Vec<u64>]) {
     for (at, ids) in (1_u64..).zip(ids) {
         if ids.is_empty() {

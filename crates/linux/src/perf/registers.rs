@@ -1,11 +1,11 @@
-//! Which user registers a sample holds, for unwinding with the stack copy.
+//! User registers in a sample, for unwinding with the stack copy.
 
 /// `PERF_REG_X86_AX` to `PERF_REG_X86_IP` (0 to 8) and `R8` to `R15` (16 to 23) of
 /// arch/x86/include/uapi/asm/perf_regs.h: all general registers and the instruction pointer.
 /// Flags and segments are left out, as a 64-bit kernel refuses some of them.
 #[cfg(target_arch = "x86_64")]
 pub(super) const USER_MASK: u64 = 0x00ff_01ff;
-/// `BP`, `SP` and `IP`: what unwinding one or two frames takes.
+/// `BP`, `SP` and `IP`: enough to unwind one or two frames.
 #[cfg(target_arch = "x86_64")]
 pub(super) const FRAME_MASK: u64 = 0x1c0;
 

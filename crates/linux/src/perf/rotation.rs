@@ -1,4 +1,4 @@
-//! Which of the fault sources is on: they take turns.
+//! Decides which of the fault sources is on: they take turns.
 
 use super::plan::Role;
 use pagewise_model::units::Nanos;
@@ -20,25 +20,24 @@ impl Slot {
     }
 }
 
-/// Turns one after the other. Pure: told the time, it tells what to switch.
+/// Turns one after the other. Pure: time is passed in, the switch to make is returned.
 #[derive(Debug)]
 pub(super) struct Rotation {
     cycle: Vec<Slot>,
     /// Position in the cycle; `None` during the opening slot.
     at: Option<usize>,
     until: Nanos,
-    /// What the rare slots of this cycle cost the program so far.
+    /// Cost of this cycle's rare slots to the program so far.
     spent: Nanos,
     stretch_to: Nanos,
     state: u64,
 }
 
-/// Rare slots may cost a hundredth of the time: the last slot of a cycle is prolonged until they
-/// do.
+/// Rare slots may cost a hundredth of the time: the last slot of a cycle is extended until they do.
 const COST_SHARE: u64 = 100;
 
 impl Rotation {
-    /// Starts at `now` with `opening`. `None` when there is nothing to take turns with.
+    /// Starts at `now` with `opening`. `None` if there is nothing to take turns with.
     pub fn new(opening: Option<Slot>, cycle: Vec<Slot>, now: Nanos) -> Option<Self> {
         let opening = opening?;
         (!cycle.is_empty()).then(|| Self {
@@ -56,12 +55,12 @@ impl Rotation {
         self.until
     }
 
-    /// Counts what a rare slot, or switching itself, cost the program.
+    /// Adds the cost of a rare slot, or of switching itself, to the program.
     pub fn spend(&mut self, cost: Nanos) {
         self.spent += cost;
     }
 
-    /// Whose turn starts, when one is due at `now`.
+    /// The role whose turn starts, if one is due at `now`.
     pub fn due(&mut self, now: Nanos) -> Option<Role> {
         if now < self.until {
             return None;
@@ -85,7 +84,7 @@ impl Rotation {
         Some(slot.role)
     }
 
-    /// `length` give or take a quarter, so that turns do not march in step with the program.
+    /// `length` plus or minus up to a quarter, so that turns do not stay in step with the program.
     /// xorshift64 (Marsaglia 2003) suffices: only the lack of a rhythm matters.
     fn varied(&mut self, length: Nanos) -> Nanos {
         self.state ^= self.state << 13;
@@ -138,7 +137,7 @@ mod tests {
         let end = rotation.until();
         rotation.due(end);
         let pause = rotation.until() - end;
-        // 20 ms at a hundredth is 2 s, give or take a quarter.
+        // 20 ms at a hundredth is 2 s, plus or minus a quarter.
         assert!(
             (1_500_000_000..=2_500_000_000).contains(&pause.0),
             "{pause}"

@@ -1,4 +1,4 @@
-//! Event sources: what the kernel is asked to record, as attributes.
+//! Event sources: perf_event attributes of what the kernel is to record.
 
 use perf_event_open_sys::bindings::{self, perf_event_attr};
 
@@ -12,17 +12,17 @@ use std::ffi::CStr;
 /// One event source, the same for all threads and CPUs.
 #[derive(Clone)]
 pub(super) struct Source {
-    /// perf's name of it.
+    /// Its name in perf.
     pub name: String,
-    /// What the kernel is asked for. `disabled` and `enable_on_exec` are set when opening.
+    /// Attributes of the event. `disabled` and `enable_on_exec` are set when opening.
     pub attr: perf_event_attr,
-    /// What one record costs the program in nanoseconds.
+    /// Cost of one record to the program in nanoseconds.
     pub unit_cost: u64,
     /// Which hits of a tracepoint are recorded.
     pub filter: Option<&'static CStr>,
 }
 
-/// What the kernel lets us ask for.
+/// What the kernel allows us to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     /// Events raised in the kernel too.
@@ -31,15 +31,16 @@ pub(super) struct Access {
     pub counts_losses: bool,
     /// Build ids in mapping records (Linux 5.12).
     pub build_ids: bool,
-    /// Samples tell the control group (Linux 5.7, `CONFIG_CGROUP_PERF`).
+    /// Samples contain the control group (Linux 5.7, `CONFIG_CGROUP_PERF`).
     pub cgroups: bool,
-    /// All that a CPU runs, whosoever it is.
+    /// Everything that a CPU runs, of any process.
     pub machine: bool,
 }
 
-/// Nanoseconds that one record costs the program that caused it, by kind, its way into the file
-/// included where that weighs: estimates that steer the governor. Faults and tracepoints were measured one by one on Linux 6.18 (2 vCPU); `STACK_COPY`
-/// and `SIDE_BAND` are assumed, not measured.
+/// Nanoseconds that one record costs the program that caused it, by kind, including its way into
+/// the file where that matters: estimates that steer the governor. Faults and tracepoints were
+/// measured one by one on Linux 6.18 (2 vCPU); `STACK_COPY` and `SIDE_BAND` are assumed, not
+/// measured.
 mod unit_cost {
     /// A fault with address and time.
     pub const PLAIN: u64 = 300;
@@ -61,7 +62,7 @@ mod unit_cost {
 const STACK_COPY: u32 = 8192;
 
 impl Access {
-    /// The field of samples that tells the control group, where the kernel has it.
+    /// The sample field that contains the control group, if the kernel has it.
     fn cgroup(self) -> u64 {
         match self.cgroups {
             true => sample_type::CGROUP,
@@ -70,7 +71,7 @@ impl Access {
     }
 }
 
-/// Software events of include/uapi/linux/perf_event.h that tell of page faults.
+/// Software events of include/uapi/linux/perf_event.h for page faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// At the entry of the fault handler.
@@ -100,8 +101,8 @@ impl Fault {
 }
 
 impl Source {
-    /// Each `period`-th fault with everything that tells where it came from: call chain, code and
-    /// data address, CPU.
+    /// Each `period`-th fault with everything that shows its origin: call chain, code and data
+    /// address, CPU.
     pub fn fault_with_chain(fault: Fault, period: u64, access: Access) -> Self {
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, fault.config(), access);
         attr.sample_type |= sample_type::IP | sample_type::ADDR | sample_type::CALLCHAIN;
@@ -119,14 +120,14 @@ impl Source {
         self.attr.sample_type |= sample_type::REGS_USER | sample_type::STACK_USER;
         self.attr.sample_regs_user = registers::USER_MASK;
         self.attr.sample_stack_user = STACK_COPY;
-        // What is unwound from the copy is the user's part; a second one by frame pointers would be
-        // put before it by perf, which takes both.
+        // The user part of the stack is unwound from the copy; perf would put a second one, by
+        // frame pointers, before it.
         self.attr.set_exclude_callchain_user(1);
         self.unit_cost = unit_cost::STACK_COPY;
         self
     }
 
-    /// Each fault with address and time only, as cheap as can be.
+    /// Each fault with address and time only, as cheap as possible.
     pub fn each_fault(fault: Fault, access: Access) -> Self {
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, fault.config(), access);
         attr.sample_type &= !sample_type::CPU;
@@ -138,8 +139,8 @@ impl Source {
         Self::new(fault.name(), attr, unit_cost::PLAIN)
     }
 
-    /// CPU time with call chains, `frequency` samples per second on each busy CPU: by cycles where
-    /// the machine counts them, else by the clock.
+    /// CPU time with call chains, `frequency` samples per second on each busy CPU: by cycles if the
+    /// machine counts them, otherwise by the clock.
     pub fn cpu(frequency: u64, stacks: bool, access: Access) -> Self {
         let cycles = Self::cycles(frequency, access);
         let source = match perf_event::counts(&cycles.attr) {
@@ -149,7 +150,7 @@ impl Source {
         if stacks { source.with_stack() } else { source }
     }
 
-    /// The period is in the samples, because the kernel adapts it to the wanted frequency.
+    /// The samples contain the period, because the kernel adapts it to the wanted frequency.
     fn cycles(frequency: u64, access: Access) -> Self {
         let config = u64::from(bindings::PERF_COUNT_HW_CPU_CYCLES);
         let mut attr = base(bindings::PERF_TYPE_HARDWARE, config, access);
@@ -160,8 +161,8 @@ impl Source {
         Self::new("cycles", attr, unit_cost::CPU)
     }
 
-    /// A timer; its period is nanoseconds, and the kernel makes a fixed one of a frequency anyway
-    /// (`perf_swevent_init_hrtimer`, kernel/events/core.c).
+    /// A timer; its period is in nanoseconds, and the kernel turns a frequency into a fixed period
+    /// anyway (`perf_swevent_init_hrtimer`, kernel/events/core.c).
     fn cpu_clock(frequency: u64, access: Access) -> Self {
         let config = u64::from(bindings::PERF_COUNT_SW_CPU_CLOCK);
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, config, access);
@@ -171,15 +172,15 @@ impl Source {
         Self::new("cpu-clock", attr, unit_cost::CPU)
     }
 
-    /// The same source without samples of a CPU that has nothing to do. Cycles are not counted then
-    /// anyway, and AArch64 refuses them the wish (drivers/perf/arm_pmuv3.c).
+    /// The same source without samples of idle CPUs. Cycles are not counted on an idle CPU anyway,
+    /// and AArch64 refuses to exclude idle for them (drivers/perf/arm_pmuv3.c).
     pub fn passing_over_idleness(mut self) -> Self {
         let is_timer = self.attr.type_ == bindings::PERF_TYPE_SOFTWARE;
         self.attr.set_exclude_idle(u64::from(is_timer));
         self
     }
 
-    /// Each switch away from a thread with its call chain, and each return to one
+    /// Each switch away from a thread with its call chain, and each switch back to one
     /// (`PERF_RECORD_SWITCH`).
     pub fn switches(access: Access) -> Self {
         let config = u64::from(bindings::PERF_COUNT_SW_CONTEXT_SWITCHES);
@@ -217,9 +218,9 @@ impl Source {
         Self::new("dummy", attr, 0)
     }
 
-    /// The same, and some of the major faults in the same event: one more would cost each switch of
-    /// threads. Each costs a device's latency, so that a record of every third is little in
-    /// comparison.
+    /// The same, with every third major fault in the same event: another event would cost each
+    /// context switch. A major fault takes as long as its device, so the cost of a record is small
+    /// in comparison.
     pub fn mappings_and_majors(access: Access) -> Self {
         const PERIOD: u64 = 3;
         let mut attr = Self::mappings(access).attr;
@@ -248,8 +249,8 @@ impl Source {
         Self::new(&name, attr, unit_cost::TRACEPOINT)
     }
 
-    /// The same with what tells the caller of the function that makes the call: few registers and
-    /// the stack's first words, which cost a tenth of a call chain.
+    /// The same with enough to find the caller of the function that makes the call: few registers
+    /// and the stack's first words, which cost a tenth of a call chain.
     pub fn with_caller(mut self) -> Self {
         self.attr.sample_type |= sample_type::REGS_USER | sample_type::STACK_USER;
         self.attr.sample_regs_user = registers::FRAME_MASK;
@@ -288,13 +289,13 @@ impl Source {
         }
     }
 
-    /// Offset of process and thread in its samples, in bytes.
+    /// Offset of process and thread id in its samples, in bytes.
     pub fn thread_offset(&self) -> usize {
         self.time_offset() - 8
     }
 
-    /// Offset of the time in its samples, in bytes: header, identifier, then the address of the
-    /// code where recorded, then the thread (`perf_output_sample`, kernel/events/core.c).
+    /// Offset of the time in its samples, in bytes: after the header, the identifier, the address
+    /// of the code if recorded, and the thread (`perf_output_sample`, kernel/events/core.c).
     pub fn time_offset(&self) -> usize {
         let ip = if self.attr.sample_type & sample_type::IP != 0 {
             8
@@ -305,8 +306,8 @@ impl Source {
     }
 }
 
-/// What all sources have in common. `IDENTIFIER` puts the id first in each sample, so that
-/// sources with different fields can share a ring and a file.
+/// Settings that all sources share. `IDENTIFIER` puts the id first in each sample, so that sources
+/// with different fields can share a ring and a file.
 fn base(kind: u32, config: u64, access: Access) -> perf_event_attr {
     let mut attr = perf_event_attr::default();
     attr.type_ = kind;
@@ -323,8 +324,8 @@ fn base(kind: u32, config: u64, access: Access) -> perf_event_attr {
     attr
 }
 
-/// Each `period`-th event. `PERF_SAMPLE_PERIOD` must stay out of the sample type: with it the kernel
-/// records each software event and tracepoint, whatever the period (`perf_swevent_event`,
+/// Each `period`-th event. `PERF_SAMPLE_PERIOD` must stay out of the sample type: with it the
+/// kernel records each software event and tracepoint, whatever the period (`perf_swevent_event`,
 /// kernel/events/core.c).
 fn set_period(attr: &mut perf_event_attr, period: u64) {
     attr.__bindgen_anon_1.sample_period = period;

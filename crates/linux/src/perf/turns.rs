@@ -1,6 +1,6 @@
-//! Opens sources of faults for their turn. An open source costs each fault of the program time
-//! even while it is off, because the kernel's hook stays armed (`perf_swevent_enabled`,
-//! kernel/events/core.c), so what is rarely on is closed in between.
+//! Opens sources of faults for their turn. An open source costs each fault of the program time even
+//! while it is off, because the kernel's hook stays armed (`perf_swevent_enabled`,
+//! kernel/events/core.c), so sources that are rarely on are closed in between.
 
 use super::opening::{self, Instance, Opened, Place};
 use super::plan::{Plan, RingClass, Role, Start, Unit};
@@ -11,12 +11,12 @@ use std::os::fd::RawFd;
 /// Units that can be opened while the program runs.
 pub(super) struct Turns {
     units: Vec<Unit>,
-    /// CPUs, each with the descriptor that owns its ring for faults.
+    /// CPUs, each with the owning descriptor of its ring for faults.
     rings: Vec<(i32, RawFd)>,
     inherit: bool,
 }
 
-/// What became of opening a unit.
+/// Result of opening a unit.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub instances: Vec<Instance>,
@@ -43,7 +43,7 @@ impl Turns {
         self.units.iter().any(|unit| unit.role == role)
     }
 
-    /// Opens a unit for each of `threads`, off.
+    /// Opens a unit for each of `threads`, switched off.
     pub fn open(&self, role: Role, threads: &BTreeSet<i32>) -> Turn {
         let mut turn = Turn::default();
         let Some(unit) = self.units.iter().find(|unit| unit.role == role) else {

@@ -1,4 +1,4 @@
-//! How much the CPUs were shared meanwhile: pressure of `/proc/pressure/cpu`, stolen time of
+//! How busy the CPUs were with other work: pressure of `/proc/pressure/cpu`, stolen time of
 //! `/proc/stat`.
 
 use super::ProcRoot;
@@ -7,7 +7,7 @@ use pagewise_model::contention::Contention;
 use pagewise_model::units::Nanos;
 use std::time::Instant;
 
-/// What the kernel had counted at one moment.
+/// The kernel's counts at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentionReading {
     /// Time that some task waited for a CPU.
@@ -17,7 +17,7 @@ pub struct ContentionReading {
 }
 
 impl ProcRoot {
-    /// The counts now; absent where the kernel has none.
+    /// The current counts; absent if the kernel has none.
     #[must_use]
     pub fn contention(&self) -> ContentionReading {
         let text = |file: &str| pseudo_file::text(&self.path(file)).ok().flatten();
@@ -28,7 +28,7 @@ impl ProcRoot {
     }
 }
 
-/// How much the CPUs are shared from a moment on.
+/// Measures from a moment on how much the CPUs are shared.
 #[derive(Clone, Copy, Debug)]
 pub struct ContentionWatch {
     began: Instant,
@@ -36,7 +36,7 @@ pub struct ContentionWatch {
 }
 
 impl ContentionWatch {
-    /// From now on, on this machine.
+    /// Starts now, on this machine.
     #[must_use]
     pub fn begin() -> Self {
         Self {
@@ -45,7 +45,7 @@ impl ContentionWatch {
         }
     }
 
-    /// Until now; `None` where the kernel does not tell.
+    /// Contention until now; `None` if the kernel does not report it.
     #[must_use]
     pub fn so_far(&self) -> Option<Contention> {
         let now = ProcRoot::default().contention();
@@ -54,7 +54,7 @@ impl ContentionWatch {
 }
 
 impl ContentionReading {
-    /// What came between `before` and this reading, `wall` later; `None` where neither is counted.
+    /// The difference from `before` to this reading, `wall` later; `None` if neither is counted.
     #[must_use]
     pub fn since(&self, before: &Self, wall: Nanos) -> Option<Contention> {
         let waited = self.waiting.zip(before.waiting);

@@ -1,8 +1,8 @@
-//! Just enough of ELF (elf(5)) to tell which allocator a program carries: its interpreter, the
-//! content of named sections, and whether it defines given symbols.
+//! Just enough of ELF (elf(5)) to find the allocator in a program: its interpreter, the content of
+//! named sections, and whether it defines given symbols.
 //!
-//! Reads only the parts it needs: programs may be hundreds of megabytes. Only 64-bit
-//! little-endian files, which is what Pagewise observes; anything else is `None`.
+//! Reads only the parts it needs: programs may be hundreds of megabytes. Only 64-bit little-endian
+//! files, the only ones that Pagewise observes; anything else is `None`.
 
 use memchr::memmem;
 use std::fs::File;
@@ -16,7 +16,8 @@ const SHT_DYNSYM: u32 = 11;
 const SHT_NOBITS: u32 = 8;
 const SYMBOL_SIZE: usize = 24;
 
-/// Larger parts than this are not read: no symbol table or read-only data of a real program is.
+/// Larger parts than this are not read: no real program has a symbol table or read-only data this
+/// large.
 const LARGEST_PART: u64 = 512 << 20;
 
 /// An opened program or library.
@@ -37,7 +38,7 @@ struct Section {
 }
 
 impl Elf {
-    /// Opens `path`; `None` where it is unreadable, no ELF file, or malformed.
+    /// Opens `path`; `None` if it is unreadable, not an ELF file, or malformed.
     pub fn open(path: &Path) -> Option<Self> {
         let file = File::open(path).ok()?;
         let header = part(&file, 0, 64)?;
@@ -62,12 +63,12 @@ impl Elf {
         })
     }
 
-    /// Whether a dynamic linker starts it. A program without one is linked statically.
+    /// Whether it starts with a dynamic linker. A program without one is linked statically.
     pub fn has_interpreter(&self) -> bool {
         self.interpreter.is_some()
     }
 
-    /// The dynamic linker's path; empty where it cannot be read.
+    /// The dynamic linker's path; empty if it cannot be read.
     pub fn interpreter(&self) -> Option<&str> {
         self.interpreter.as_deref()
     }
@@ -113,9 +114,9 @@ impl Elf {
     }
 }
 
-/// Offsets at which the string table holds one of `names`. Linkers share tails, so `mallctl` may
-/// be the end of `je_mallctl`: each place counts, and names that end in another wanted name are
-/// found with it in one pass. The table of a large program is 20 MB, so passes are dear.
+/// Offsets at which the string table has one of `names`. Linkers share tails, so `mallctl` may be
+/// the end of `je_mallctl`: each place counts, and names that end in another wanted name are found
+/// with it in one pass. The table of a large program is 20 MB, so passes are expensive.
 fn name_offsets<'a>(strings: &[u8], names: &[&'a str]) -> Vec<(u32, &'a str)> {
     let is_tail_of_none = |name: &&&str| {
         !names
@@ -145,8 +146,8 @@ struct Table {
 }
 
 impl Table {
-    /// Reads the table's place from the file header: offset at `offset`, size of an entry and
-    /// number of entries at `sizes`.
+    /// Reads the location of the table from the file header: its offset at `offset`, size of an
+    /// entry and number of entries at `sizes`.
     fn at(header: &[u8], offset: usize, sizes: usize) -> Option<Self> {
         Some(Self {
             offset: u64_at(header, offset)?,
@@ -188,7 +189,6 @@ fn sections(file: &File, table: &Table, names_at: usize) -> Option<Vec<Section>>
         .collect()
 }
 
-/// `size` bytes at `offset`; `None` where the file is shorter.
 /// The path that a PT_INTERP entry points to.
 fn interpreter(file: &File, entry: &[u8]) -> Option<String> {
     let bytes = part(file, u64_at(entry, 8)?, u64_at(entry, 32)?)?;
@@ -196,6 +196,7 @@ fn interpreter(file: &File, entry: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(path).into_owned())
 }
 
+/// `size` bytes at `offset`; `None` if the file is shorter.
 fn part(file: &File, offset: u64, size: u64) -> Option<Vec<u8>> {
     let end = offset.checked_add(size)?;
     if size > LARGEST_PART || end > file.metadata().ok()?.len() {

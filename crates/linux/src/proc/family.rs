@@ -1,12 +1,12 @@
-//! A process and all that descends from it, at one moment.
+//! A process and all its descendants, at one moment.
 
 use super::ProcRoot;
 
-/// Most processes that are looked at: a tree that grows while it is walked has an end.
+/// Most processes visited, so that the walk of a growing tree ends.
 const MOST: usize = 4_096;
 
-/// Living processes of the tree below `pid`, itself first, parents before their children. Where the
-/// kernel lists no children (`CONFIG_PROC_CHILDREN`), the process alone.
+/// Living processes of the tree below `pid`, itself first, parents before their children. If the
+/// kernel lists no children (`CONFIG_PROC_CHILDREN`), only the process itself.
 #[must_use]
 pub fn family(proc: &ProcRoot, pid: i32) -> Vec<i32> {
     let mut found = vec![pid];
@@ -35,7 +35,7 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // The shell says when its child lives.
+        // The shell prints a line once its child lives.
         let mut said = [0_u8; 8];
         std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut said).unwrap();
         let us = i32::try_from(std::process::id()).unwrap();

@@ -10,7 +10,7 @@ const BANNER: &[u8] = b"GNU C Library";
 /// Longest banner that is searched for its version; distributors put their name into it.
 const BANNER_LENGTH: usize = 256;
 
-/// Version such as `2.36` of the GNU C library in `file`; `None` where the file is unreadable or
+/// Version such as `2.36` of the GNU C library in `file`; `None` if the file is unreadable or
 /// something else.
 #[must_use]
 pub fn glibc_version(file: &Path) -> Option<String> {

@@ -1,8 +1,9 @@
-//! TCP ports on which processes listen: the kernel's list of sockets, by those that they hold open.
+//! TCP ports on which processes listen: entries of the kernel's list of sockets that they have
+//! open.
 //!
-//! A socket is told by its inode: `/proc/PID/fd/N` is a link to `socket:[INODE]`, and lines of
-//! `/proc/PID/net/tcp` and `tcp6` (`get_tcp4_sock`, net/ipv4/tcp_ipv4.c) end in it. The list is of
-//! the process's own network namespace.
+//! A socket is identified by its inode: `/proc/PID/fd/N` is a link to `socket:[INODE]`, and lines
+//! of `/proc/PID/net/tcp` and `tcp6` (`get_tcp4_sock`, net/ipv4/tcp_ipv4.c) end in it. The list
+//! covers the process's own network namespace.
 
 use super::{ProcRoot, Result};
 use crate::pseudo_file::{self, malformed};
@@ -19,8 +20,8 @@ struct Listener {
     inode: u64,
 }
 
-/// Ports on which any of `pids` listens, in order. Processes whose open files are not shown to us
-/// add none.
+/// Ports on which any of `pids` listens, in order. Processes whose open files we may not see add
+/// none.
 ///
 /// # Errors
 /// [`Error`](super::Error) when a list is unreadable or malformed.
@@ -43,7 +44,7 @@ pub fn listening_ports(proc: &ProcRoot, pids: &[i32]) -> Result<Vec<u16>> {
     Ok(ports)
 }
 
-/// Whether anybody listens on `port` in the network namespace of `pid`.
+/// Whether any process listens on `port` in the network namespace of `pid`.
 ///
 /// # Errors
 /// [`Error`](super::Error) when a list is unreadable or malformed.

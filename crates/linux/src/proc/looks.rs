@@ -1,13 +1,13 @@
-//! Looks at what all threads of a process tree do, at a beat that is not regular, on a thread of
-//! its own: `/proc/PID/task/TID/{stat,wchan,schedstat}`.
+//! Looks at what all threads of a process tree do, at an irregular beat, on a separate thread:
+//! `/proc/PID/task/TID/{stat,wchan,schedstat}`.
 //!
-//! Sleep is not sampled by clocks of CPU time, and recording each switch costs more the more a
-//! program switches. A look costs some 30 µs for each thread on a virtual machine (51 threads that sleep,
-//! 32 looks in 9 s: 48 ms of this thread's schedstat), whatever they do; the beat widens so that looking
-//! stays near 0.5 % of a CPU. Moments are drawn around the beat, so that a program
+//! CPU clocks do not sample sleep, and recording each context switch costs more the more a program
+//! switches. A look costs some 30 µs for each thread on a virtual machine (51 sleeping threads, 32
+//! looks in 9 s: 48 ms of this thread's schedstat), whatever the threads do; the beat widens so
+//! that looking stays near 0.5 % of a CPU. Moments are drawn around the beat, so that a program
 //! with a beat of its own is seen in all its phases.
 //!
-//! Deliberately absent: stacks of waiting (`record -e off-cpu`).
+//! Deliberately absent: stacks of waiting threads (`record -e off-cpu`).
 
 use super::sampler::Stop;
 use super::task_log::{Look, Looked, TaskLog};
@@ -21,18 +21,18 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Mean time between two looks while that is cheap.
+/// Mean time between two looks while they are cheap.
 const BEAT: Duration = Duration::from_millis(20);
 /// Longest time between two looks.
 const SLOWEST: Duration = Duration::from_secs(2);
-/// Looking may take one part in so many of the time.
+/// Looking may take one part in this many of the time.
 const COST_SHARE: u32 = 200;
-/// Different scenes that are kept, processes of one, and other threads that are looked at in one
-/// process: what they hold is bounded whatever runs.
+/// Most different scenes that are kept, processes in a scene, and other threads examined in one
+/// process: these bound memory whatever runs.
 const MOST_SCENES: usize = 1_000;
 const MOST_PROCESSES: usize = 64;
 const MOST_THREADS: usize = 64;
-/// Functions that sleep for files of many kinds (kernel/sched/wait.c).
+/// Functions that sleep on files of many kinds (kernel/sched/wait.c).
 const FOR_MANY: [&str; 1] = ["wait_woken"];
 
 /// A thread that looks at a process tree. Dropping it ends it too.
@@ -44,14 +44,14 @@ pub struct Onlooker {
 }
 
 impl Onlooker {
-    /// Looks at `pid` and its descendants, which run already, from now on. Where they cannot be
-    /// seen, nothing is.
+    /// Looks at `pid` and its descendants, which are already running, from now on. If they cannot
+    /// be seen, nothing is recorded.
     #[must_use]
     pub fn start(pid: i32) -> Self {
         Self::begin(pid, TaskLog::new(false))
     }
 
-    /// The same of a process that was started for it: what it has used by now counts.
+    /// The same for a process that was started for this: what it has used so far counts.
     #[must_use]
     pub fn from_birth(pid: i32) -> Self {
         Self::begin(pid, TaskLog::new(true))
@@ -72,13 +72,13 @@ impl Onlooker {
         }
     }
 
-    /// What was seen; `None` where that was nothing.
+    /// What was seen; `None` if nothing was.
     #[must_use]
     pub fn stop(self) -> Option<Looks> {
         self.stop_after(None)
     }
 
-    /// The same of a process that has ended, with what its first thread had used then.
+    /// The same for a process that has ended, with the figures of its first thread at the end.
     #[must_use]
     pub fn stop_after(mut self, last: Option<(Nanos, Scheduled)>) -> Option<Looks> {
         self.stop.now();
@@ -133,7 +133,7 @@ impl Watch {
                 break;
             }
             let cost = Duration::from_nanos((machine::thread_cpu_time() - before).0);
-            // Slowly back: one look that was cheap by chance is no reason to hurry.
+            // Slowly back: a single look that was cheap by chance is no reason to speed up.
             beat = (cost * COST_SHARE)
                 .max(beat.mul_f64(0.9))
                 .clamp(BEAT, SLOWEST);
@@ -153,7 +153,7 @@ impl Watch {
         beat.mul_f64(0.5 + (self.random >> 11) as f64 / (1_u64 << 53) as f64)
     }
 
-    /// Notes what is to be seen now; whether anything lives.
+    /// Records one look; returns whether any process is alive.
     fn look(&mut self) -> bool {
         let processes = self.tree.read().processes;
         let is_first = self.looks.count == 0;
@@ -208,7 +208,7 @@ impl Watch {
         living.iter().map(seen).collect()
     }
 
-    /// What its threads but the first do, each state once.
+    /// States of its threads except the first, each state once.
     fn others(&mut self, process: &ProcessReading, look: Look) -> Vec<ThreadState> {
         let pid = process.pid;
         let mut tasks = self.proc.tasks(pid);
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// What looks of half a second at a shell's command see of the first process's first thread.
+    /// What half a second of looks at a shell command shows of the first process's first thread.
     fn seen_of(script: &str) -> Looks {
         let mut child = Command::new("sh")
             .args(["-c", script])

@@ -17,13 +17,13 @@ pub struct MapsEntry {
 }
 
 impl MapsEntry {
-    /// Whether the range holds `address`.
+    /// Whether the range contains `address`.
     #[must_use]
     pub fn contains(&self, address: u64) -> bool {
         (self.mapping.start..self.mapping.end).contains(&address)
     }
 
-    /// Whether code in it can run.
+    /// Whether code in it can be executed.
     #[must_use]
     pub fn is_executable(&self) -> bool {
         self.mapping.protection & libc::PROT_EXEC.cast_unsigned() != 0

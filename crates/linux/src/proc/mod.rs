@@ -1,9 +1,9 @@
 //! `/proc`, read into types with units.
 //!
-//! Every reader hangs on a [`ProcRoot`], so that tests run on written folders. A process may end
-//! at any moment: its files then give `None`, never an error. Nothing is cached.
+//! Every reader is a method of a [`ProcRoot`], so that tests run on folders that they write. A
+//! process may end at any moment: its files then give `None`, never an error. Nothing is cached.
 //!
-//! A parser of our own: `/proc/PID/stat` is read ten times per second for every process of the
+//! The parser is our own: `/proc/PID/stat` is read ten times per second for every process of the
 //! observed tree, and only the fields that Pagewise uses are converted.
 
 mod allocators;
@@ -65,7 +65,7 @@ impl Default for ProcRoot {
 }
 
 impl ProcRoot {
-    /// A procfs at `folder` of a machine with this machine's page size and tick rate.
+    /// A procfs at `folder`, from a machine with this machine's page size and tick rate.
     #[must_use]
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -111,8 +111,8 @@ impl ProcRoot {
             .transpose()
     }
 
-    /// `/proc/PID/task/TID/wchan`: the kernel function that a thread sleeps in; `None` where it
-    /// runs, or where that is not shown to us (`ptrace(2)` rules). About 2 µs.
+    /// `/proc/PID/task/TID/wchan`: the kernel function in which a thread sleeps; `None` if it runs,
+    /// or if we may not see it (`ptrace(2)` rules). About 2 µs.
     #[must_use]
     pub fn sleeps_in(&self, pid: i32, tid: i32) -> Option<String> {
         let path = self.process_path(pid, &format!("task/{tid}/wchan"));
@@ -120,8 +120,8 @@ impl ProcRoot {
         (!name.is_empty() && name != "0").then_some(name)
     }
 
-    /// What the file is that a thread's system call is about, by its first argument: `socket`,
-    /// `pipe`, `terminal` or `file`; `None` where the call is about none, or is not shown.
+    /// Kind of the file that a thread's current system call has as its first argument: `socket`,
+    /// `pipe`, `terminal` or `file`; `None` if there is no such file, or the call is not visible.
     #[must_use]
     pub fn call_is_about(&self, pid: i32, tid: i32) -> Option<&'static str> {
         let path = self.process_path(pid, &format!("task/{tid}/syscall"));
@@ -140,7 +140,7 @@ impl ProcRoot {
     }
 
     /// `/proc/PID/task/TID/schedstat`: how long a thread ran, and was ready to run without a CPU.
-    /// `None` once it was waited for, and where the kernel does not count it.
+    /// `None` after it was waited for, or if the kernel does not count it.
     #[must_use]
     pub fn scheduled(&self, pid: i32, tid: i32) -> Option<Scheduled> {
         let path = self.process_path(pid, &format!("task/{tid}/schedstat"));
@@ -178,7 +178,7 @@ impl ProcRoot {
         self.of_process(pid, "maps", maps::parse_maps)
     }
 
-    /// `/proc/PID/smaps_rollup`: what is resident, all mappings together. Costs the kernel about
+    /// `/proc/PID/smaps_rollup`: resident memory, summed over all mappings. Costs the kernel about
     /// 2 ms per 512 MiB of resident 4 KiB pages, and holds the process's `mmap_lock` for reading.
     ///
     /// # Errors
@@ -190,8 +190,8 @@ impl ProcRoot {
         Ok(entries.pop().map(|entry| entry.residency))
     }
 
-    /// `/proc/PID/smaps`: what is resident, mapping by mapping. As costly as
-    /// [`smaps_rollup`](Self::smaps_rollup), and text of some hundred bytes a mapping on top.
+    /// `/proc/PID/smaps`: resident memory, mapping by mapping. As costly as
+    /// [`smaps_rollup`](Self::smaps_rollup), plus some hundred bytes of text for each mapping.
     ///
     /// # Errors
     /// [`Error`] when the file is unreadable or malformed.
@@ -205,7 +205,7 @@ impl ProcRoot {
         numbered(&self.process_path(pid, "task"))
     }
 
-    /// All processes that can be seen, by number.
+    /// All visible processes, by number.
     #[must_use]
     pub fn processes(&self) -> Vec<i32> {
         numbered(&self.folder)
@@ -230,8 +230,8 @@ impl ProcRoot {
         Ok(children)
     }
 
-    /// The number that the newest process or thread got (last field of `/proc/loadavg`). While it
-    /// stays the same, nothing was forked in this PID namespace.
+    /// The number of the newest process or thread (last field of `/proc/loadavg`). While it stays
+    /// the same, nothing was forked in this PID namespace.
     ///
     /// # Errors
     /// [`Error`] when the file is unreadable or malformed.

@@ -17,12 +17,12 @@ pub struct StallTimes {
 /// Pressure stall information, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PressureStall {
-    /// The kernel counts.
+    /// Stall times are counted.
     Counted(StallTimes),
-    /// Built in but off: the kernel was started without `psi=1`. The file is there, and reading
-    /// it says `EOPNOTSUPP`.
+    /// Built in but off: the kernel was started without `psi=1`. The file exists, and reading it
+    /// returns `EOPNOTSUPP`.
     OffAtBoot,
-    /// The kernel has none (`CONFIG_PSI`, since Linux 4.20).
+    /// The kernel lacks it (`CONFIG_PSI`, since Linux 4.20).
     NotBuiltIn,
 }
 

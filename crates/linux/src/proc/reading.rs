@@ -1,4 +1,4 @@
-//! One reading of everything that a timeline holds, each part at the beat that its cost allows.
+//! One reading of everything in a timeline, each part at the beat that its cost allows.
 
 use super::sampler::SamplerOptions;
 use super::{Counters, PressureStall, ProcRoot, ProcessReading, StallTimes, Tree};
@@ -14,10 +14,10 @@ const PRESSURE_INTERVAL: Nanos = Nanos(500_000_000);
 /// The proportional set size is read no more often than this.
 const PSS_INTERVAL: Nanos = Nanos(1_000_000_000);
 
-/// Reading the proportional set size may take one part in so many of the time: 0.3 %.
+/// Reading the proportional set size may take one part in this many of the time: 0.3 %.
 const PSS_SHARE: u64 = 300;
 
-/// What one beat gave.
+/// Results of one beat.
 pub(super) struct Reading {
     pub point: TimelinePoint,
     pub pressure: Option<PressurePoint>,
@@ -25,19 +25,19 @@ pub(super) struct Reading {
     pub unreadable: u64,
 }
 
-/// Reads a process tree, and the machine around it.
+/// Reads a process tree, and machine-wide figures.
 pub(super) struct Probe {
     tree: Option<Tree>,
     proc: ProcRoot,
     pss_due: Option<Nanos>,
     pressure: Option<Pressure>,
     pressure_due: Nanos,
-    /// What went wrong on the way, for the user.
+    /// Problems along the way, for the user.
     pub notes: Vec<String>,
 }
 
 impl Probe {
-    /// A probe of `pid`; `notes` tells what cannot be read from the start.
+    /// A probe of `pid`; `notes` receives what cannot be read from the start.
     pub fn new(pid: i32, options: SamplerOptions, notes: &mut Vec<String>) -> Self {
         let tree = match options.from_birth {
             true => Tree::from_birth(options.proc.clone(), pid),
@@ -96,8 +96,8 @@ impl Probe {
         }
     }
 
-    /// The counters of the machine at the end, whatever the beat: what was counted since the last
-    /// reading belongs to the run.
+    /// The machine's counters at the end, whatever the beat: their increase since the last reading
+    /// belongs to the run.
     pub fn last_pressure(&mut self, time: Nanos) -> Option<PressurePoint> {
         let living = self.tree.iter().flat_map(Tree::living).collect::<Vec<_>>();
         let (point, _) = self.pressure.as_mut()?.read(time, &living).ok()?;
@@ -127,8 +127,8 @@ impl Probe {
         }
     }
 
-    /// Proportional set size of the tree. A reading that costs much delays the next one; one that
-    /// fails for lack of permission is the last.
+    /// Proportional set size of the tree. A costly reading delays the next one; after one that
+    /// fails for lack of permission there are no more.
     fn read_pss(&mut self, time: Nanos) -> Option<Bytes> {
         if time < self.pss_due? {
             return None;
@@ -163,14 +163,14 @@ struct Pressure {
     before: Option<Absolute>,
 }
 
-/// A control group that a process of the tree is or was in.
+/// A control group that contains or contained a process of the tree.
 struct Group {
     cgroup: MemoryCgroup,
     /// Hits of its limit when it was first seen.
     hits_before: Option<u64>,
 }
 
-/// Groups that are read, and processes whose groups are looked up at a beat, 10 µs each.
+/// Most groups read, and processes whose groups are looked up, at a beat, at 10 µs each.
 const MOST_GROUPS: usize = 16;
 const MOST_PROCESSES: usize = 32;
 
@@ -209,8 +209,8 @@ impl Pressure {
         pressure
     }
 
-    /// A process may enter another control group after it started: a shell for what it then
-    /// executes, a child for itself. From then on the limits of both count.
+    /// A process may enter another control group after it started: a shell before it executes a
+    /// program, or a child by itself. From then on the limits of both count.
     fn follow(&mut self, pid: i32) -> super::Result<()> {
         let now = MemoryCgroup::of_process(&self.proc, &self.cgroups, pid)?;
         let is_known = |now: &MemoryCgroup| self.groups.iter().any(|known| known.cgroup == *now);
@@ -227,12 +227,12 @@ impl Pressure {
         Ok(())
     }
 
-    /// The figures at `time` for a tree of these processes, and whether anything of this machine was
-    /// ever swapped out.
+    /// The figures at `time` for a tree of these processes, and whether anything on this machine
+    /// was ever swapped out.
     fn read(&mut self, time: Nanos, living: &[i32]) -> super::Result<(PressurePoint, bool)> {
         let own = [self.pid];
         for pid in own.iter().chain(living.iter().take(MOST_PROCESSES)) {
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             let _ = self.follow(*pid);
         }
         let now = Absolute {
@@ -251,7 +251,8 @@ impl Pressure {
         Ok((point, swapped))
     }
 
-    /// Hits of all groups, and the use of the one that was hit most, the first one as long as none is.
+    /// Limit hits of all groups, and the usage of the group with the most hits, or of the first
+    /// group while there are none.
     fn groups_now(&self) -> GroupsNow {
         let mut sum = GroupsNow::default();
         let mut most = None;
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(difference(&before, &now, Nanos(1)).kswapd_scanned, 23);
     }
 
-    /// A shell enters a control group, then executes what is to run in it.
+    /// A shell enters a control group, then executes the program that is to run in it.
     #[test]
     fn a_process_is_followed_into_another_control_group() {
         let root = tempfile::tempdir().unwrap();
@@ -371,7 +372,7 @@ mod tests {
         assert_eq!(hits(&mut pressure), Some(2));
         write("cg/memory/b/memory.failcnt", "150\n");
         assert_eq!(hits(&mut pressure), Some(52));
-        // A child of it enters a group of its own.
+        // A child enters a group of its own.
         write("cg/memory/c/memory.usage_in_bytes", "8192\n");
         write("cg/memory/c/memory.failcnt", "5\n");
         write("proc/10/cgroup", "4:memory:/c\n");
@@ -380,7 +381,7 @@ mod tests {
         let (point, _) = pressure.read(Nanos(0), &[10]).unwrap();
         assert_eq!(point.cgroup_limit_hits, Some(1052));
         assert_eq!(point.cgroup_usage, Some(Bytes(8192)));
-        // What it leaves behind still counts.
+        // Hits in the group it left still count.
         write("cg/memory/b/memory.failcnt", "151\n");
         assert_eq!(hits(&mut pressure), Some(1053));
     }

@@ -1,20 +1,20 @@
-//! What kind of program a file is, as far as a preloaded library cares.
+//! Properties of a program file that matter for preloading a library.
 
 use super::elf::Elf;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Why a preloaded library would be without effect, or do harm.
+/// Why a preloaded library would have no effect, or do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// No dynamic linker starts it.
+    /// It starts without a dynamic linker.
     Static,
     /// The Go runtime maps its memory by system calls of its own.
     Go,
     /// A sanitizer's runtime, by its name.
     Sanitizer(&'static str),
-    /// A dynamic linker that is neither glibc's nor musl's starts it.
+    /// Its dynamic linker is neither glibc's nor musl's.
     OtherLibc,
     /// Compiled for another word size.
     OtherWordSize,
@@ -31,7 +31,7 @@ pub enum Libc {
     Musl,
 }
 
-/// Symbols that tell a sanitizer.
+/// Symbols that identify a sanitizer.
 const SANITIZERS: [(&str, &str); 3] = [
     ("__asan_init", "AddressSanitizer"),
     ("__tsan_init", "ThreadSanitizer"),
@@ -40,18 +40,18 @@ const SANITIZERS: [(&str, &str); 3] = [
 
 /// Interpreters of interpreters that the kernel follows (`exec_binprm`, Linux 6.18).
 const MOST_SCRIPTS: usize = 5;
-/// Bytes of a script's first line that it looks at.
+/// Bytes of a script's first line that the kernel reads.
 const LINE_BYTES: usize = 256;
 
-/// What stands in the way of preloading into the program at `path`, or where that is a script, into its
-/// interpreter; `None` also for what is neither.
+/// Obstacle to preloading into the program at `path` or, if that is a script, into its interpreter;
+/// `None` also if it is neither.
 #[must_use]
 pub fn obstacle(path: &Path) -> Option<Obstacle> {
     obstacle_of_program(&without_scripts(path))
 }
 
-/// The libc of the program at `path`, or where that is a script, of its interpreter; `None` also for
-/// what is neither.
+/// The libc of the program at `path` or, if that is a script, of its interpreter; `None` also if it
+/// is neither.
 #[must_use]
 pub fn libc(path: &Path) -> Option<Libc> {
     libc_of(Elf::open(&without_scripts(path))?.interpreter()?)
@@ -114,7 +114,7 @@ fn obstacle_of_program(path: &Path) -> Option<Obstacle> {
         .map(|(_, name)| Obstacle::Sanitizer(name))
 }
 
-/// Whose dynamic linker that of this path is, wherever it lies.
+/// The libc that the dynamic linker at this path belongs to, in whatever folder.
 fn libc_of(linker: &str) -> Option<Libc> {
     let name = linker.rsplit('/').next().unwrap_or_default();
     [("ld-linux", Libc::Glibc), ("ld-musl", Libc::Musl)]

@@ -1,11 +1,12 @@
-//! Reads a process tree at a steady beat, on a thread of its own, into a [`Timeline`].
+//! Reads a process tree at a steady beat, on a separate thread, into a [`Timeline`].
 //!
-//! The beat does not drift: each reading is due at a multiple of the interval after the first.
-//! It widens by itself where a reading costs more than 1 % of a CPU, and says so. What costs more
-//! than a few microseconds (proportional set size, pressure) has a slower beat of its own.
+//! The beat does not drift: each reading is due at a multiple of the interval after the first. It
+//! widens by itself if a reading costs more than 1 % of a CPU, and a note records this. Figures
+//! that cost more than a few microseconds (proportional set size, pressure) have a slower beat of
+//! their own.
 //!
-//! [`Sampler::start`] takes the first reading before it returns, so that "since observation started"
-//! means since that call.
+//! [`Sampler::start`] takes the first reading before it returns, so that "since observation
+//! started" means since that call.
 
 use super::reading::{Probe, Reading};
 use super::{ProcRoot, ProcessReading};
@@ -18,15 +19,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Readings closer than this are one.
+/// Readings closer than this are merged into one.
 const JUST_NOW: Nanos = Nanos(10_000_000);
 /// Shortest interval; one reading costs some 20 µs, and CPU time comes in steps of 10 ms anyway.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A reading may cost one part in so many of the interval: 1 % of a CPU.
+/// A reading may cost one part in this many of the interval: 1 % of a CPU.
 const COST_SHARE: u64 = 100;
 
-/// So many readings in a row must be too costly before the interval is widened: one alone may
+/// This many readings in a row must be too costly before the interval is widened: a single one may
 /// have been preempted.
 const COSTLY_IN_A_ROW: u32 = 8;
 
@@ -36,12 +37,12 @@ pub struct SamplerOptions {
     /// Time between readings, at least [`SHORTEST_INTERVAL`].
     pub interval: Duration,
     /// Whether counters run from the start of the root process instead of the first reading, as
-    /// suits a program that was started for this: the totals then equal what `wait4(2)` tells.
+    /// suits a program started for this purpose: the totals then equal those of `wait4(2)`.
     pub from_birth: bool,
     /// Further processes that are read with the root and its descendants, as if they were its own;
-    /// none where counters run from its start.
+    /// none if counters run from its start.
     pub also: Vec<i32>,
-    /// Whether the proportional set size is read where the budget lets.
+    /// Whether the proportional set size is read when the budget allows.
     pub pss: bool,
     /// Whether pressure of the machine and the cgroup is read.
     pub pressure: bool,
@@ -72,11 +73,11 @@ impl SamplerOptions {
 pub struct Sampler {
     stop: Arc<Stop>,
     thread: Option<JoinHandle<Timeline>>,
-    /// The timeline where no thread could be started.
+    /// The timeline if no thread could be started.
     alone: Timeline,
 }
 
-/// Tells a thread that waits for its next turn to end.
+/// Tells a waiting thread to end.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
     wanted: Mutex<bool>,
@@ -86,15 +87,15 @@ pub(super) struct Stop {
 impl Sampler {
     /// Starts to read `pid` and its descendants each `interval`.
     ///
-    /// Never fails: where the process is gone or unreadable, the timeline is empty and its notes
-    /// say why.
+    /// Never fails: if the process is gone or unreadable, the timeline is empty and its notes
+    /// explain why.
     #[must_use]
     pub fn start(pid: i32, interval: Duration) -> Self {
         Self::start_with(pid, SamplerOptions::every(interval), |_, _, _| {})
     }
 
-    /// The same with options; `observe` gets each point with its processes, and the pressure where
-    /// that was read, too; the first one on the caller's thread.
+    /// The same with options; `observe` gets each point with its processes, and the pressure if
+    /// that was read, too; the first point on the caller's thread.
     #[must_use]
     pub fn start_with(
         pid: i32,
@@ -120,8 +121,8 @@ impl Sampler {
         }
     }
 
-    /// Takes the last reading and returns everything. Returns at once: a sampler that waits is
-    /// woken.
+    /// Takes the last reading and returns everything. Does not wait for the next beat: a waiting
+    /// sampler is woken.
     #[must_use]
     pub fn stop(mut self) -> Timeline {
         self.stop.now();
@@ -134,8 +135,8 @@ impl Sampler {
         })
     }
 
-    /// Like [`stop`](Self::stop), for a root process that was already waited for: its last
-    /// counters can no longer be read, so the last point takes them from what `wait4(2)` told.
+    /// Like [`stop`](Self::stop), for a root process that was already waited for: its last counters
+    /// can no longer be read, so the last point takes them from the result of `wait4(2)`.
     #[must_use]
     pub fn stop_after(self, cost: &RunCost) -> Timeline {
         let mut timeline = self.stop();
@@ -161,7 +162,7 @@ impl Stop {
         self.changed.notify_all();
     }
 
-    /// Waits until `deadline` (indefinitely without one); true when a stop came first.
+    /// Waits until `deadline` (indefinitely without one); true if a stop came first.
     pub(super) fn wait_until(&self, deadline: Option<Instant>) -> bool {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         while !*wanted {
@@ -230,8 +231,8 @@ impl Beat {
         self.timeline
     }
 
-    /// What the machine counted after the last reading belongs to the run. A reading of just now
-    /// gives way, so that no rate is one over next to no time.
+    /// The machine's counts after the last reading belong to the run. A reading from just before is
+    /// replaced, so that no rate covers next to no time.
     fn take_last_pressure(&mut self) {
         let end = Nanos::from(self.began.elapsed());
         let Some(last) = self.probe.last_pressure(end) else {
@@ -281,7 +282,7 @@ impl Beat {
     }
 }
 
-/// Judges whether the beat is too fast for its cost.
+/// Decides whether the beat is too fast for its cost.
 #[derive(Debug, Default)]
 struct Pace {
     costly_in_a_row: u32,
@@ -411,7 +412,7 @@ mod tests {
         let sampler = Sampler::start(pid, SHORTEST_INTERVAL);
         child.kill().unwrap();
         child.wait().unwrap();
-        // More of both than a sleep has: it has major faults too where its file was not cached.
+        // More of both than a sleep has; it has major faults too if its file was not cached.
         let cost = RunCost {
             minor_faults: 1_000_000,
             major_faults: 2_000_000,

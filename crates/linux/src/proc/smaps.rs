@@ -8,7 +8,7 @@ use pagewise_model::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What of a mapping is in memory. Fields that an older kernel does not know are zero.
+/// How much of a mapping is in memory. Fields that an older kernel lacks are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Residency {
     /// Virtual size; zero in a roll-up.
@@ -21,13 +21,13 @@ pub struct Residency {
     pub private_dirty: Bytes,
     /// Anonymous pages.
     pub anonymous: Bytes,
-    /// Anonymous pages marked by `MADV_FREE` and not yet taken back.
+    /// Anonymous pages marked by `MADV_FREE` and not yet reclaimed.
     pub lazy_free: Bytes,
-    /// Anonymous memory held by PMD-sized huge pages.
+    /// Anonymous memory in PMD-sized huge pages.
     pub anonymous_huge: Bytes,
-    /// Shared memory held by PMD-sized huge pages.
+    /// Shared memory in PMD-sized huge pages.
     pub shared_huge: Bytes,
-    /// File pages held by PMD-sized huge pages.
+    /// File pages in PMD-sized huge pages.
     pub file_huge: Bytes,
     /// hugetlb pages, private and shared.
     pub hugetlb: Bytes,
@@ -39,7 +39,7 @@ pub struct Residency {
     pub locked: Bytes,
 }
 
-/// One mapping with what of it is in memory.
+/// One mapping and how much of it is in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmapsEntry {
     /// The mapping.
@@ -48,7 +48,7 @@ pub struct SmapsEntry {
     pub page_size: Bytes,
     /// In memory.
     pub residency: Residency,
-    /// Whether a huge page may back it, as the kernel decides.
+    /// Whether the kernel allows it to be backed by huge pages.
     pub thp_eligible: bool,
     /// Two-letter flags such as `hg` (`MADV_HUGEPAGE`) and `nh` (`MADV_NOHUGEPAGE`).
     pub flags: Vec<String>,
@@ -86,7 +86,7 @@ pub fn residency_by_region(entries: &[SmapsEntry]) -> BTreeMap<RegionKind, Resid
     sums
 }
 
-/// Kind of memory, as far as one line of `maps` tells it: blocks and arenas of an allocator are
+/// Kind of memory, as far as one line of `maps` shows it: blocks and arenas of an allocator are
 /// [`RegionKind::Anonymous`] here.
 #[must_use]
 pub fn region_kind(entry: &MapsEntry) -> RegionKind {
@@ -179,7 +179,7 @@ impl SmapsEntry {
 mod tests {
     use super::*;
 
-    /// From `/proc/PID/smaps` of a C program, Linux 6.18, lines that are not read left out.
+    /// From `/proc/PID/smaps` of a C program, Linux 6.18, without the lines that are not read.
     const TEXT: &str = "\
 55e0c9e1b000-55e0c9e3c000 rw-p 00000000 00:00 0                          [heap]
 Size:                132 kB

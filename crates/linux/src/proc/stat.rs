@@ -4,17 +4,17 @@ use crate::pseudo_file::{Result, malformed};
 use pagewise_model::units::{Bytes, Nanos};
 use std::path::Path;
 
-/// What `/proc/PID/stat` says of a process, all its threads together (of one thread when read
-/// below `task/`).
+/// Figures of `/proc/PID/stat` for a process with all its threads (for one thread when read below
+/// `task/`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// Process or thread id.
     pub pid: i32,
-    /// Name, at most 15 bytes; may hold spaces and parentheses.
+    /// Name, at most 15 bytes; may contain spaces and parentheses.
     pub comm: String,
     /// `R`, `S`, `D`, `Z` (ended, not yet waited for), `T`, `t`, `X`, `I`.
     pub state: char,
-    /// Whether it has started to end (`PF_EXITING`): giving back what it had may take long.
+    /// Whether it has started to exit (`PF_EXITING`): freeing its memory may take long.
     pub is_ending: bool,
     /// Parent.
     pub parent: i32,
@@ -36,8 +36,8 @@ pub struct Stat {
     pub children_system: Nanos,
     /// Threads.
     pub threads: u32,
-    /// Clock ticks between boot and the start of the process. With the pid it names a process
-    /// for good: pids are used again.
+    /// Clock ticks between boot and the start of the process. Together with the pid it identifies a
+    /// process permanently, as pids are reused.
     pub start_ticks: u64,
     /// Virtual size.
     pub vsize: Bytes,

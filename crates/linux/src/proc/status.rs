@@ -42,7 +42,7 @@ pub struct Status {
     pub threads: u32,
     /// Effective capabilities, bit by number.
     pub capabilities: u64,
-    /// Whether the process can gain no privileges by execve.
+    /// Whether execve cannot give the process new privileges.
     pub no_new_privileges: bool,
     /// 0 none, 1 strict, 2 filter.
     pub seccomp: u8,
@@ -61,7 +61,7 @@ pub(super) fn parse_status(text: &str, path: &Path) -> Result<Status> {
 }
 
 impl Status {
-    /// Takes one line in; on failure tells what was expected.
+    /// Parses one line; on failure returns what was expected.
     fn set(&mut self, key: &str, value: &str) -> std::result::Result<(), &'static str> {
         match key {
             "Pid" => self.pid = number(value)?,
@@ -96,7 +96,7 @@ impl Status {
         Ok(())
     }
 
-    /// Whether the effective set holds capability `number` of include/uapi/linux/capability.h.
+    /// Whether the effective set contains capability `number` of include/uapi/linux/capability.h.
     #[must_use]
     pub fn has_capability(&self, number: u32) -> bool {
         self.capabilities

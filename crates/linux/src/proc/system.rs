@@ -13,19 +13,19 @@ use std::path::Path;
 pub struct Counters(BTreeMap<String, u64>);
 
 impl Counters {
-    /// A counter; 0 where this kernel has none of that name.
+    /// A counter; 0 if this kernel has none of that name.
     #[must_use]
     pub fn of(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// A counter, or `None` where this kernel has none of that name.
+    /// A counter, or `None` if this kernel has none of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied()
     }
 
-    /// Sum of all counters whose names start so: per-zone counters of older kernels.
+    /// Sum of all counters whose names start with `prefix`: per-zone counters of older kernels.
     #[must_use]
     pub fn sum_of(&self, prefix: &str) -> u64 {
         let named = self.0.range(prefix.to_string()..);
@@ -66,7 +66,7 @@ pub struct SwapDevice {
 }
 
 impl ProcRoot {
-    /// What all processes used since boot: CPU time of `/proc/stat`, faults of `/proc/vmstat`.
+    /// Cost of all processes since boot: CPU time of `/proc/stat`, faults of `/proc/vmstat`.
     ///
     /// # Errors
     /// [`Error`](super::Error) when a file is unreadable or malformed.
@@ -89,7 +89,7 @@ impl ProcRoot {
         }))
     }
 
-    /// `/proc/vmstat`: events of the virtual memory since boot, in pages or times.
+    /// `/proc/vmstat`: virtual memory events since boot, in pages or times.
     ///
     /// # Errors
     /// [`Error`](super::Error) when the file is unreadable or malformed.

@@ -1,10 +1,10 @@
-//! What looks at a process tree count of each of its threads.
+//! What repeated looks at a process tree record of each thread.
 
 use pagewise_model::tasks::{OtherTasks, SeenTask, Sleep, largest};
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
 
-/// Threads that are remembered at once, 200 bytes each.
+/// Most threads remembered at once, at 200 bytes each.
 const MOST: usize = 100_000;
 
 /// Times of a thread since its birth (Documentation/scheduler/sched-stats.rst).
@@ -16,25 +16,25 @@ pub struct Scheduled {
     pub ready: Nanos,
 }
 
-/// A moment at which threads are looked at.
+/// A moment at which threads are examined.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     /// On the events' clock.
     pub now: Nanos,
-    /// Since the look before.
+    /// Since the previous look.
     pub elapsed: Nanos,
-    /// Whether there was none before.
+    /// Whether this is the first look.
     pub is_first: bool,
 }
 
-/// A thread at such a moment.
+/// A thread at that moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Looked<'a> {
     pub pid: i32,
     pub tid: i32,
     pub parent: i32,
     pub name: &'a str,
-    /// Whether it sleeps, and in which place.
+    /// Whether it sleeps, and where.
     pub sleeps: Option<Option<u32>>,
     pub scheduled: Scheduled,
 }
@@ -43,9 +43,9 @@ pub(super) struct Looked<'a> {
 #[derive(Debug, Default)]
 pub(super) struct TaskLog {
     tasks: FxHashMap<(i32, i32), Noted>,
-    /// Threads whose numbers others have by now.
+    /// Threads whose numbers have been reused.
     gone: Vec<SeenTask>,
-    /// Whether what threads had counted at the first look belongs to them.
+    /// Whether the counts of threads at the first look belong to them.
     from_birth: bool,
 }
 
@@ -57,11 +57,11 @@ struct Noted {
     task: SeenTask,
 }
 
-/// What a log holds in the end.
+/// Final content of a log.
 pub(super) struct Logged {
     pub tasks: Vec<SeenTask>,
     pub others: Option<OtherTasks>,
-    /// Time without a CPU of all threads; `None` where none was counted.
+    /// Time of all threads without a CPU; `None` if none was counted.
     pub ready: Option<Nanos>,
 }
 
@@ -73,12 +73,12 @@ impl TaskLog {
         }
     }
 
-    /// Notes a thread as it is now.
+    /// Records a thread's current state.
     pub fn note(&mut self, look: Look, seen: Looked<'_>) {
         let key = (seen.pid, seen.tid);
         let known = self.tasks.get(&key);
         if known.is_some_and(|known| known.last.run > seen.scheduled.run) {
-            // The number is used again.
+            // The number was reused.
             let old = self.tasks.remove(&key);
             self.gone.extend(old.map(Noted::finish));
         }
@@ -89,8 +89,8 @@ impl TaskLog {
         self.tasks.entry(key).or_insert_with(born).add(look, seen);
     }
 
-    /// Notes what a thread had used when it ended; nothing of one that was never seen alive, or is
-    /// known to have ended.
+    /// Records the figures of a thread at its end; nothing if it was never seen alive, or its end
+    /// is already recorded.
     pub fn end(&mut self, pid: i32, now: Nanos, read: impl FnOnce() -> Option<Scheduled>) {
         let Some(known) = self.tasks.get_mut(&(pid, pid)) else {
             return;
@@ -119,7 +119,7 @@ impl TaskLog {
 }
 
 impl Noted {
-    /// What is met later than the first look was born since.
+    /// A thread first seen after the first look was born since then.
     fn born(look: Look, seen: Looked<'_>, from_birth: bool) -> Self {
         let before = match look.is_first && !from_birth {
             true => seen.scheduled,

@@ -1,16 +1,16 @@
 //! A process and all its descendants, read again and again, with counters that never go back.
 //!
-//! A process that ends takes its counters with it, unless its parent waits for it: then they move
-//! into the parent's `cminflt` and its kin. So the total of a tree is
+//! When a process ends its counters are lost, unless its parent waits for it: then they are added
+//! to the parent's `cminflt` and the like. So the total of a tree is
 //!
 //! ```text
 //! Σ living (own + waited-for children's) + Σ ended and not accounted by a parent − before we came
 //! ```
 //!
-//! and the art is to know which ended processes a parent has accounted. Parents are read before
-//! their children: a child that was still seen is then never in its parent's figure of the same
-//! round. Once it is gone, its nearest living ancestor's figure must have grown by at least what
-//! the child was last seen with, in this round or the next; otherwise nobody waited for it
+//! and the difficulty is to determine which ended processes a parent has accounted. Parents are
+//! read before their children, so a child that was still seen is not yet in its parent's figure of
+//! the same round. Once it is gone, its nearest living ancestor's figure must have grown by at
+//! least the child's last figures, in this round or the next; otherwise no process waited for it
 //! (`SIGCHLD` ignored, parent gone) and its last figures are kept for good.
 //!
 //! A child that was forked and orphaned between two readings is adopted by init (or a subreaper)
@@ -28,11 +28,11 @@ use std::time::{Duration, Instant};
 pub struct Tree {
     proc: ProcRoot,
     members: Vec<Member>,
-    /// Ended in the round before, not yet found in an ancestor's figures.
+    /// Ended in the previous round, not yet found in an ancestor's figures.
     pending: Vec<Ended>,
-    /// Ended, and no parent accounts for them.
+    /// Ended, and accounted by no parent.
     kept: Counts,
-    /// What members had counted before observation started.
+    /// Counts of members before observation started.
     before: Counts,
     reported: Counts,
     search: Search,
@@ -47,7 +47,7 @@ pub struct Tree {
 pub struct ProcessReading {
     /// Process id.
     pub pid: i32,
-    /// Parent now.
+    /// Current parent.
     pub parent: i32,
     /// Name.
     pub comm: String,
@@ -76,14 +76,14 @@ pub struct TreeReading {
     pub point: TimelinePoint,
     /// Processes, parents first; zombies included.
     pub processes: Vec<ProcessReading>,
-    /// Files of processes that were there but could not be read.
+    /// Files of processes that exist but could not be read.
     pub unreadable: u64,
 }
 
 #[derive(Debug)]
 struct Member {
     last: Stat,
-    /// Its own counters when observation started, or none for a later process.
+    /// Its own counters when observation started; zero for a later process.
     before: Counts,
 }
 
@@ -111,12 +111,12 @@ struct Search {
     lists_children: bool,
 }
 
-/// A search for new processes may take one part in so many of the time: 1 %.
+/// A search for new processes may take one part in this many of the time: 1 %.
 const SEARCH_SHARE: u32 = 100;
 
 impl Tree {
-    /// Starts to observe `pid` and its descendants; `None` where there is no such process. What
-    /// they counted until now is left out.
+    /// Starts to observe `pid` and its descendants; `None` if there is no such process. Their
+    /// counts up to now are left out.
     ///
     /// # Errors
     /// [`Error`](super::Error) when the root process's figures are unreadable or malformed.
@@ -124,7 +124,7 @@ impl Tree {
         Self::of_several(proc, &[pid])
     }
 
-    /// The same of several processes and their descendants; those that are not there are left out.
+    /// The same for several processes and their descendants; missing ones are left out.
     ///
     /// # Errors
     /// As [`Tree::new`].
@@ -136,7 +136,8 @@ impl Tree {
         Ok(Some(tree))
     }
 
-    /// Like [`Tree::new`], but counts all that `pid` and its descendants ever did.
+    /// Like [`Tree::new`], but includes everything that `pid` and its descendants have done since
+    /// they started.
     ///
     /// # Errors
     /// As [`Tree::new`].
@@ -144,11 +145,11 @@ impl Tree {
         Self::counting_since(proc, &[pid], 0)
     }
 
-    /// A tree that leaves out what processes counted that started before `began_ticks`.
+    /// A tree that leaves out earlier counts of processes that started before `began_ticks`.
     fn counting_since(proc: ProcRoot, pids: &[i32], began_ticks: u64) -> Result<Option<Self>> {
         let roots = pids.iter().map(|&pid| proc.stat(pid));
         let mut roots: Vec<Stat> = roots.flat_map(Result::transpose).collect::<Result<_>>()?;
-        // Parents are read before their children, and started before them.
+        // Parents are read before their children, and start before them.
         roots.sort_by_key(|root| (root.start_ticks, root.pid));
         roots.dedup_by_key(|root| root.pid);
         let Some(pid) = roots.first().map(|root| root.pid) else {
@@ -210,7 +211,7 @@ impl Tree {
         reading
     }
 
-    /// Moves members that ended out, and keeps their counters where no ancestor accounts for them.
+    /// Removes members that have ended, and keeps their counters if no ancestor accounts for them.
     fn settle(&mut self, gone: &FxHashSet<i32>, growth: &mut FxHashMap<i32, Counts>) {
         let ended: Vec<Ended> = self
             .members
@@ -329,7 +330,7 @@ impl Tree {
         unreadable
     }
 
-    /// For kernels without `task/TID/children` (`CONFIG_PROC_CHILDREN`): by parent of each.
+    /// For kernels without `task/TID/children` (`CONFIG_PROC_CHILDREN`): by each process's parent.
     fn search_all_processes(&mut self) -> u64 {
         let mut strangers: Vec<Stat> = self
             .proc
@@ -371,8 +372,8 @@ impl Member {
 }
 
 impl Ended {
-    /// Whether the nearest living ancestor's figures grew by at least this process's; if so they
-    /// are used up.
+    /// Whether the nearest living ancestor's figures grew by at least this process's; if so, that
+    /// growth is used up.
     fn is_accounted(&self, growth: &mut FxHashMap<i32, Counts>) -> bool {
         let nearest = self.ancestors.iter().find(|pid| growth.contains_key(pid));
         let Some(grown) = nearest.and_then(|pid| growth.get_mut(pid)) else {
@@ -409,7 +410,7 @@ impl Counts {
         Self::of_self(stat) + Self::of_children(stat)
     }
 
-    /// The larger of each.
+    /// The larger value of each counter.
     fn at_least(self, other: Self) -> Self {
         Self {
             minor: self.minor.max(other.minor),

@@ -2,7 +2,7 @@ use super::*;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// A written `/proc` that tests change between readings.
+/// A `/proc` of written files that tests change between readings.
 struct Fake {
     folder: tempfile::TempDir,
     newest: i32,
@@ -122,7 +122,7 @@ fn what_was_counted_before_is_left_out() {
     assert_eq!(reading.processes[0].minor_faults, 1);
 }
 
-/// Whichever is named first: a process below another counts once.
+/// Whichever is named first, a process below another counts once.
 #[test]
 fn several_processes_are_one_sum_and_none_of_them_counts_twice() {
     for roots in [[10, 11, 20, 99], [20, 11, 99, 10]] {

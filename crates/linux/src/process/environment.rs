@@ -1,4 +1,4 @@
-//! What a program's environment becomes under given settings.
+//! A program's environment under given settings.
 
 use super::Error;
 use pagewise_model::advice::{Setting, Settings};
@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 /// An environment, ordered by name so that two runs get the same bytes on their stack.
 pub type Environment = BTreeMap<OsString, OsString>;
 
-/// `current` with `settings` put in: variables replaced, tunables joined with those already in
+/// `current` with `settings` applied: variables replaced, tunables joined with those already in
 /// `GLIBC_TUNABLES`, libraries put before those already in `LD_PRELOAD`.
 ///
 /// # Errors
@@ -109,8 +109,8 @@ fn preload(environment: &mut Environment, libraries: &[&str]) {
     environment.insert("LD_PRELOAD".into(), joined);
 }
 
-/// The environment as `execve(2)` takes it. Names and values that came from our own environment
-/// hold no NUL, and [`with_settings`] let none in; one that does all the same is an error.
+/// The environment as `execve(2)` takes it. Names and values from our own environment contain no
+/// NUL, and [`with_settings`] lets none in; if there is one nevertheless, it is an error.
 ///
 /// # Errors
 /// [`Error::Nul`].

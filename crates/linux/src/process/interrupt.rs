@@ -1,30 +1,30 @@
-//! Ctrl-C ends what is being observed, not what has been gathered.
+//! Ctrl-C ends the observed program, but keeps the data gathered so far.
 //!
-//! The terminal sends SIGINT to the whole foreground group, so the observed program gets it by
-//! itself. Our process only notes it, and commands look at [`requested`] between two steps. The
-//! third request that nobody answered ends the process, so that a hang can be left.
+//! The terminal sends SIGINT to the whole foreground group, so the observed program receives it
+//! directly. Our process only notes it, and commands check [`requested`] between two steps. The
+//! third unhandled request ends the process, as a way out of a hang.
 
 use super::Error;
 use crate::sys::process as sys;
 
-/// Notes SIGINT, SIGTERM and SIGHUP instead of dying of them. What our parent ignores stays
-/// ignored. Blocking system calls then end with `EINTR`.
+/// Notes SIGINT, SIGTERM and SIGHUP instead of being ended by them. A signal that our parent
+/// ignores stays ignored. Blocking system calls then end with `EINTR`.
 ///
 /// # Errors
-/// When the kernel refuses a handler.
+/// If the kernel refuses a handler.
 pub fn install() -> Result<(), Error> {
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP]
         .into_iter()
         .try_for_each(|signal| sys::note_signal(signal).map_err(Error::Handler))
 }
 
-/// The signal that asked us to end, if one did since [`clear`].
+/// The signal that requested our end, if there was one since [`clear`].
 #[must_use]
 pub fn requested() -> Option<i32> {
     sys::noted_signal()
 }
 
-/// Takes a request as answered: the phase that it ended is over.
+/// Marks a request as handled: the phase that it ended is over.
 pub fn clear() {
     sys::forget_requests();
 }

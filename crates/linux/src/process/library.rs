@@ -5,7 +5,7 @@ use pagewise_model::recording::Surroundings;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Allocator libraries that a cure may preload, best known name first.
+/// Allocator libraries that a remedy may preload, best known name first.
 const LIBRARIES: [(AllocatorKind, &str); 4] = [
     (AllocatorKind::Jemalloc, "libjemalloc.so.2"),
     (AllocatorKind::Tcmalloc, "libtcmalloc_minimal.so.4"),
@@ -13,10 +13,10 @@ const LIBRARIES: [(AllocatorKind, &str); 4] = [
     (AllocatorKind::Mimalloc, "libmimalloc.so.2"),
 ];
 
-/// Folders that the linker searches without being told (`ld.so(8)`), and the usual local one.
+/// Folders that the linker searches by default (`ld.so(8)`), and the usual local one.
 const FOLDERS: [&str; 5] = ["lib64", "usr/lib64", "lib", "usr/lib", "usr/local/lib"];
 
-/// What this machine offers for cures.
+/// Libraries on this machine that remedies can use.
 #[must_use]
 pub fn surroundings() -> Surroundings {
     let found = LIBRARIES.into_iter().filter_map(|(kind, name)| {
@@ -47,8 +47,8 @@ pub fn find(root: &Path, name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Folders named by a configuration file and by those that it includes. Unreadable files name
-/// none, as for `ldconfig(8)`.
+/// Folders named by a configuration file and by the files that it includes. Unreadable files add
+/// none, as with `ldconfig(8)`.
 fn read_configuration(
     root: &Path,
     file: &Path,
@@ -75,7 +75,7 @@ fn read_configuration(
     }
 }
 
-/// Files that `folder/*.ending` names, in order of name. Other patterns name one file.
+/// Files that match `folder/*.ending`, in order of name. Other patterns name one file.
 fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
     let relative = pattern.trim_start_matches('/');
     let path = root.join(if pattern.starts_with('/') {

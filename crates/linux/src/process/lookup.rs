@@ -1,4 +1,5 @@
-//! Which file a command's name means: the rules of `execvp(3)`, with an error for each way to fail.
+//! Finds the file for a command name by the rules of `execvp(3)`, with an error for each way to
+//! fail.
 
 use super::Error;
 use super::environment::Environment;
@@ -10,11 +11,10 @@ use std::path::{Path, PathBuf};
 /// Search path when the environment has none (as glibc's `confstr(_CS_PATH)`).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The file that `program` names under `environment`'s `PATH`. A name with a slash names itself.
+/// The file that `program` refers to under `environment`'s `PATH`. A name with a slash is a path.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotExecutable`] when the only files of that name cannot be
-/// executed.
+/// [`Error::NotFound`]; [`Error::NotExecutable`] if the only files of that name cannot be executed.
 pub fn find(program: &OsStr, environment: &Environment) -> Result<PathBuf, Error> {
     if program.as_bytes().contains(&b'/') {
         return check_named(Path::new(program));

@@ -1,12 +1,12 @@
-//! Starting the program that is observed or compared, and waiting for it.
+//! Starting the observed or compared program, and waiting for it.
 //!
-//! [`Launch`] says what to run. [`Launch::spawn_gated`] forks a child that waits before
+//! [`Launch`] describes what to run. [`Launch::spawn_gated`] forks a child that waits before
 //! `execve(2)`, so that perf events can be attached with `enable_on_exec` and see its first
-//! instruction. [`Gated::release`] lets it go and reports a failed exec as an error with the
-//! shell's status. [`Running::wait`] returns what it cost, waited-for children included.
+//! instruction. [`Gated::release`] lets it continue and reports a failed exec as an error with the
+//! shell's status. [`Running::wait`] returns its cost, including waited-for children.
 //!
-//! The child stays in our process group and keeps our terminal, so job control and Ctrl-C work
-//! as without us; see [`interrupt`] for our side of that.
+//! The child stays in our process group and keeps our terminal, so job control and Ctrl-C work as
+//! usual; see [`interrupt`] for our side.
 
 pub mod environment;
 pub mod interrupt;
@@ -31,21 +31,21 @@ use std::path::PathBuf;
 /// Where the program's standard output and error go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Output {
-    /// Where ours go.
+    /// The same as ours.
     #[default]
     Inherit,
-    /// Both where our standard error goes: our own results keep standard output for themselves.
+    /// Both to our standard error: standard output is reserved for our own results.
     Stderr,
     /// To `/dev/null`.
     Null,
-    /// Both into this file, made or emptied.
+    /// Both to this file, created or truncated.
     Capture(PathBuf),
 }
 
 /// Where the program's standard input comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Input {
-    /// Where ours comes from.
+    /// The same as ours.
     #[default]
     Inherit,
     /// `/dev/null`.
@@ -66,7 +66,7 @@ pub fn signal(pid: u32, signal: i32) -> io::Result<()> {
 /// What to run and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
-    /// Program: a path, or a name to be found in `PATH`.
+    /// Program: a path, or a name to look up in `PATH`.
     pub program: OsString,
     /// Its arguments, without its own name.
     pub args: Vec<OsString>,
@@ -88,7 +88,7 @@ pub enum Error {
         /// Name as given.
         program: OsString,
     },
-    /// The file is there but cannot be executed.
+    /// The file exists but cannot be executed.
     #[error("cannot execute '{}': {reason}", .path.display())]
     NotExecutable {
         /// The file.
@@ -96,7 +96,7 @@ pub enum Error {
         /// Why.
         reason: &'static str,
     },
-    /// `execve(2)` refused.
+    /// `execve(2)` failed.
     #[error("cannot execute '{}'", .path.display())]
     Exec {
         /// The file.
@@ -128,7 +128,7 @@ pub enum Error {
         /// The kernel's reason.
         source: io::Error,
     },
-    /// No new process could be made.
+    /// No new process could be created.
     #[error("cannot start another process (a limit on processes or memory?)")]
     Fork(#[source] io::Error),
     /// Waiting or signalling failed.
@@ -136,7 +136,7 @@ pub enum Error {
     Process {
         /// Its id.
         pid: i32,
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The kernel's reason.
         source: io::Error,
@@ -175,8 +175,8 @@ impl Launch {
     /// Forks a child that waits before `execve(2)`.
     ///
     /// # Errors
-    /// When the program is not there or not executable, a setting or argument is impossible, a
-    /// stream's file does not open, or no process can be made.
+    /// If the program is missing or not executable, a setting or argument is invalid, a stream's
+    /// file cannot be opened, or no process can be created.
     pub fn spawn_gated(&self) -> Result<Gated, Error> {
         let environment =
             environment::with_settings(std::env::vars_os().collect(), &self.settings)?;
@@ -205,7 +205,7 @@ impl Launch {
     /// The file that will be executed.
     ///
     /// # Errors
-    /// When the program is not there or not executable, or a setting is impossible.
+    /// If the program is missing or not executable, or a setting is invalid.
     pub fn path(&self) -> Result<PathBuf, Error> {
         lookup::find(&self.program, &self.environment()?)
     }
@@ -218,7 +218,7 @@ impl Launch {
         self.spawn_gated()?.release()
     }
 
-    /// The environment that the program will get.
+    /// The program's environment.
     ///
     /// # Errors
     /// [`Error::InvalidSetting`].
@@ -226,7 +226,7 @@ impl Launch {
         environment::with_settings(std::env::vars_os().collect(), &self.settings)
     }
 
-    /// The last huge-page setting; [`environment::with_settings`] lets no other words through.
+    /// The last huge-page setting; [`environment::with_settings`] accepts no other words.
     fn huge_pages(&self) -> sys::HugePages {
         let mut modes = self
             .settings

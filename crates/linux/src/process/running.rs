@@ -51,10 +51,10 @@ impl Gated {
             .map_or(Path::new(""), |child| &child.path)
     }
 
-    /// Lets the child execute, and returns once it has.
+    /// Lets the child call exec, and returns once it has.
     ///
     /// # Errors
-    /// [`Error::Exec`] with the kernel's reason when it could not.
+    /// [`Error::Exec`] with the kernel's reason if exec failed.
     pub fn release(mut self) -> Result<Running, Error> {
         let Some(child) = self.child.take() else {
             // Only this function and drop take the child, and both end `self`.
@@ -73,7 +73,7 @@ impl Gated {
 
 impl Child {
     fn let_go(&self) -> Result<(), Error> {
-        // A child that is gone (killed at the gate) has closed its end: the outcome tells.
+        // A child that is gone (killed at the gate) has closed its end: the outcome shows this.
         let _ = (&self.open).write_all(b"!");
         let mut errno = Vec::new();
         let failed = |source| Error::Process {
@@ -95,17 +95,17 @@ impl Child {
 }
 
 impl Drop for Gated {
-    /// Closes the gate: the child sees that and exits without executing.
+    /// Closes the gate: the child notices and exits without exec.
     fn drop(&mut self) {
         if let Some(Child { pid, open, .. }) = self.child.take() {
             drop(open);
-            // Nothing is left to tell an error to; the child is ours and cannot be reaped twice.
+            // An error cannot be reported here; the child is ours and cannot be reaped twice.
             let _ = reap(pid);
         }
     }
 }
 
-/// A program that runs. Dropping it leaves the program alone.
+/// A running program. Dropping it leaves the program alone.
 #[derive(Debug)]
 pub struct Running {
     pid: i32,
@@ -114,15 +114,16 @@ pub struct Running {
     started: Instant,
 }
 
-/// How a program ended and what it used.
+/// How a program ended and its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// Exit status or signal.
     pub ending: Ending,
     /// Cost by `wait4(2)`: the program and all its children that were waited for.
     ///
-    /// `max_rss` is never below what the forked child held before exec, because the kernel
-    /// carries that mark over (`exec_mmap`, fs/exec.c): our own private memory at the fork.
+    /// `max_rss` is never below the resident memory of the forked child before exec, our own
+    /// private memory at the fork, because the kernel carries this maximum over (`exec_mmap`,
+    /// fs/exec.c).
     pub cost: RunCost,
 }
 
@@ -145,19 +146,19 @@ impl Running {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Waits for its end, however many signals we get meanwhile.
+    /// Waits for its end, however many signals we receive meanwhile.
     ///
     /// # Errors
-    /// When it was already waited for elsewhere.
+    /// If it was already waited for elsewhere.
     pub fn wait(self) -> Result<Finished, Error> {
         let (status, usage) = reap(self.pid)?;
         Ok(self.finished(status, &usage))
     }
 
-    /// Its end, if it has ended.
+    /// How it ended, if it has ended.
     ///
     /// # Errors
-    /// When it was already waited for.
+    /// If it was already waited for.
     pub fn try_wait(&mut self) -> Result<Option<Finished>, Error> {
         match sys::wait4(self.pid, false) {
             Ok(Some((status, usage))) => Ok(Some(self.finished(status, &usage))),
@@ -170,8 +171,8 @@ impl Running {
         }
     }
 
-    /// Waits up to `timeout`. Returns early with `None` when a signal came, so that the caller
-    /// can look at [`super::interrupt::requested`].
+    /// Waits up to `timeout`. Returns early with `None` after a signal, so that the caller can
+    /// check [`super::interrupt::requested`].
     ///
     /// # Errors
     /// As [`Running::try_wait`].
@@ -190,17 +191,17 @@ impl Running {
         }
     }
 
-    /// Waits up to `timeout` for its end without taking its status: until that is waited for, its
-    /// files in `/proc` can be read. False too where the kernel has no such wait.
+    /// Waits up to `timeout` for its end without reaping it: until then, its files in `/proc` can
+    /// be read. Also false if the kernel has no such wait.
     #[must_use]
     pub fn ends_within(&self, timeout: Duration) -> bool {
         let ends = |fd: &OwnedFd| sys::poll_readable(fd.as_fd(), timeout);
         matches!(self.pidfd.as_ref().map(ends), Some(Ok(true)))
     }
 
-    /// Waits for its end, but no longer than `patience` since it was released: `None` when it was
-    /// ended then. Where a signal asks us to end, it is ended too, within `grace`; the caller looks
-    /// at [`super::interrupt::requested`].
+    /// Waits for its end, but no longer than `patience` since it was released: `None` if it was
+    /// ended then. If a signal requests our end, it is ended too, within `grace`; the caller checks
+    /// [`super::interrupt::requested`].
     ///
     /// # Errors
     /// As [`Running::stop`].
@@ -211,7 +212,7 @@ impl Running {
     ) -> Result<Option<Finished>, Error> {
         loop {
             let left = patience.saturating_sub(self.elapsed());
-            // A signal wakes us early; the program got it from the terminal too and decides
+            // A signal wakes us early; the program received it from the terminal too and decides
             // itself whether to end.
             if let Some(finished) = self.wait_for(left.min(Duration::from_secs(3600)))? {
                 return Ok(Some(finished));
@@ -226,7 +227,7 @@ impl Running {
         }
     }
 
-    /// For kernels without pidfds: looks each millisecond.
+    /// For kernels without pidfds: polls each millisecond.
     pub(super) fn wait_by_looking(&mut self, timeout: Duration) -> Result<Option<Finished>, Error> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -241,7 +242,7 @@ impl Running {
     /// Sends a signal to the program alone (not to its children).
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel refuses.
     pub fn signal(&self, signal: i32) -> Result<(), Error> {
         let failed = |source| Error::Process {
             pid: self.pid,
@@ -251,7 +252,7 @@ impl Running {
         sys::kill(self.pid, signal).map_err(failed)
     }
 
-    /// Ends the program: SIGTERM, and SIGKILL when it is still there after `grace`.
+    /// Ends the program: SIGTERM, and SIGKILL if it is still there after `grace`.
     ///
     /// # Errors
     /// As [`Running::signal`] and [`Running::wait`].
@@ -308,7 +309,7 @@ fn cost(wall: Duration, usage: &libc::rusage) -> RunCost {
         system: nanos(usage.ru_stime),
         minor_faults: count(usage.ru_minflt),
         major_faults: count(usage.ru_majflt),
-        // getrusage(2): kilobytes, which the kernel means as KiB.
+        // getrusage(2): kilobytes, which are KiB in the kernel.
         max_rss: Bytes(count(usage.ru_maxrss).saturating_mul(1024)),
         voluntary_switches: count(usage.ru_nvcsw),
         involuntary_switches: count(usage.ru_nivcsw),

@@ -1,4 +1,4 @@
-//! Real children: what they get, what they cost, how they fail.
+//! Real children: what they receive, what they cost, how they fail.
 
 use super::*;
 use pagewise_model::run::Ending;

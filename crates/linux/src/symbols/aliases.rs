@@ -1,7 +1,7 @@
-//! Of several names of one function, the one that its callers use.
+//! Of several names of one function, selects the one that its callers use.
 //!
-//! A C library has `malloc`, `__libc_malloc` and `__GI___libc_malloc` at one address. Readers know
-//! the public one, and perf shows it, so that the names of two tools compare.
+//! A C library has `malloc`, `__libc_malloc` and `__GI___libc_malloc` at one address. The public
+//! name is the familiar one, and perf shows it, so that the names of two tools can be compared.
 
 use object::{Object, ObjectSymbol, SymbolKind};
 use rustc_hash::FxHashMap;
@@ -11,8 +11,8 @@ use std::cmp::Reverse;
 #[derive(Debug, Default)]
 pub(super) struct PublicNames(FxHashMap<u64, String>);
 
-/// How good a name is: which one `symbol__choose` (`choose_best_symbol`, tools/perf/util/symbol.c)
-/// takes, but that names for the library's own use come last.
+/// Rank of a name: as in `symbol__choose` (`choose_best_symbol`, tools/perf/util/symbol.c), except
+/// that names for the library's own use come last.
 type Rank = (bool, bool, bool, bool, Reverse<usize>, usize);
 
 impl PublicNames {
@@ -27,7 +27,7 @@ impl PublicNames {
             let Some(best_so_far) = best.get_mut(&symbol.address()) else {
                 continue;
             };
-            // Symbol tables that were written by the linker tell versions too: `memcpy@@GLIBC_2.14`.
+            // Symbol tables written by the linker contain versions too: `memcpy@@GLIBC_2.14`.
             let name = symbol.name().unwrap_or_default();
             let name = name.split('@').next().unwrap_or_default();
             if name.is_empty() || !symbol.is_definition() || symbol.kind() != SymbolKind::Text {

@@ -1,4 +1,4 @@
-//! perf's own store of files by build id: what `perf record` and `perf buildid-cache` keep, so that
+//! perf's own store of files by build id, filled by `perf record` and `perf buildid-cache`, so that
 //! a recording can be read after the programs were updated or removed.
 //!
 //! ```text
@@ -9,15 +9,15 @@
 use super::debuginfod::Artefact;
 use std::path::{Path, PathBuf};
 
-/// A store, where there is one.
+/// A store, if there is one.
 #[derive(Debug, Default)]
 pub struct BuildIdCache {
     folder: Option<PathBuf>,
 }
 
 impl BuildIdCache {
-    /// perf's: in `PERF_BUILDID_DIR`, else as `buildid.dir` of perf's configuration says, else in
-    /// `~/.debug`.
+    /// perf's store: in `PERF_BUILDID_DIR`, otherwise in `buildid.dir` of perf's configuration,
+    /// otherwise in `~/.debug`.
     #[must_use]
     pub fn of_perf() -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -54,7 +54,7 @@ impl BuildIdCache {
         }
     }
 
-    /// The file that was built under this id.
+    /// The file with this build id.
     pub(super) fn find(&self, artefact: Artefact, build_id: &[u8]) -> Option<PathBuf> {
         let (first, rest) = build_id.split_first()?;
         let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();

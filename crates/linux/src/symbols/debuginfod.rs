@@ -1,9 +1,9 @@
 //! Programs and debug information by build id, from the cache of the debuginfod client
-//! (debuginfod_find_debuginfo(3)) and, where `DEBUGINFOD_URLS` names servers, from these.
+//! (debuginfod_find_debuginfo(3)) and, if `DEBUGINFOD_URLS` names servers, from them.
 //!
-//! Fetching is left to the client itself, `debuginfod-find`, with its timeouts, proxies and checks;
-//! how much and how long is limited, by its own variables (debuginfod-client-config(7)) and by us.
-//! Without `DEBUGINFOD_URLS` nothing is asked for over the network.
+//! The client itself, `debuginfod-find`, does the fetching, with its timeouts, proxies and checks;
+//! size and time are limited by its own variables (debuginfod-client-config(7)) and by us. Without
+//! `DEBUGINFOD_URLS` nothing is requested over the network.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,22 +15,22 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Seconds that a server gets to start to answer, where `DEBUGINFOD_TIMEOUT` does not say: its own
+/// Seconds for a server to start its reply, unless `DEBUGINFOD_TIMEOUT` is set: the client's
 /// default of 90 is too long for a report on a hundred files.
 const TIMEOUT: &str = "15";
-/// Seconds for a whole file, where `DEBUGINFOD_MAXTIME` does not say: its own default is none.
+/// Seconds for a whole file, unless `DEBUGINFOD_MAXTIME` is set: the client's default is no limit.
 const MOST_SECONDS: &str = "120";
-/// Bytes of a file, where `DEBUGINFOD_MAXSIZE` does not say: 1 GiB, more than a kernel's debug
-/// information. Its own default is none.
+/// Bytes of a file, unless `DEBUGINFOD_MAXSIZE` is set: 1 GiB, more than a kernel's debug
+/// information. The client's default is no limit.
 const MOST_BYTES: &str = "1073741824";
-/// For all files of a report together.
+/// Time limit for all files of a report together.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How often is looked whether the client has ended.
+/// Interval of checks whether the client has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// So many files in a row that could not be asked for end the asking.
+/// After this many failed requests in a row, no more are made.
 const MOST_FAILURES: u32 = 3;
 
-/// What a build id can be asked for.
+/// What can be requested for a build id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Artefact {
     Executable,
@@ -51,17 +51,17 @@ impl Artefact {
 #[derive(Debug, Default)]
 pub struct Debuginfod {
     cache: Option<PathBuf>,
-    /// `debuginfod-find`, where servers may be asked.
+    /// `debuginfod-find`, if servers may be queried.
     client: Option<OsString>,
     known: RefCell<BTreeMap<(Artefact, String), Option<PathBuf>>>,
     failures: Cell<u32>,
-    /// Time that may still be spent on asking.
+    /// Time left for requests.
     patience: Cell<Duration>,
     note: RefCell<Option<String>>,
 }
 
 impl Debuginfod {
-    /// As the environment says: the client's own variables.
+    /// As configured in the environment by the client's own variables.
     #[must_use]
     pub fn from_environment() -> Self {
         let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -84,13 +84,13 @@ impl Debuginfod {
         }
     }
 
-    /// What kept servers from being asked, and what to do.
+    /// What prevented requests to servers, and the remedy.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         self.note.borrow().clone()
     }
 
-    /// The file that was built under this id.
+    /// The file with this build id.
     pub(super) fn find(&self, artefact: Artefact, build_id: &[u8]) -> Option<PathBuf> {
         if build_id.is_empty() {
             return None;
@@ -109,7 +109,7 @@ impl Debuginfod {
 
     fn cached(&self, artefact: Artefact, id: &str) -> Option<PathBuf> {
         let file = self.cache.as_ref()?.join(id).join(artefact.name());
-        // The client notes what no server had as an empty file.
+        // The client stores an empty file for what no server had.
         let holds = file.metadata().is_ok_and(|file| file.len() > 0);
         holds.then_some(file)
     }
@@ -167,7 +167,7 @@ impl Debuginfod {
             return Some(path);
         }
         let message = message.trim();
-        // ENOENT: the servers answered, and have no such file.
+        // ENOENT: the servers replied that they have no such file.
         if message.contains("No such file") {
             self.failures.set(0);
             return None;
@@ -193,7 +193,7 @@ impl Debuginfod {
     }
 }
 
-/// What the client answered.
+/// Output of the client.
 struct Answer {
     status: ExitStatus,
     output: String,
@@ -201,7 +201,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Runs the client; `None` where it was ended because it took longer than `patience`.
+    /// Runs the client; `None` if it was ended because it took longer than `patience`.
     fn of(command: &mut Command, patience: Duration) -> io::Result<Option<Self>> {
         let until = Instant::now() + patience;
         let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -210,7 +210,7 @@ impl Answer {
         let Some(status) = wait(&mut child, until)? else {
             return Ok(None);
         };
-        // A child of the client that keeps a pipe open is not waited for.
+        // Does not wait for a child of the client that keeps a pipe open.
         let text = |of: &mpsc::Receiver<String>| of.recv_timeout(Duration::from_secs(1));
         Ok(Some(Self {
             status,
@@ -220,7 +220,7 @@ impl Answer {
     }
 }
 
-/// Waits for the client, and ends it at that time; then `None`.
+/// Waits for the client, and ends it at `until`; then `None`.
 fn wait(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {
@@ -235,14 +235,14 @@ fn wait(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// Reads a pipe aside, so that its writer never waits for us.
+/// Reads a pipe on another thread, so that its writer never waits for us.
 fn text_of(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut text = Vec::new();
-        // What was read until an error is what is known.
+        // After an error, use what was read until then.
         let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
-        // Whoever asked may have left.
+        // The receiver may be gone.
         let _ = sender.send(String::from_utf8_lossy(&text).into_owned());
     });
     receiver
@@ -255,7 +255,7 @@ mod tests {
 
     const ID: [u8; 3] = [0xab, 0x01, 0xff];
 
-    /// A client that counts its calls, and answers so.
+    /// A client that counts its calls and prints this answer.
     fn client(folder: &std::path::Path, answer: &str) -> OsString {
         let path = folder.join("client");
         let script = format!(

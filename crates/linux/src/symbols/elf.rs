@@ -1,5 +1,5 @@
-//! Names from ELF files: symbol tables, and DWARF with inlined functions where there is any,
-//! in the file, under `/usr/lib/debug`, in perf's [`BuildIdCache`], or had by [`Debuginfod`].
+//! Names from ELF files: symbol tables and, if available, DWARF with inlined functions, in the
+//! file, under `/usr/lib/debug`, in perf's [`BuildIdCache`], or from [`Debuginfod`].
 
 use super::aliases::PublicNames;
 use super::build_id_cache::BuildIdCache;
@@ -14,14 +14,14 @@ use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Files that were opened before stay open.
+/// Files stay open once they were opened.
 pub(super) struct ElfFiles {
     symbolizer: Symbolizer,
     cache: BuildIdCache,
     debuginfod: Debuginfod,
 }
 
-/// What a return address of a signal handler is called where its file has no symbols.
+/// Name for a return address of a signal handler if its file has no symbols.
 const TRAMPOLINE: &str = "__restore_rt";
 
 impl ElfFiles {
@@ -38,7 +38,7 @@ impl ElfFiles {
         }
     }
 
-    /// What kept debug information from being fetched.
+    /// What prevented fetching debug information.
     pub fn note(&self) -> Option<String> {
         self.debuginfod.note()
     }
@@ -59,7 +59,7 @@ impl ElfFiles {
         let bytes = File::open(file).and_then(|file| MappedFile::of(&file)).ok();
         let bytes = bytes.as_deref().unwrap_or_default();
         let mut keys = batch.offsets;
-        // The byte before a trampoline is none of a call.
+        // The byte before a trampoline is not part of a call.
         let is_trampoline = |offset: u64| trampoline::begins_at(bytes, offset);
         for (_, offset) in &mut keys {
             *offset += u64::from(*offset < u64::MAX && is_trampoline(*offset + 1));
@@ -93,13 +93,13 @@ impl ElfFiles {
         }
     }
 
-    /// A file that was built under this id, kept or fetched.
+    /// A file with this build id, cached or fetched.
     fn kept(&self, artefact: Artefact, build_id: &[u8]) -> Option<PathBuf> {
         let cached = self.cache.find(artefact, build_id);
         cached.or_else(|| self.debuginfod.find(artefact, build_id))
     }
 
-    /// What was found in a file, and what its debug information knows where it is stripped.
+    /// Results from a file, completed from its debug information if it is stripped.
     fn completed<'a>(
         &'a self,
         mut found: Vec<Symbolized<'a>>,
@@ -135,8 +135,8 @@ impl ElfFiles {
     }
 }
 
-/// The functions of one file that were met, by their names in its tables: most addresses lie in
-/// functions that were demangled before.
+/// The functions of one file found so far, by their names in its tables: most addresses are in
+/// functions that have already been demangled.
 struct Spellings {
     module: String,
     public: PublicNames,
@@ -189,7 +189,7 @@ impl Spellings {
     }
 }
 
-/// A function's name as its source spells it, in Rust or C++; any other stays as it is.
+/// A function's name as spelled in its source, for Rust or C++; any other stays as it is.
 fn demangled(symbol: &str) -> String {
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {
         return format!("{name:#}");
@@ -199,8 +199,8 @@ fn demangled(symbol: &str) -> String {
     name.unwrap_or_else(|| symbol.to_owned())
 }
 
-/// Whether the file is the one that was recorded. A file of another build under the same name
-/// would give wrong names, which is worse than none.
+/// Whether the file is the recorded one. A file of another build under the same name would give
+/// wrong names, which is worse than none.
 fn has_build_id(file: &Path, recorded: Option<&[u8]>) -> bool {
     let Some(recorded) = recorded else {
         return true;
@@ -211,8 +211,8 @@ fn has_build_id(file: &Path, recorded: Option<&[u8]>) -> bool {
     }
 }
 
-/// Where a file's bytes lie in memory by its own reckoning, by which debug information that came
-/// apart from it has its addresses too. Bytes that are not mapped lie at the end of memory.
+/// Addresses of these file offsets by the file's own layout, which separate debug information uses
+/// too. Offsets that are not mapped get the end of memory.
 fn virtual_addresses(file: &Path, offsets: impl Iterator<Item = u64>) -> Option<Vec<u64>> {
     let bytes = object::ReadCache::new(File::open(file).ok()?);
     let elf = object::File::parse(&bytes).ok()?;

@@ -1,4 +1,4 @@
-//! `/proc/kallsyms`: names of the kernel's functions, modules' included.
+//! `/proc/kallsyms`: names of the kernel's functions, including those of modules.
 
 use super::unknown;
 use pagewise_model::symbol::{Name, Unnamed};
@@ -8,15 +8,15 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct Kallsyms {
     text: String,
-    /// Address, and the line's place in `text`.
+    /// Address, and the line's position in `text`.
     functions: Vec<(u64, u32)>,
     /// `_text` and `_stext`.
     starts: Vec<u64>,
 }
 
 impl Kallsyms {
-    /// Reads the table. The error is the reason that all kernel addresses stay without a name:
-    /// not readable, or all addresses zero as `kernel.kptr_restrict` makes them.
+    /// Reads the table. The error is the reason why all kernel addresses stay without a name: not
+    /// readable, or all addresses zero because of `kernel.kptr_restrict`.
     pub fn read(path: &Path) -> Result<Self, Unnamed> {
         let text = std::fs::read_to_string(path).map_err(|_| Unnamed::NoFile)?;
         Self::parse(text)
@@ -51,24 +51,23 @@ impl Kallsyms {
         })
     }
 
-    /// Whether this is the kernel, at the place in memory, that `recorded` tells of. Unknown
-    /// counts as yes.
+    /// Whether this is the kernel with its text at the `recorded` address. Unknown counts as yes.
     pub fn is_of_kernel_at(&self, recorded: Option<u64>) -> bool {
         self.starts.is_empty() || recorded.is_none_or(|text| self.starts.contains(&text))
     }
 
-    /// Whether both addresses are held by one function.
+    /// Whether both addresses are in the same function.
     pub fn same(&self, a: u64, b: u64) -> bool {
         self.after(a) == self.after(b)
     }
 
-    /// The place of the first function behind `address`.
+    /// Index of the first function after `address`.
     fn after(&self, address: u64) -> usize {
         self.functions
             .partition_point(|&(start, _)| start <= address)
     }
 
-    /// The function that holds `address`.
+    /// The function that contains `address`.
     pub fn name(&self, address: u64) -> Name {
         let line = self
             .after(address)

@@ -1,9 +1,9 @@
 //! Names of code addresses.
 //!
-//! Called once per recording with each unique address, so files are opened once and asked in
-//! batches. An address that gets no name gets the reason instead, for the reader of a report can
-//! do something about most of them (install debug symbols, raise a privilege, write a JIT map).
-//! Nothing here fails: a file that is gone makes its addresses [`Unnamed::NoFile`].
+//! Called once per recording with each unique address, so files are opened once and queried in
+//! batches. An address without a name gets the reason instead, because the user can fix most of
+//! them (install debug symbols, raise a privilege, write a JIT map). Nothing here fails: a missing
+//! file makes its addresses [`Unnamed::NoFile`].
 
 mod aliases;
 mod build_id_cache;
@@ -37,15 +37,15 @@ use std::path::{Path, PathBuf};
 pub struct Symbolizer {
     root: PathBuf,
     files: ElfFiles,
-    /// Why names of code made at run time were not read.
+    /// Why names of generated code were not read.
     unread: Option<String>,
 }
 
-/// Addresses of one file, asked together: each question costs a look at the file.
+/// Addresses of one file, looked up together: each query has to open the file.
 #[derive(Default)]
 struct Batch<'a> {
     build_id: Option<&'a [u8]>,
-    /// Which key of the list, at which offset in the file.
+    /// Indices into the list of keys, and offsets in the file.
     offsets: Vec<(usize, u64)>,
 }
 
@@ -78,7 +78,7 @@ impl Symbolizer {
         }
     }
 
-    /// The same, with programs and debug information from there where they are not here.
+    /// The same, with missing programs and debug information taken from `debuginfod`.
     #[must_use]
     pub fn with_debuginfod(self, debuginfod: Debuginfod) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Symbolizer {
         }
     }
 
-    /// The same, with programs from this store of perf's where they are not here.
+    /// The same, with missing programs taken from perf's store `cache`.
     #[must_use]
     pub fn with_build_id_cache(self, cache: BuildIdCache) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Symbolizer {
         }
     }
 
-    /// What kept names from being found that the user can mend.
+    /// Problems in finding names that the user can fix.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let notes: Vec<String> = self.files.note().into_iter().collect();
@@ -104,7 +104,8 @@ impl Symbolizer {
         (!notes.is_empty()).then(|| notes.join(" "))
     }
 
-    /// The name of each key, or why it has none. Equal keys are looked up once. See [`Self::names`].
+    /// The name of each key, or the reason why it has none. Equal keys are looked up once. See
+    /// [`Self::names`].
     #[must_use]
     pub fn resolve<S: BuildHasher>(
         &mut self,
@@ -118,10 +119,10 @@ impl Symbolizer {
         SymbolTable::new(&keys, named)
     }
 
-    /// The name of each of these keys, or why it has none.
+    /// The name of each of these keys, or the reason why it has none.
     ///
-    /// `spaces` has the mappings of each process, as recorded; those of the kernel, if any, under
-    /// -1; they show whether the recording was made under the kernel that runs now.
+    /// `spaces` has the mappings of each process, as recorded, and those of the kernel, if any,
+    /// under -1, which show whether the recorded kernel is the one running now.
     #[must_use]
     pub fn names<S: BuildHasher>(
         &mut self,
@@ -162,8 +163,8 @@ impl Symbolizer {
         named
     }
 
-    /// Names code of the vdso, where the kernel that was recorded is the one that runs: another one
-    /// has another image. Where the recording does not tell, it may be another.
+    /// Names code of the vdso if the recorded kernel is the running one: another kernel has another
+    /// image. If the recording does not identify its kernel, it may be another one.
     fn name_vdso(
         &self,
         wanted: Vec<(usize, u64)>,
@@ -218,7 +219,7 @@ impl Symbolizer {
         }
     }
 
-    /// 0 for processes that see the same files as we do, their own id for the others.
+    /// 0 for processes that see the same files as we do, the process id for others.
     fn namespace(&self, pid: i32) -> i32 {
         let of = |who: &str, what: &str| {
             std::fs::read_link(self.root.join("proc").join(who).join(what)).ok()
@@ -230,7 +231,7 @@ impl Symbolizer {
         if is_own { 0 } else { pid }
     }
 
-    /// Where to open a file of a process: by our own path, or through the process's root.
+    /// Path by which to open a file of a process: our own, or through the process's root.
     fn path_for(&self, namespace: i32, path: &str) -> PathBuf {
         let relative = path.trim_start_matches('/');
         if namespace == 0 {
@@ -238,7 +239,8 @@ impl Symbolizer {
         }
         let process = self.root.join("proc").join(namespace.to_string());
         let root = process.join("root");
-        // `/proc/PID/maps` tells paths as its reader sees them, with where the process's root lies.
+        // `/proc/PID/maps` shows paths as its reader sees them, including the path of the process's
+        // root.
         let within = std::fs::read_link(&root)
             .ok()
             .and_then(|link| Path::new(path).strip_prefix(link).ok().map(Path::to_owned));
@@ -280,7 +282,7 @@ fn set_all(places: &[usize], name: Name, named: &mut NamedList) {
     }
 }
 
-/// What kind of code an address is.
+/// Kind of code at an address.
 enum Place<'a> {
     Kernel,
     File(&'a Mapping),
@@ -308,14 +310,14 @@ fn place<S: BuildHasher>(key: FrameKey, spaces: &HashMap<i32, AddressSpace, S>) 
     }
 }
 
-/// Mappings that look like files but hold code made at run time.
+/// Mappings that look like files but contain generated code.
 fn is_nameless(path: &str) -> bool {
     ["//anon", "/memfd:", "/dev/zero", "/SYSV"]
         .iter()
         .any(|prefix| path.starts_with(prefix))
 }
 
-/// Address of the kernel's first code as the recorder wrote it down.
+/// Recorded address of the kernel's first code.
 fn recorded_kernel_text(space: &AddressSpace) -> Option<u64> {
     space
         .iter()

@@ -9,7 +9,7 @@ fn user(pid: i32, address: u64) -> FrameKey {
     }
 }
 
-/// The mappings of this very process, from `/proc/self/maps`.
+/// The mappings of this process, from `/proc/self/maps`.
 fn own_space() -> AddressSpace {
     let mut space = AddressSpace::default();
     let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux");
@@ -144,8 +144,8 @@ fn a_file_of_another_build_gives_no_names() {
     );
 }
 
-/// A program of one function that only debug information names, its build id and that function's
-/// place in the file; the debug information lies in `cache` as the client of debuginfod puts it.
+/// A program with one function that only debug information names, its build id and that function's
+/// offset in the file; the debug information is in `cache`, as the debuginfod client stores it.
 fn stripped_program(folder: &Path, cache: &Path) -> Option<(PathBuf, Vec<u8>, u64)> {
     use object::{Object, ObjectSection, ObjectSymbol};
     let source = "static __attribute__((noinline)) int hidden(int x) { return x * 3; }\n\
@@ -224,7 +224,7 @@ fn debug_information_of_a_stripped_program_comes_from_debuginfod() {
     let cached = || Debuginfod::of(Some(cache.clone()), None);
     assert_eq!(named(cached()), Ok("hidden".to_owned()));
 
-    // The program itself may be gone, or lie on another host.
+    // The program itself may be missing, or be on another host.
     let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     std::fs::rename(&program, cache.join(hex).join("executable")).expect("temporary file");
     assert_eq!(named(Debuginfod::default()), Err(Unnamed::NoFile));

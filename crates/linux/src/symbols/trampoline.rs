@@ -1,11 +1,11 @@
-//! Where signal handlers return to: a few instructions of the C library, or of a runtime, that ask
-//! the kernel to go on where the signal came (sigreturn(2)).
+//! Return points of signal handlers: a few instructions of the C library, or of a runtime, that ask
+//! the kernel to resume where the signal interrupted (sigreturn(2)).
 //!
-//! No call leads there. The address on the handler's stack is the first of the trampoline, not the
-//! one behind a call, and what stands below it on the stack was interrupted, not called. They are
-//! known by their code, as debuggers know them, for most programs have no symbols of them.
+//! No call leads there. The address on the handler's stack is the start of the trampoline, not the
+//! address after a call, and the frame below it was interrupted and did not call. As in debuggers,
+//! trampolines are recognised by their code, because most programs have no symbols for them.
 
-/// The code of each kind, as assemblers write it.
+/// The code of each kind, with its assembly.
 const TRAMPOLINES: [&[u8]; 3] = [
     // x86-64: mov $15, %rax; syscall. glibc, musl, Go.
     b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05",

@@ -1,5 +1,5 @@
-//! Names of the kernel's vdso: code that each process has mapped, and that is no file. The running
-//! kernel maps one image for all, so our own copy is everybody's.
+//! Names of the kernel's vdso: code mapped into each process that is not a file. The running kernel
+//! maps the same image into all, so our own copy serves for every process.
 
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ pub(super) struct Vdso {
 }
 
 impl Vdso {
-    /// Reads the one that this process has mapped; without one, there is none.
+    /// Reads the vdso mapped into this process; `None` if there is none.
     pub fn read(root: &Path) -> Option<Self> {
         let own = root.join("proc/self");
         let maps = fs::read_to_string(own.join("maps")).ok()?;
@@ -41,13 +41,13 @@ impl Vdso {
                 Some((symbol.address(), end, symbol.name().ok()?.to_owned()))
             })
             .collect();
-        // `clock_gettime` is another name of `__vdso_clock_gettime`; the longer one says more.
+        // `clock_gettime` is another name of `__vdso_clock_gettime`; the longer one is clearer.
         functions.sort_by(|a, b| (a.0, b.2.len(), &a.2).cmp(&(b.0, a.2.len(), &b.2)));
         functions.dedup_by_key(|&mut (start, _, _)| start);
         (!functions.is_empty()).then_some(Self { functions })
     }
 
-    /// The function that holds the byte at this offset.
+    /// The function that contains the byte at this offset.
     pub fn name(&self, offset: u64) -> Option<&str> {
         let after = self
             .functions

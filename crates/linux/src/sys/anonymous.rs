@@ -1,10 +1,10 @@
-//! Anonymous memory of our own, and a child that holds some: what trials of huge pages work on.
+//! Anonymous memory of our own, and of a child process, for trials of huge pages.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-/// Page sizes that a mapping asks for.
+/// Page sizes to request for a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// `MADV_HUGEPAGE`.
@@ -22,14 +22,14 @@ pub struct Anonymous {
     words: usize,
 }
 
-// SAFETY: the memory is owned by the value and reached through its borrows only.
+// SAFETY: the value owns the memory, which is reached only through borrows of the value.
 unsafe impl Send for Anonymous {}
 
 impl Anonymous {
     /// Maps `length` bytes (a multiple of 8) at a multiple of `alignment` (a power of two).
     ///
     /// # Errors
-    /// `ENOMEM`; `EINVAL` where the kernel has no huge pages.
+    /// `ENOMEM`; `EINVAL` if the kernel has no huge pages.
     pub fn map(length: usize, alignment: usize, pages: Pages) -> io::Result<Self> {
         let mapped_length = length + alignment;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing
@@ -58,20 +58,20 @@ impl Anonymous {
         };
         match this.advise(0, length, pages) {
             Ok(()) => Ok(this),
-            // Without huge pages in the kernel, base pages need no advice.
+            // If the kernel has no huge pages, base pages need no advice.
             Err(_) if pages == Pages::Base => Ok(this),
             Err(error) => Err(error),
         }
     }
 
-    /// Asks for page sizes of `length` bytes from byte `from` on, both multiples of a base page,
+    /// Requests a page size for `length` bytes from byte `from` on, both multiples of a base page,
     /// before they are touched.
     ///
     /// # Errors
-    /// `EINVAL` where the kernel has no huge pages.
+    /// `EINVAL` if the kernel has no huge pages.
     ///
     /// # Panics
-    /// When the range lies outside.
+    /// If the range lies outside.
     pub fn advise(&self, from: usize, length: usize, pages: Pages) -> io::Result<()> {
         assert!(from + length <= self.words * 8, "a range of this memory");
         let advice = match pages {
@@ -87,13 +87,13 @@ impl Anonymous {
     }
 
     /// Puts `length` bytes from byte `from` on into huge pages, whatever the machine's settings
-    /// say (`MADV_COLLAPSE`, Linux 6.1).
+    /// (`MADV_COLLAPSE`, Linux 6.1).
     ///
     /// # Errors
     /// The kernel's refusal.
     ///
     /// # Panics
-    /// When the range lies outside.
+    /// If the range lies outside.
     pub fn collapse(&self, from: usize, length: usize) -> io::Result<()> {
         const MADV_COLLAPSE: libc::c_int = 25;
         assert!(from + length <= self.words * 8, "a range of this memory");
@@ -120,7 +120,7 @@ impl Anonymous {
         unsafe { std::slice::from_raw_parts(self.start, self.words) }
     }
 
-    /// The memory, to write.
+    /// The memory, writable.
     pub fn words_mut(&mut self) -> &mut [u64] {
         // SAFETY: as in `words`, and `self` is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.words) }
@@ -134,17 +134,17 @@ impl Drop for Anonymous {
     }
 }
 
-/// A child process that holds written memory and sleeps. Dropping it ends the child.
+/// A child process that has written memory and sleeps. Dropping it ends the child.
 #[derive(Debug)]
 pub struct Holder {
     pid: i32,
     address: u64,
-    /// Closed on drop (and by our death): the child then exits.
+    /// Closed on drop (and if we die): the child then exits.
     _open: PipeWriter,
 }
 
 impl Holder {
-    /// Forks a child that maps `length` bytes at a multiple of `alignment`, asks for `pages` and
+    /// Forks a child that maps `length` bytes at a multiple of `alignment`, requests `pages` and
     /// writes a word into each `page`.
     ///
     /// # Errors
@@ -180,7 +180,7 @@ impl Holder {
         self.pid
     }
 
-    /// Where its memory starts.
+    /// Start of its memory.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address

@@ -4,20 +4,20 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Locks the file for its open description alone (flock(2)); the lock ends when the last
-/// descriptor of it is closed, at the latest with the process. Whether nothing else has it.
+/// Locks the file for its open description alone (flock(2)); the lock ends when the last descriptor
+/// of the description is closed, at the latest with the process. Returns whether the lock was free.
 ///
 /// # Errors
-/// When the file system knows no locks.
+/// If the file system does not support locks.
 pub fn try_lock(file: BorrowedFd<'_>) -> io::Result<bool> {
     try_flock(file, libc::LOCK_EX)
 }
 
-/// [`try_lock`] for up to a second: a process that is killed while it starts another leaves its lock
-/// to that one, which gives it up as it executes its program.
+/// [`try_lock`] for up to a second: a process that is killed while it starts another passes its
+/// lock on to the new process, which gives it up on exec.
 ///
 /// # Errors
-/// When the file system knows no locks.
+/// If the file system does not support locks.
 pub fn lock_soon(file: BorrowedFd<'_>) -> io::Result<bool> {
     let end = Instant::now() + Duration::from_secs(1);
     loop {
@@ -29,11 +29,11 @@ pub fn lock_soon(file: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
-/// The same as [`try_lock`], together with others that share it. [`try_lock`] later asks whether they are gone; a
-/// refusal then ends our share, too.
+/// The same as [`try_lock`], but shared with others. A later [`try_lock`] shows whether they are
+/// gone; if it fails, our share ends too.
 ///
 /// # Errors
-/// When the file system knows no locks.
+/// If the file system does not support locks.
 pub fn try_share(file: BorrowedFd<'_>) -> io::Result<bool> {
     try_flock(file, libc::LOCK_SH)
 }
@@ -51,11 +51,11 @@ fn try_flock(file: BorrowedFd<'_>, how: i32) -> io::Result<bool> {
     }
 }
 
-/// Whether another open description of the file holds a lock (`F_OFD_SETLK`) on its byte `at`: one
-/// of a process that lives, as the kernel ends it with the process.
+/// Whether another open description of the file has a lock (`F_OFD_SETLK`) on byte `at`. Its
+/// process is alive, because the kernel releases the lock with the process.
 ///
 /// # Errors
-/// When the file system knows no locks.
+/// If the file system does not support locks.
 pub fn is_byte_locked(file: BorrowedFd<'_>, at: u32) -> io::Result<bool> {
     // SAFETY: zeros are valid for the structure.
     let mut range: libc::flock = unsafe { std::mem::zeroed() };
@@ -70,7 +70,7 @@ pub fn is_byte_locked(file: BorrowedFd<'_>, at: u32) -> io::Result<bool> {
     Ok(range.l_type != short(libc::F_UNLCK))
 }
 
-/// A constant of fcntl, as `struct flock` has it.
+/// A constant of fcntl in the type that `struct flock` uses.
 fn short(constant: i32) -> libc::c_short {
     libc::c_short::try_from(constant).unwrap_or_default()
 }

@@ -11,7 +11,7 @@ pub fn page_size() -> u64 {
     u64::try_from(bytes).unwrap_or(4096)
 }
 
-/// Clock ticks a second in `/proc/PID/stat` (`sysconf(_SC_CLK_TCK)`).
+/// Clock ticks per second in `/proc/PID/stat` (`sysconf(_SC_CLK_TCK)`).
 #[must_use]
 pub fn ticks_per_second() -> u64 {
     // SAFETY: sysconf reads a constant and takes no pointers.
@@ -19,8 +19,8 @@ pub fn ticks_per_second() -> u64 {
     u64::try_from(ticks).map_or(100, |ticks| ticks.max(1))
 }
 
-/// Asks for the calling thread to be scheduled before ordinary ones (nice -10, setpriority(2)).
-/// Whether it was granted: that takes privileges.
+/// Gives the calling thread priority over ordinary ones (nice -10, setpriority(2)). Returns whether
+/// it was granted: that requires privileges.
 pub fn prefer_this_thread() -> bool {
     // SAFETY: setpriority takes numbers only; 0 names the calling thread.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -10) == 0 }
@@ -33,8 +33,8 @@ pub fn thread_cpu_time() -> Nanos {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a live, writable timespec for the duration of the call, which is all that
-    // clock_gettime asks for.
+    // SAFETY: `time` is a live, writable timespec for the duration of the call, as clock_gettime
+    // requires.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     if status != 0 {
         return Nanos(0);
@@ -48,14 +48,14 @@ pub fn thread_cpu_time() -> Nanos {
 /// process's CPU clock (clock_getcpuclockid(3)).
 ///
 /// # Errors
-/// `EINVAL` when there is no such process.
+/// `EINVAL` if there is no such process.
 pub fn process_cpu_time(pid: i32) -> std::io::Result<Nanos> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // include/linux/posix-timers_types.h: the complement of the id above three bits, of which 2 is
-    // the scheduler's clock (CPUCLOCK_SCHED) of a whole process.
+    // include/linux/posix-timers_types.h: the complement of the id shifted by three bits, of which
+    // 2 selects the scheduler's clock (CPUCLOCK_SCHED) of a whole process.
     let clock = (!pid << 3) | 2;
     // SAFETY: `time` is a live, writable timespec; the kernel checks the clock's number.
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {

@@ -1,10 +1,10 @@
-//! Blocks straight from the C library's `malloc(3)`, whichever library stands in for it.
+//! Blocks straight from the C library's `malloc(3)`, or from a library that replaces it.
 
 use pagewise_model::units::Nanos;
 use std::ptr::NonNull;
 
-/// A block from `malloc`, freed when dropped. Rust's own allocator is not asked, so that a preloaded
-/// allocator is what is measured.
+/// A block from `malloc`, freed when dropped. Rust's own allocator is bypassed, so that a preloaded
+/// allocator is measured.
 #[derive(Debug)]
 pub struct Block {
     start: NonNull<u8>,
@@ -12,7 +12,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// A block of `size` bytes; `None` when there is no memory.
+    /// A block of `size` bytes; `None` if there is no memory.
     #[must_use]
     pub fn new(size: usize) -> Option<Self> {
         // SAFETY: malloc takes any size; a null result is checked for.
@@ -20,13 +20,15 @@ impl Block {
         NonNull::new(start.cast()).map(|start| Self { start, size })
     }
 
-    /// Writes one byte in each `step` bytes and the last, which the compiler may not leave out.
+    /// Writes one byte in each `step` bytes and the last byte; the compiler cannot remove the
+    /// writes.
     pub fn touch(&mut self, step: usize) {
         for offset in (0..self.size)
             .step_by(step.max(1))
             .chain(self.size.checked_sub(1))
         {
-            // SAFETY: `offset` is below `size`, the length of this block, which we alone hold.
+            // SAFETY: `offset` is below `size`, the length of this block, which only this value can
+            // reach.
             unsafe { self.start.as_ptr().add(offset).write_volatile(1) }
         }
     }
@@ -39,8 +41,8 @@ impl Drop for Block {
     }
 }
 
-/// Gives free memory at the heap's top back, so that what ran before does not matter. Does nothing
-/// outside glibc.
+/// Returns free memory at the top of the heap to the kernel, so that earlier use does not matter.
+/// Does nothing outside glibc.
 pub fn trim() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim takes an integer and has no requirements.
@@ -85,8 +87,8 @@ pub fn page_size() -> usize {
         .unwrap_or(4096)
 }
 
-/// Version of the glibc in use, such as `2.36`; `None` with another C library or when it is linked
-/// in statically, where no library can be preloaded.
+/// Version of the glibc in use, such as `2.36`; `None` with another C library or if it is linked
+/// statically, in which case no library can be preloaded.
 #[must_use]
 pub fn glibc_version() -> Option<String> {
     #[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]

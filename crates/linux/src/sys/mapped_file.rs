@@ -13,12 +13,12 @@ pub struct MappedFile {
     map: memmap2::Mmap,
 }
 
-/// Whether code may be run from `file`: not where its file system is mounted `noexec`.
+/// Whether code in `file` may be executed: not if its file system is mounted `noexec`.
 ///
 /// # Errors
 /// The kernel's refusal.
 pub fn check_executable(file: &File) -> io::Result<()> {
-    // SAFETY: the mapping is not read, and goes at once.
+    // SAFETY: the mapping is not read, and is unmapped at once.
     unsafe { memmap2::MmapOptions::new().len(1).map_exec(file) }.map(drop)
 }
 
@@ -26,18 +26,18 @@ impl MappedFile {
     /// Maps a whole regular file as it is now.
     ///
     /// # Errors
-    /// The kernel's, for what cannot be mapped (pipes, some special files).
+    /// The kernel's error, if the file cannot be mapped (pipes, some special files).
     pub fn of(file: &File) -> io::Result<Self> {
-        // SAFETY: the mapping is read-only and shared, and is only handed out as `&[u8]` that
-        // lives no longer than it. Bytes that change under us would be a data race in theory; all
-        // readers of such slices read each byte by value and check every length, so they meet
-        // odd numbers at worst. Shortening is described above.
+        // SAFETY: the mapping is read-only and shared, and is only handed out as a `&[u8]` that
+        // lives no longer than the mapping. Bytes that change meanwhile would be a data race in
+        // theory; all readers of such slices read each byte by value and check every length, so
+        // they see wrong numbers at worst. For shortening, see above.
         let map = unsafe { memmap2::Mmap::map(file)? };
         Ok(Self { map })
     }
 
-    /// Tells the kernel that these bytes will be read next, so that they are mapped at once and not
-    /// by a fault for every few pages. Kernels before 5.14 can't; they are read all the same.
+    /// Advises the kernel that these bytes will be read next, so that they are mapped at once
+    /// instead of by a fault for every few pages. Kernels before 5.14 cannot; reading still works.
     pub fn expect(&self, bytes: Range<usize>) {
         let end = bytes.end.min(self.map.len());
         let start = bytes.start.min(end);
@@ -45,9 +45,9 @@ impl MappedFile {
         drop(self.map.advise_range(advice, start, end - start));
     }
 
-    /// Tells the kernel that the first `bytes` are not needed in memory any more. They can still
-    /// be read, from the file again. Without this, a pass over a large file counts as resident
-    /// memory of its whole size.
+    /// Advises the kernel that the first `bytes` are no longer needed in memory. They can still be
+    /// read, again from the file. Without this, the whole size of a large file counts as resident
+    /// memory after a pass over it.
     pub fn release(&self, bytes: usize) {
         let bytes = bytes.min(self.map.len());
         // SAFETY: MADV_DONTNEED on a shared read-only mapping of a file only drops page table
@@ -57,7 +57,7 @@ impl MappedFile {
             self.map
                 .unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, 0, bytes)
         };
-        // It is advice: without it, more memory counts as ours.
+        // Only advice: if it fails, more memory counts as ours.
         drop(advised);
     }
 }

@@ -10,12 +10,12 @@ const CLOEXEC: libc::c_uint = 1;
 /// `FSCONFIG_CMD_CREATE` of include/uapi/linux/mount.h.
 const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
 
-/// Mounts a file system of kind `name` nowhere: it is reached only through the descriptor that
-/// comes back, and vanishes with it. Nothing changes for other processes.
+/// Mounts a file system of type `name` without a mount point: it is reached only through the
+/// returned descriptor, and vanishes with it. Nothing changes for other processes.
 ///
 /// # Errors
-/// `EPERM` without `CAP_SYS_ADMIN`, `ENOSYS` before Linux 5.2, `ENODEV` where the kernel has no
-/// such file system.
+/// `EPERM` without `CAP_SYS_ADMIN`, `ENOSYS` before Linux 5.2, `ENODEV` if the kernel has no such
+/// file system.
 pub fn detached(name: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: the name is NUL-terminated and read only.
     let context = owned(unsafe { libc::syscall(libc::SYS_fsopen, name.as_ptr(), CLOEXEC) })?;

@@ -9,10 +9,10 @@ use std::time::Duration;
 pub struct Netlink(OwnedFd);
 
 impl Netlink {
-    /// Opens one.
+    /// Opens a socket.
     ///
     /// # Errors
-    /// Where the kernel or a filter forbids it.
+    /// If the kernel or a seccomp filter forbids it.
     pub fn generic() -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: socket takes numbers only.
@@ -20,15 +20,15 @@ impl Netlink {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and nothing else has it.
+        // SAFETY: the descriptor is new and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Asks for room for so many bytes that were not received yet. Where more is not allowed, what is
-    /// lost shows in [`Netlink::receive`].
+    /// Requests a receive buffer of this many bytes. If less is granted, losses are reported by
+    /// [`Netlink::receive`].
     pub fn reserve(&self, bytes: i32) {
         let size = libc::socklen_t::try_from(size_of::<i32>()).unwrap_or_default();
-        // SAFETY: the value lives through the call, and its size is the one told.
+        // SAFETY: the value lives through the call, and its size is the given one.
         unsafe {
             libc::setsockopt(
                 self.0.as_raw_fd(),
@@ -66,10 +66,11 @@ impl Netlink {
         }
     }
 
-    /// The length of the next message, once it is in `buffer`; `None` when none came for `patience`.
+    /// The length of the next message, once it is in `buffer`; `None` if none arrived for
+    /// `patience`.
     ///
     /// # Errors
-    /// The kernel's reason; `ENOBUFS` once messages were lost for want of room.
+    /// The kernel's reason; `ENOBUFS` once messages were lost for lack of buffer space.
     pub fn receive(&self, buffer: &mut [u8], patience: Duration) -> io::Result<Option<usize>> {
         let mut asked = libc::pollfd {
             fd: self.0.as_raw_fd(),

@@ -25,7 +25,7 @@ pub mod category {
 pub struct PageRun {
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// First address after it.
     pub end: u64,
     /// Bits of [`category`].
     pub categories: u64,
@@ -56,13 +56,13 @@ const _: () = assert!(size_of::<PageRun>() == 24);
 const PAGEMAP_SCAN: libc::Ioctl = 0xc060_6610_u32 as libc::Ioctl;
 /// `MADV_COLLAPSE` (Linux 6.1), which older headers lack.
 const MADV_COLLAPSE: libc::c_int = 25;
-/// Runs asked for at once: 24 KiB of output.
+/// Runs requested at once: 24 KiB of output.
 const RUNS: usize = 1024;
 
-/// What is populated in `[start, end)`, as runs in order of address.
+/// Populated pages in `[start, end)`, as runs in order of address.
 ///
 /// # Errors
-/// `ENOTTY` before Linux 6.7; `ESRCH` or 0 runs when the process is gone.
+/// `ENOTTY` before Linux 6.7; `ESRCH` or 0 runs if the process is gone.
 pub fn scan(pagemap: &File, start: u64, end: u64, found: &mut Vec<PageRun>) -> io::Result<()> {
     let mut at = start;
     let mut output = [PageRun::default(); RUNS];
@@ -82,8 +82,8 @@ pub fn scan(pagemap: &File, start: u64, end: u64, found: &mut Vec<PageRun>) -> i
             ..ScanArguments::default()
         };
         // SAFETY: `arguments` is the structure that this request reads and writes, of the size
-        // that its number and first field name. `output` has room for as many runs as
-        // `output_length` says; both live through the call.
+        // given in the request number and its first field. `output` has room for `output_length`
+        // runs; both live through the call.
         let got = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut arguments) };
         let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
         found.extend_from_slice(&output[..got.min(RUNS)]);
@@ -95,17 +95,17 @@ pub fn scan(pagemap: &File, start: u64, end: u64, found: &mut Vec<PageRun>) -> i
     Ok(())
 }
 
-/// What another process can be advised to.
+/// Advice that can be given to another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// `MADV_COLLAPSE`: put the pages of each aligned stretch into one huge page.
+    /// `MADV_COLLAPSE`: put the pages of each aligned range into one huge page.
     Collapse,
     /// `MADV_COLD`: the pages are not needed soon.
     Cold,
 }
 
 /// Advises the process behind `pidfd` about `ranges` (first address, bytes); at most 1024 of them
-/// (`UIO_MAXIOV`). Returns the bytes that were advised, which the kernel counts up to the first
+/// (`UIO_MAXIOV`). Returns the number of bytes advised, which the kernel counts up to the first
 /// range that it refuses.
 ///
 /// # Errors

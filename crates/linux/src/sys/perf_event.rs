@@ -1,4 +1,4 @@
-//! `perf_event_open(2)`, the ioctls on what it returns, and the attribute as bytes.
+//! `perf_event_open(2)`, the ioctls on its descriptors, and the attribute as bytes.
 
 use pagewise_model::units::Nanos;
 use perf_event_open_sys::bindings::{self, perf_event_attr};
@@ -14,17 +14,17 @@ const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 #[derive(Debug)]
 pub struct EventFd(OwnedFd);
 
-/// What `read(2)` on an event says, with the `read_format` of [`read_format`].
+/// Result of `read(2)` on an event with the `read_format` of [`read_format`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// How often the event fired while enabled.
     pub count: u64,
-    /// Records that found no room in the ring; `None` before Linux 6.0.
+    /// Records lost because the ring was full; `None` before Linux 6.0.
     pub lost: Option<u64>,
 }
 
 /// A counting event's value, with the nanoseconds that it was enabled and that it really counted:
-/// fewer where more events are open than the CPU has counters.
+/// the latter is less if more events are open than the CPU has counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Events while it counted.
@@ -36,7 +36,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// The count scaled up to the whole time; `None` when it never counted.
+    /// The count scaled up to the whole time; `None` if it never counted.
     #[must_use]
     #[allow(
         clippy::cast_precision_loss,
@@ -44,7 +44,7 @@ impl Counted {
     )]
     pub fn scaled(self) -> Option<f64> {
         match (self.enabled, self.running) {
-            // A thread that did not run meanwhile.
+            // The thread did not run meanwhile.
             (0, _) => Some(0.0),
             (_, 0) => None,
             (enabled, running) => Some(self.count as f64 * (enabled as f64 / running as f64)),
@@ -89,7 +89,7 @@ pub fn open(
     Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
-/// Whether this machine counts what `attr` asks for: opens it for the caller, and closes it.
+/// Whether this machine supports the event of `attr`: opens it for the caller, and closes it.
 #[must_use]
 pub fn counts(attr: &perf_event_attr) -> bool {
     let mut attr = *attr;
@@ -107,7 +107,7 @@ pub fn attr_bytes(attr: &perf_event_attr) -> Vec<u8> {
 }
 
 impl EventFd {
-    /// Lets the event, and with it the group that it leads, fire.
+    /// Enables the event and the group that it leads.
     ///
     /// # Errors
     /// The kernel's refusal.
@@ -116,7 +116,7 @@ impl EventFd {
         check(unsafe { perf_event_open_sys::ioctls::ENABLE(self.raw(), 0) })
     }
 
-    /// Stops the event, and with it the group that it leads.
+    /// Disables the event and the group that it leads.
     ///
     /// # Errors
     /// The kernel's refusal.
@@ -145,7 +145,7 @@ impl EventFd {
         })
     }
 
-    /// The id that samples of this event, and of those inherited from it, carry.
+    /// The id in samples of this event and of events inherited from it.
     ///
     /// # Errors
     /// The kernel's refusal.
@@ -180,7 +180,7 @@ impl EventFd {
     }
 
     /// The count of an event opened with [`SCALED_FORMAT`], scaled up for the time in which other
-    /// events had its counter; `None` when it was enabled but never got one.
+    /// events used its counter; `None` if it was enabled but never got one.
     ///
     /// # Errors
     /// The kernel's refusal, or a short read.
@@ -224,8 +224,8 @@ pub fn monotonic_now() -> Nanos {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the kernel writes one timespec through the pointer to the live local. It cannot
-    // fail: the clock exists since Linux 2.6 and the pointer is good.
+    // SAFETY: the kernel writes one timespec through the pointer to the live local. The call cannot
+    // fail: the clock exists since Linux 2.6 and the pointer is valid.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
     Nanos(seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0))
@@ -238,8 +238,8 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Raises the soft limit of open files to the hard one, or, where allowed, to `wanted`.
-/// Returns the soft limit that is then in force.
+/// Raises the soft limit of open files to the hard one, or, if allowed, to `wanted`. Returns the
+/// resulting soft limit.
 ///
 /// # Errors
 /// When the limit cannot be read.

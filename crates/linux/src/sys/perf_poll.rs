@@ -4,17 +4,18 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// What happened on a descriptor.
+/// Events on a descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Readiness {
     /// There is something to read.
     pub readable: bool,
-    /// The other side is gone: for a perf event, its thread and all that inherited from it.
+    /// The other side is gone: for a perf event, its thread and all that inherited from it have
+    /// ended.
     pub hung_up: bool,
 }
 
 /// Waits until one of `descriptors` is ready or `timeout` has passed; a signal ends the wait too.
-/// The answer has one entry for each descriptor, in their order.
+/// The result has one entry for each descriptor, in order.
 ///
 /// # Errors
 /// The kernel's refusal, such as too many descriptors.

@@ -28,19 +28,19 @@ pub struct Ring {
     mapped: usize,
     data: NonNull<u8>,
     size: usize,
-    /// The record that lies across the end of the ring, put together.
+    /// Buffer to assemble the record that lies across the end of the ring.
     split: Vec<u8>,
 }
 
-// SAFETY: the mapping belongs to this value alone and has no thread affinity; the positions that
-// the kernel also touches are only accessed atomically.
+// SAFETY: the mapping belongs to this value alone and has no thread affinity; positions that the
+// kernel also accesses are only accessed atomically.
 unsafe impl Send for Ring {}
 
 impl Ring {
     /// Maps a ring of `pages` pages (a power of two) of `page_size` bytes onto `event`.
     ///
     /// # Errors
-    /// `EPERM` when it exceeds what may be locked, otherwise the kernel's refusal.
+    /// `EPERM` if it exceeds the limit of locked memory, otherwise the kernel's refusal.
     pub fn map(event: &EventFd, pages: usize, page_size: usize) -> io::Result<Self> {
         if !pages.is_power_of_two() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -75,15 +75,15 @@ impl Ring {
         })
     }
 
-    /// Bytes that hold records.
+    /// Bytes for records.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Hands out all records written so far, oldest first, in pieces of whole records, then gives
-    /// their room back to the kernel. Returns false when what it read was no record (a size below
-    /// the header's or past what was written): the rest up to the head is then given up.
+    /// Passes on all records written so far, oldest first, in spans of whole records, then returns
+    /// their room to the kernel. Returns false if it read something that is not a record (a size
+    /// below the header's or past the written data): the rest up to the head is then dropped.
     pub fn drain(&mut self, mut visit: impl FnMut(&[u8])) -> bool {
         let head = self.head().load(Ordering::Acquire);
         let tail = self.tail().load(Ordering::Relaxed);
@@ -108,8 +108,8 @@ impl Ring {
         unsafe { AtomicU64::from_ptr(&raw mut (*self.control.as_ptr()).data_tail) }
     }
 
-    /// What lies between `tail` and `head`: up to the end of the ring, and from its start on.
-    /// `None` when that is more than the ring holds.
+    /// The data between `tail` and `head`: up to the end of the ring, and from its start on. `None`
+    /// if that is more than the ring's size.
     fn written(&self, tail: u64, head: u64) -> Option<(&[u8], &[u8])> {
         let length = usize::try_from(head.wrapping_sub(tail)).ok()?;
         if length > self.size {
@@ -136,10 +136,10 @@ impl Drop for Ring {
     }
 }
 
-/// Visits the records in `first`, which ends where the ring ends, and `second`, which goes on where
-/// the ring starts. Records are multiples of eight bytes, so a header never lies across the end,
-/// but its record may: that one is put together in `split`. False when there was something that is
-/// no record.
+/// Visits the records in `first`, which extends to the end of the ring, and `second`, which
+/// continues at the start of the ring. Records are multiples of eight bytes, so a header never lies
+/// across the end, but a record may: that one is assembled in `split`. False if there was something
+/// that is not a record.
 fn visit_records(
     first: &[u8],
     second: &[u8],
@@ -168,7 +168,7 @@ fn visit_records(
     complete
 }
 
-/// Length of the whole records at the start of `bytes`; `None` when one has no size.
+/// Length of the whole records at the start of `bytes`; `None` if one has no valid size.
 fn whole_records(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     while at < bytes.len() {
@@ -199,7 +199,7 @@ mod tests {
         bytes
     }
 
-    /// What a reader sees when `records` lie in a ring of 64 bytes from position `tail` on.
+    /// Records read if `records` are in a ring of 64 bytes from position `tail` on.
     fn read_back(tail: u64, records: &[Vec<u8>]) -> Option<Vec<u8>> {
         let bytes = records.concat();
         let until_end = usize::try_from(64 - tail % 64).unwrap().min(bytes.len());

@@ -1,4 +1,4 @@
-//! System calls that are tried only to see whether the kernel lets us, with no effect.
+//! System calls tried without effect, only to find out whether the kernel allows them.
 
 use std::fs::File;
 use std::io;
@@ -21,8 +21,8 @@ const _: () = assert!(mem::size_of::<PagemapScan>() == 96);
 /// `PAGEMAP_SCAN`: `_IOWR('f', 16, struct pm_scan_arg)`.
 const PAGEMAP_SCAN: libc::Ioctl = 0xc060_6610_u32 as libc::Ioctl;
 
-/// Makes a userfaultfd and closes it; with `user_mode_only`, one that handles no faults taken
-/// inside the kernel, which needs no privilege.
+/// Creates a userfaultfd and closes it; with `user_mode_only`, one that does not handle faults
+/// taken inside the kernel, which needs no privilege.
 ///
 /// # Errors
 /// The kernel's refusal (userfaultfd(2)).
@@ -48,28 +48,29 @@ pub fn userfaultfd_features() -> io::Result<u64> {
     // SAFETY: userfaultfd takes only flags and returns a new descriptor.
     let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, mode) };
     let fault = new_descriptor(fd)?;
-    // `struct uffdio_api`: the version; none asked for, all told; calls.
+    // `struct uffdio_api`: the version; features (none requested, all reported); ioctls.
     let mut api = [0xaa_u64, 0, 0];
-    // SAFETY: the kernel reads and writes 24 bytes, which is the array, and lives through the call.
+    // SAFETY: the kernel reads and writes 24 bytes, the size of the array, which lives through the
+    // call.
     let status = unsafe { libc::ioctl(fault.as_raw_fd(), API, api.as_mut_ptr()) };
     check(status.into())?;
     Ok(api[1])
 }
 
-/// Makes an io_uring of one entry and closes it.
+/// Creates an io_uring of one entry and closes it.
 ///
 /// # Errors
 /// The kernel's refusal (io_uring_setup(2)).
 pub fn io_uring() -> io::Result<()> {
-    // `struct io_uring_params` has 120 bytes; zeroed it asks for defaults.
+    // `struct io_uring_params` has 120 bytes; all zeros requests defaults.
     let mut parameters = [0_u64; 15];
-    // SAFETY: the kernel reads and writes 120 bytes at `parameters`, which is exactly its size and
-    // lives through the call.
+    // SAFETY: the kernel reads and writes 120 bytes at `parameters`, which has exactly this size
+    // and lives through the call.
     let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, parameters.as_mut_ptr()) };
     close_new(fd)
 }
 
-/// Advises nothing about nothing in our own process.
+/// Advises our own process about no memory.
 ///
 /// # Errors
 /// The kernel's refusal (process_madvise(2), pidfd_open(2)).
@@ -101,9 +102,8 @@ pub fn pagemap_scan(pagemap: &File) -> io::Result<()> {
         size: 96,
         ..PagemapScan::default()
     };
-    // SAFETY: `scan` is the structure that this request reads and writes, of the size that its
-    // number and first field name, and lives through the call. Its range is empty and it names no
-    // output buffer.
+    // SAFETY: `scan` is the structure that this request reads and writes, of the size in its number
+    // and first field, and lives through the call. Its range is empty and it has no output buffer.
     let status = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) };
     check(status.into())
 }
@@ -122,7 +122,7 @@ fn close_new(fd: libc::c_long) -> io::Result<()> {
 fn new_descriptor(fd: libc::c_long) -> io::Result<OwnedFd> {
     check(fd)?;
     let fd = i32::try_from(fd).map_err(io::Error::other)?;
-    // SAFETY: the callers pass what a successful system call returned as a new descriptor, which
-    // nobody else owns.
+    // SAFETY: the callers pass the new descriptor returned by a successful system call, which
+    // nothing else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -7,8 +7,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
-/// What the child will become. Everything is prepared before the fork, because nothing may be
-/// allocated between fork and exec.
+/// The child's program. Everything is prepared before the fork, because nothing may be allocated
+/// between fork and exec.
 pub struct Image<'a> {
     /// File to execute.
     pub path: &'a CStr,
@@ -18,20 +18,20 @@ pub struct Image<'a> {
     pub environment: &'a [CString],
     /// Replacements of standard input, output and error.
     pub streams: [Option<BorrowedFd<'a>>; 3],
-    /// Which transparent huge pages the child asks for.
+    /// The child's setting of transparent huge pages.
     pub huge_pages: HugePages,
 }
 
-/// What a program asks for by `PR_SET_THP_DISABLE` (prctl(2)), kept over fork and exec.
+/// Setting by `PR_SET_THP_DISABLE` (prctl(2)), kept across fork and exec.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HugePages {
-    /// Nothing: the machine's settings hold.
+    /// Nothing: the machine's settings apply.
     #[default]
     Inherit,
     /// None at all; `MADV_COLLAPSE` is refused too.
     Never,
-    /// Those alone that somebody asks for by `madvise(2)` (`PR_THP_DISABLE_EXCEPT_ADVISED`,
-    /// Linux 6.18): page faults and khugepaged give none elsewhere.
+    /// Only those requested by `madvise(2)` (`PR_THP_DISABLE_EXCEPT_ADVISED`, Linux 6.18): page
+    /// faults and khugepaged use none elsewhere.
     AdvisedOnly,
 }
 
@@ -50,11 +50,11 @@ impl HugePages {
 
 /// The pipe ends that parent and child share during the fork.
 pub struct Gate<'a> {
-    /// The child reads one byte from here before it executes.
+    /// The child reads one byte from here before exec.
     pub wait: BorrowedFd<'a>,
-    /// The parent's end, which the child closes so that it sees the parent's death.
+    /// The parent's end, which the child closes so that it notices the parent's death.
     pub open: BorrowedFd<'a>,
-    /// The child writes `errno` here when it cannot execute. Closed by a successful exec.
+    /// The child writes `errno` here if exec fails. Closed by a successful exec.
     pub report: BorrowedFd<'a>,
 }
 
@@ -103,8 +103,8 @@ pub fn fork_gated(image: &Image<'_>, gate: &Gate<'_>) -> io::Result<i32> {
         libc::sigfillset(&raw mut everything);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const everything, &raw mut before);
     }
-    // SAFETY: the child calls nothing but async-signal-safe functions until it executes or
-    // exits (`become_image`), so locks that other threads held at the fork do not matter.
+    // SAFETY: the child calls only async-signal-safe functions until exec or exit (`become_image`),
+    // so locks of other threads at the fork do not matter.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         // SAFETY: this is the child of a fork, with the strings behind `vectors` still alive.
@@ -131,8 +131,8 @@ unsafe fn become_image(
     vectors: &Vectors,
     mask: &libc::sigset_t,
 ) -> ! {
-    // SAFETY: plain system calls on descriptors that the fork duplicated; pointers are the
-    // caller's promise.
+    // SAFETY: plain system calls on descriptors that the fork duplicated; the caller guarantees
+    // valid pointers.
     unsafe {
         restore_signals(mask);
         libc::close(gate.open.as_raw_fd());
@@ -160,14 +160,14 @@ unsafe fn become_image(
     }
 }
 
-/// Gives the child the dispositions that a shell's child has: handlers of ours back to default,
-/// SIGPIPE too (the Rust runtime ignores it), whatever our parent had ignored still ignored
+/// Sets the child's signal dispositions as for a shell's child: our handlers back to default,
+/// SIGPIPE too (the Rust runtime ignores it); signals that our parent ignored stay ignored
 /// (`nohup`).
 ///
 /// # Safety
 /// Only in the child of a fork.
 unsafe fn restore_signals(mask: &libc::sigset_t) {
-    // SAFETY: local structures; the kernel refuses what it does not know.
+    // SAFETY: local structures; the kernel refuses unknown signals.
     unsafe {
         for signal in 1..=64 {
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -184,7 +184,7 @@ unsafe fn restore_signals(mask: &libc::sigset_t) {
     }
 }
 
-/// Waits for the parent's byte. False when the parent closed the gate or died.
+/// Waits for the parent's byte. False if the parent closed the gate or died.
 ///
 /// # Safety
 /// Only in the child of a fork, with `fd` open.
@@ -200,7 +200,7 @@ unsafe fn wait_at(fd: RawFd) -> bool {
     }
 }
 
-/// Tells the parent why and ends the child.
+/// Reports the error to the parent and ends the child.
 ///
 /// # Safety
 /// Only in the child of a fork.
@@ -218,11 +218,11 @@ fn empty_mask() -> libc::sigset_t {
     unsafe { std::mem::zeroed() }
 }
 
-/// `wait4(2)` of one child: its raw status and what it and its waited-for children used.
-/// `None` only when `block` is false and the child still runs.
+/// `wait4(2)` of one child: its raw status and the usage of it and its waited-for children. `None`
+/// only if `block` is false and the child still runs.
 ///
 /// # Errors
-/// `EINTR` when a signal came first, `ECHILD` when it was reaped before.
+/// `EINTR` if a signal came first, `ECHILD` if it was already reaped.
 pub fn wait4(pid: i32, block: bool) -> io::Result<Option<(i32, libc::rusage)>> {
     let mut status = 0;
     // SAFETY: a `rusage` is plain numbers, for which zero is valid.
@@ -240,7 +240,7 @@ pub fn wait4(pid: i32, block: bool) -> io::Result<Option<(i32, libc::rusage)>> {
 /// A descriptor that becomes readable when the process ends.
 ///
 /// # Errors
-/// `ENOSYS` before Linux 5.3, `ESRCH` when it is gone.
+/// `ENOSYS` before Linux 5.3, `ESRCH` if it is gone.
 pub fn pidfd_open(pid: i32) -> io::Result<OwnedFd> {
     // SAFETY: takes two integers; a non-negative result is a descriptor that nothing else owns.
     unsafe {
@@ -254,10 +254,10 @@ pub fn pidfd_open(pid: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// Waits until `fd` is readable (true) or the time is over (false).
+/// Waits until `fd` is readable (true) or the timeout has passed (false).
 ///
 /// # Errors
-/// `EINTR` when a signal came first.
+/// `EINTR` if a signal came first.
 pub fn poll_readable(fd: BorrowedFd<'_>, timeout: Duration) -> io::Result<bool> {
     let mut poll = libc::pollfd {
         fd: fd.as_raw_fd(),
@@ -280,7 +280,7 @@ pub fn poll_readable(fd: BorrowedFd<'_>, timeout: Duration) -> io::Result<bool> 
 /// Sends a signal to one process.
 ///
 /// # Errors
-/// `ESRCH` when it is gone, `EPERM`, `EINVAL` for an unknown signal.
+/// `ESRCH` if it is gone, `EPERM`, `EINVAL` for an unknown signal.
 pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: takes two integers.
     if unsafe { libc::kill(pid, signal) } < 0 {
@@ -290,11 +290,11 @@ pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
     }
 }
 
-/// The last signal that asked us to end; 0 for none.
+/// The last signal that requested our end; 0 for none.
 static ASKED_BY: AtomicI32 = AtomicI32::new(0);
-/// How often since it was last acknowledged.
+/// Number of requests since the last was acknowledged.
 static ASKED: AtomicU32 = AtomicU32::new(0);
-/// The third unanswered request ends the process at once.
+/// The third unhandled request ends the process at once.
 const PATIENCE: u32 = 3;
 
 /// The handler. Calls: atomics, `_exit`.
@@ -306,13 +306,13 @@ extern "C" fn note_request(signal: c_int) {
     }
 }
 
-/// Notes `signal` from now on instead of dying of it, unless our parent had it ignored.
+/// Notes `signal` from now on instead of being ended by it, unless our parent ignores it.
 ///
 /// # Errors
 /// `EINVAL` for a signal that cannot be caught.
 pub fn note_signal(signal: i32) -> io::Result<()> {
-    // SAFETY: `action` is a zeroed local, then filled; the handler touches atomics only. No
-    // SA_RESTART, so that blocking calls return and their callers can look at the flag.
+    // SAFETY: `action` is a zeroed local, then filled; the handler accesses atomics only. No
+    // SA_RESTART, so that blocking calls return and their callers can check the flag.
     let failed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(signal, ptr::null(), &raw mut action) == 0
@@ -338,7 +338,7 @@ pub fn noted_signal() -> Option<i32> {
     (ASKED.load(Ordering::Relaxed) > 0).then(|| ASKED_BY.load(Ordering::Relaxed))
 }
 
-/// Forgets noted signals: the request was answered.
+/// Forgets noted signals: the request was handled.
 pub fn forget_requests() {
     ASKED.store(0, Ordering::Relaxed);
 }

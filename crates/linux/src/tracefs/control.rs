@@ -1,7 +1,7 @@
 //! Reading and writing tracefs control files.
 //!
-//! A control file is not a plain file: each `write(2)` is a command, opening with `O_TRUNC` is a
-//! command of its own for lists, and what is read back often differs from what was written.
+//! A control file is not a plain file: each `write(2)` is a command, opening a list with `O_TRUNC`
+//! is a command of its own, and what is read back often differs from what was written.
 
 use super::Error;
 use std::fs::{File, OpenOptions};
@@ -14,7 +14,7 @@ pub struct Control {
     root: PathBuf,
 }
 
-/// A name that a list did not take, and why.
+/// A name that the kernel did not add to a list, and why.
 #[derive(Debug)]
 pub struct Rejected {
     /// The name.
@@ -30,7 +30,7 @@ impl Control {
         Self { root: root.into() }
     }
 
-    /// Where they are.
+    /// Their folder.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -60,7 +60,7 @@ impl Control {
         Ok(crate::pseudo_file::lossy(text))
     }
 
-    /// The file's content without white space around it; `None` where this kernel lacks the file.
+    /// The file's content without white space around it; `None` if this kernel lacks the file.
     ///
     /// # Errors
     /// As [`Control::read`].
@@ -97,7 +97,7 @@ impl Control {
             .map_err(|cause| self.failed("write", file, cause))
     }
 
-    /// Empties a list, or a trace buffer: the opening alone does it.
+    /// Empties a list, or a trace buffer; opening the file is enough.
     ///
     /// # Errors
     /// As [`Control::read`].
@@ -110,11 +110,11 @@ impl Control {
             .map_err(|cause| self.failed("clear", file, cause))
     }
 
-    /// Replaces a list. Each name is a write of its own, because a bad name makes the kernel drop
-    /// the rest of a write; all are applied together when the file is closed.
+    /// Replaces a list. Each name is a separate write, because a bad name makes the kernel drop the
+    /// rest of a write; all are applied together when the file is closed.
     ///
     /// # Errors
-    /// When the file can't be opened. Names that the kernel refuses are returned.
+    /// If the file can't be opened. Names that the kernel refuses are returned.
     pub fn replace(
         &self,
         file: &str,
@@ -135,8 +135,8 @@ impl Control {
         Ok(rejected)
     }
 
-    /// The entries of a list; comment lines such as `#### all functions enabled ####` and
-    /// `no pid` are no entries.
+    /// The entries of a list; comment lines such as `#### all functions enabled ####` and `no pid`
+    /// are not entries.
     ///
     /// # Errors
     /// As [`Control::read`].
@@ -156,7 +156,7 @@ impl Control {
     }
 }
 
-/// Lines that stand in a list that is empty.
+/// Lines of an empty list.
 pub(super) fn is_no_entry(line: &str) -> bool {
     line.is_empty() || line.starts_with("####") || line == "no pid"
 }

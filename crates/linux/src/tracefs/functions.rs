@@ -1,4 +1,4 @@
-//! Which kernel functions are traced: the table `functions.toml` against what the kernel has.
+//! Selects the kernel functions to trace: the table `functions.toml`, matched to the kernel's list.
 
 use super::Error;
 use super::control::Control;
@@ -47,23 +47,23 @@ enum Kind {
 pub struct Function {
     /// Its name, suffixes included.
     pub name: String,
-    /// Its line in `available_filter_functions`, from 1. Kernels since 5.1 take it in place of
+    /// Its line in `available_filter_functions`, from 1. Kernels since 5.1 accept it in place of
     /// the name, which saves them a search of all functions.
     pub line: u32,
-    /// Whether it stays in the second phase though the first one did not meet it.
+    /// Whether it stays in the second phase although it was not called in the first.
     pub rare: bool,
 }
 
 /// The functions of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
-    /// Where traced call trees start, faults first.
+    /// Functions at the top of traced call trees, faults first.
     pub roots: Vec<String>,
-    /// The roots, and what is traced inside them.
+    /// The roots, and the functions to trace inside them.
     pub candidates: Vec<Function>,
     /// How many functions the kernel can trace.
     pub available: usize,
-    /// A root that is in no table, found by what its name looks like.
+    /// A root that is in no table, found by the form of its name.
     pub guessed_root: Option<String>,
 }
 
@@ -71,13 +71,13 @@ impl Functions {
     /// Looks up the table's names, and the user's own, in `available_filter_functions`.
     ///
     /// # Errors
-    /// When the list can't be read, holds no root of faults, or lacks a function the user named.
+    /// If the list can't be read, has no root of faults, or lacks a function that the user named.
     pub fn of(control: &Control, more: &[String]) -> Result<Self, Error> {
         let text = control.read("available_filter_functions")?;
         Self::among(&text, more)
     }
 
-    /// The same of a list as text.
+    /// The same for a list as text.
     ///
     /// # Errors
     /// As [`Functions::of`].
@@ -128,7 +128,7 @@ impl Functions {
     }
 }
 
-/// `available_filter_functions`: names, a module in brackets behind some.
+/// `available_filter_functions`: names, some followed by a module in brackets.
 struct Available<'a> {
     all: Vec<(u32, &'a str)>,
     bases: FxHashSet<&'a str>,
@@ -199,7 +199,7 @@ fn roots_with_suffixes(roots: &[String], candidates: &[Function]) -> Vec<String>
     found
 }
 
-/// The groups' names, those with `*` apart.
+/// The groups' names, with patterns (`*`) kept separately.
 struct Patterns<'a> {
     exact: FxHashMap<&'a str, bool>,
     wild: Vec<(&'a str, bool)>,
@@ -237,7 +237,7 @@ impl<'a> Patterns<'a> {
     }
 }
 
-/// Whether `name` is what `pattern` says, `*` standing for any characters.
+/// Whether `name` matches `pattern`, in which `*` stands for any characters.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -246,7 +246,7 @@ fn matches(pattern: &str, name: &str) -> bool {
         return false;
     };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The leftmost place is as good as any, since anything may follow.
+    // The leftmost match is as good as any, since anything may follow.
     for part in middle.split('*') {
         let Some(at) = name.find(part) else {
             return false;

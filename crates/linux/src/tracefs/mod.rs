@@ -1,7 +1,7 @@
-//! tracefs: numbers and formats of the kernel's tracepoints.
+//! tracefs: ids and formats of the kernel's tracepoints.
 //!
-//! Found where it is mounted. Where it is not, and we may, it is mounted for this process alone
-//! ([`crate::sys::mount`]), which changes nothing for anybody else.
+//! Found where it is mounted. If it is not mounted and we may, it is mounted for this process alone
+//! ([`crate::sys::mount`]), which changes nothing for other processes.
 
 pub mod capture;
 pub mod control;
@@ -15,7 +15,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Places where distributions mount it, newest habit first.
+/// Usual mount points of distributions, newest first.
 const USUAL_PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// A tracefs that can be read.
@@ -33,19 +33,19 @@ pub struct Tracepoint {
     pub system: String,
     /// Its name, such as `sys_enter_brk`.
     pub name: String,
-    /// The number that `perf_event_attr.config` takes.
+    /// The number for `perf_event_attr.config`.
     pub id: u64,
     /// Text of its `format` file.
     pub format: String,
 }
 
-/// Why there are no tracepoints.
+/// Why tracepoints or control files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Mounted, but closed to us.
+    /// Mounted, but not accessible to us.
     #[error("{path} is closed to this user")]
     NoAccess {
-        /// Where it is mounted.
+        /// Its mount point.
         path: PathBuf,
     },
     /// Not mounted, and we may not mount it.
@@ -57,7 +57,7 @@ pub enum Error {
     /// A file could not be read.
     #[error(transparent)]
     Read(#[from] pseudo_file::Error),
-    /// A control file refuses.
+    /// An operation on a control file failed.
     #[error("cannot {action} {path}: {cause}")]
     Control {
         /// `read`, `write` or `clear`.
@@ -67,13 +67,13 @@ pub enum Error {
         /// The kernel's reason.
         cause: io::Error,
     },
-    /// Another process of ours traces.
+    /// Another process of ours is tracing.
     #[error("another pagewise trace is running (process {owner}); wait for it, or stop it")]
     Busy {
         /// Its process id, as far as it can be read.
         owner: String,
     },
-    /// What is changed can't be written down, so nothing is changed.
+    /// Changes can't be noted, so nothing is changed.
     #[error("cannot keep a journal of what tracing changes, {path}: {cause}")]
     Journal {
         /// The journal.
@@ -81,10 +81,10 @@ pub enum Error {
         /// Why.
         cause: io::Error,
     },
-    /// Somebody else is tracing, or has left settings behind.
+    /// Another process is tracing, or has left settings behind.
     #[error("{}", guard::explain(.0))]
     InUse(Vec<guard::Conflict>),
-    /// The kernel can't trace what is asked for.
+    /// The kernel can't trace what was requested.
     #[error("{0}")]
     Unable(String),
 }
@@ -134,10 +134,10 @@ impl Tracefs {
         })
     }
 
-    /// The tracepoint of this name; `None` when this kernel has none.
+    /// The tracepoint of this name; `None` if this kernel has none.
     ///
     /// # Errors
-    /// When its files cannot be read or make no sense.
+    /// If its files cannot be read or are invalid.
     pub fn tracepoint(&self, system: &str, name: &str) -> Result<Option<Tracepoint>, Error> {
         let folder = self.root.join("events").join(system).join(name);
         let Some(id) = pseudo_file::number(&folder.join("id"))? else {
@@ -152,10 +152,10 @@ impl Tracefs {
         }))
     }
 
-    /// What a perf.data file must say about these tracepoints.
+    /// The data on these tracepoints that a perf.data file must contain.
     ///
     /// # Errors
-    /// When the headers' formats cannot be read.
+    /// If the headers' formats cannot be read.
     pub fn tracing_data(&self, tracepoints: &[Tracepoint]) -> Result<TracingData, Error> {
         let header = |name: &str| pseudo_file::text(&self.root.join("events").join(name));
         let mut events: Vec<_> = tracepoints

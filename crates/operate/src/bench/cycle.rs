@@ -1,4 +1,4 @@
-//! One measurement of an allocator in a process of its own: how it is asked for, and the child's side.
+//! One measurement of an allocator in a separate process: both the request and the child's side.
 
 use anyhow::{Context, Result, bail};
 use pagewise_linux::heap::{self, Shape};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The child: measures in this process.
 ///
 /// # Errors
-/// When the shape is none, or memory is missing.
+/// If the shape is invalid, or memory is missing.
 pub fn measure(shape: Shape, spend: Duration) -> Result<Cost> {
     let found = heap::measure(shape, spend)?;
     let rounds = f64::from(found.rounds);
@@ -28,10 +28,10 @@ pub fn measure(shape: Shape, spend: Duration) -> Result<Cost> {
     })
 }
 
-/// Measures `shape` in a fresh process, which is `pagewise bench cycle`, under `settings`.
+/// Measures `shape` in a fresh process, `pagewise bench cycle`, under `settings`.
 ///
 /// # Errors
-/// When that process cannot run, or ends badly; its own words are in the error.
+/// If that process cannot run or fails; the error contains its message.
 pub(super) fn ask(shape: Shape, settings: &Settings, spend: Duration) -> Result<Cost> {
     let output = tempfile::NamedTempFile::new().context("cannot store a measurement")?;
     let milliseconds = u64::try_from(spend.as_millis()).unwrap_or(u64::MAX);
@@ -55,7 +55,7 @@ pub(super) fn ask(shape: Shape, settings: &Settings, spend: Duration) -> Result<
     if finished.ending != Ending::Exited(0) {
         bail!("measuring failed: {}", text.trim());
     }
-    // A preloaded library may have said something first.
+    // A preloaded library may have printed something first.
     let line = text
         .lines()
         .rev()

@@ -1,4 +1,4 @@
-//! What one page fault costs when the kernel resolves it, when handler threads do, and when the
+//! The cost of one page fault when the kernel resolves it, when handler threads do, and when the
 //! faulting thread does (SIGBUS).
 
 use crate::explain::OwnLibrary;
@@ -9,13 +9,13 @@ use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::bench::{FaultRow, Times, Way};
 use pagewise_model::run::Ending;
 
-/// More than is touched, so that nothing is evicted.
+/// More than what is touched, so that nothing is evicted.
 const MEMORY: u64 = 2 << 30;
 
-/// All rows, measured in turns, so that what changes on the machine meanwhile meets all alike.
+/// All rows, measured in turn, so that changes of the machine meanwhile affect all alike.
 ///
 /// # Errors
-/// When a measurement fails, or we are interrupted.
+/// If a measurement fails, or we are interrupted.
 pub fn measure(threads: &[u16], runs: u32, library: OwnLibrary) -> Result<Vec<FaultRow>> {
     let cells: Vec<(Way, u16)> = Way::ALL
         .into_iter()
@@ -68,7 +68,7 @@ fn ask(way: Way, threads: u16, library: OwnLibrary) -> Result<Times> {
         Way::Sigbus => Some("sigbus"),
     };
     launch.settings = match delivery {
-        // Huge pages would resolve 512 touches by one fault.
+        // A huge page would resolve 512 touches by one fault.
         None => Settings(vec![Setting::Thp {
             mode: "never".to_owned(),
         }]),

@@ -1,4 +1,4 @@
-//! What memory management costs on this machine, measured in processes of their own.
+//! The cost of memory management on this machine, measured in separate processes.
 
 pub mod alloc;
 pub mod cycle;

@@ -31,7 +31,7 @@ pub fn measure(touches: Touches) -> Times {
     }
 }
 
-/// What all threads measured, each on memory of its own that is new.
+/// Times of all threads, each on new memory of its own.
 fn by_each_thread(touches: Touches, touch: fn(&mut [u8], usize, &Barrier) -> Vec<u64>) -> Vec<u64> {
     let mut memory = vec![0_u8; touches.threads * touches.pages * STEP];
     let barrier = &Barrier::new(touches.threads);
@@ -47,10 +47,10 @@ fn by_each_thread(touches: Touches, touch: fn(&mut [u8], usize, &Barrier) -> Vec
     })
 }
 
-/// Pages whose touches are timed together: several of the clusters in which they come.
+/// Pages whose touches are timed together: several of the clusters in which they are mapped.
 const RUN: usize = 256;
 
-/// Writes to each page once, one after the other; for each run of pages the mean time of one.
+/// Writes to each page once, in order; returns the mean time per page for each run of pages.
 fn touch_in_order(part: &mut [u8], _: usize, barrier: &Barrier) -> Vec<u64> {
     barrier.wait();
     let touch_run = |pages: &mut [u8]| {
@@ -67,13 +67,13 @@ fn nanoseconds(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Writes to each page once, in an order without streams, so that nothing is brought in ahead.
+/// Writes to each page once, in an order without streams, so that no page is brought in ahead.
 fn touch(part: &mut [u8], pages: usize, barrier: &Barrier) -> Vec<u64> {
     let mut times = vec![0; pages];
     barrier.wait();
     let mut page = 0;
     for time in &mut times {
-        // A step that shares no factor with the number of pages visits all of them.
+        // A step without a common factor with the number of pages visits all of them.
         page = (page + 1_000_003) % pages;
         let began = Instant::now();
         part[page * STEP] = 1;

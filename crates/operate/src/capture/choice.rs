@@ -1,5 +1,5 @@
-//! Which functions the second phase traces: those met in faults that take time themselves or
-//! tell what kind a fault is, and the rare ones that are worth waiting for.
+//! The functions that the second phase traces: those called in faults that take time themselves or
+//! show what kind a fault is, and the rare ones that are worth waiting for.
 
 use pagewise_analyse::fault_paths::{Signs, layer_of, signs_of};
 use pagewise_linux::tracefs::functions::Function;
@@ -7,7 +7,7 @@ use pagewise_model::formats::function_graph::{CallTree, Names, base_name, is_int
 use pagewise_model::histogram::Histogram;
 use std::collections::HashMap;
 
-/// What the first phase met.
+/// Functions called in the first phase.
 #[derive(Clone, Debug, Default)]
 pub struct Census {
     functions: HashMap<String, Met>,
@@ -25,27 +25,26 @@ struct Met {
     leaf: Histogram,
 }
 
-/// Trees that have to be seen before a function is given up.
+/// Trees that have to be seen before a function is dropped.
 const ENOUGH_TREES: u64 = 300;
 /// Calls of a function, likewise.
 const ENOUGH_CALLS: u64 = 50;
-/// A leaf that takes no more than this many times what the tracer itself takes does nothing
-/// worth its cost.
+/// A leaf that takes no more than this many times the tracer's own cost does nothing worth tracing.
 const IDLE: f64 = 1.3;
 
-/// What came of choosing.
+/// Result of the choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The functions to trace.
     pub functions: Vec<Function>,
-    /// Functions given up because no fault met them.
+    /// Functions dropped because no fault called them.
     pub unmet: usize,
-    /// Functions given up because they only cost.
+    /// Functions dropped because tracing them only adds cost.
     pub idle: usize,
 }
 
 impl Choice {
-    /// Why functions are traced no more, in words.
+    /// Why functions are no longer traced, in words.
     pub fn reason(&self) -> String {
         format!(
             "{} that no fault reached and {} that only cost time are left out",
@@ -55,7 +54,7 @@ impl Choice {
 }
 
 impl Census {
-    /// Counts the functions of a complete call at the top level.
+    /// Counts the functions in a complete top-level call.
     pub fn tree(&mut self, tree: &CallTree, names: &Names) {
         self.trees += 1;
         for (at, node) in (0_u32..).zip(&tree.nodes) {
@@ -74,12 +73,12 @@ impl Census {
         }
     }
 
-    /// Whether enough was seen to give functions up.
+    /// Whether enough was seen to drop functions.
     pub fn is_enough(&self) -> bool {
         self.trees >= ENOUGH_TREES
     }
 
-    /// The functions of `candidates` to go on with.
+    /// The functions of `candidates` to continue with.
     pub fn choose(&self, candidates: &[Function]) -> Choice {
         let mut choice = Choice {
             functions: Vec::new(),

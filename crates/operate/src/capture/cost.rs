@@ -1,4 +1,4 @@
-//! What tracing itself cost the program.
+//! Cost of tracing to the program.
 
 use super::reading::Reading;
 use super::schedule::Stretch;
@@ -9,9 +9,9 @@ use std::time::Duration;
 /// Time spent in stretches of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// With paths.
+    /// Tracing paths.
     pub paths: Duration,
-    /// With the roots alone.
+    /// Tracing only the roots.
     pub root_only: Duration,
     /// How long the last change of filters took.
     pub last_change: Duration,
@@ -27,29 +27,29 @@ impl Spent {
     }
 }
 
-/// What tracing cost, as far as the trace tells.
+/// Cost of tracing, as far as the trace shows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// The tracer's cost for one call.
     pub calibration: Calibration,
     /// Faults with paths.
     pub faults: u64,
-    /// Calls inside them, and at their roots.
+    /// Calls inside them, including their roots.
     pub calls: u64,
     /// Mean time of a fault with paths, in nanoseconds.
     pub traced_ns: f64,
-    /// Faults with the roots alone.
+    /// Faults with only their roots traced.
     pub root_only_faults: u64,
     /// Their mean time, in nanoseconds.
     pub root_only_ns: f64,
-    /// Faults per second, with paths and with the roots alone.
+    /// Faults per second, with paths and with only the roots traced.
     pub rates: Option<(f64, f64)>,
     /// Time in stretches of each kind.
     pub spent: Spent,
 }
 
 impl Cost {
-    /// The cost by comparing the faults with paths against those with the roots alone.
+    /// The cost, from comparing faults with paths and faults with only the roots.
     #[allow(clippy::cast_precision_loss, reason = "rates and means")]
     pub fn of(paths: &Reading, root_only: &Histogram, spent: &Spent) -> Self {
         let traced = paths.faults().fault_latencies();

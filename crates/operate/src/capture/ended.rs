@@ -31,7 +31,7 @@ impl Setting {
     }
 }
 
-/// Everything that is known at the end.
+/// Everything known at the end.
 #[derive(Debug)]
 pub struct Ended {
     pub cost: Cost,

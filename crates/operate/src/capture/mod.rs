@@ -1,4 +1,4 @@
-//! Captures the kernel's paths through page faults, as they happen, with function_graph.
+//! Captures the kernel's paths through page faults with function_graph while they happen.
 
 mod choice;
 mod cost;
@@ -24,46 +24,46 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is captured, where to, and with what of the tracer.
+/// What is captured, the output file, and the settings of the tracer.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Whose faults.
+    /// Processes whose faults are captured.
     pub subject: Subject,
-    /// The file; compressed where it ends in `.zst`.
+    /// The file; compressed if its name ends in `.zst`.
     pub output: PathBuf,
-    /// How long; else until the program ends or somebody asks to stop.
+    /// Duration; without one, until the program ends or the user stops it.
     pub duration: Option<Duration>,
-    /// How long the first phase looks for the functions that faults meet; zero traces all.
+    /// Duration of the first phase, which finds the functions called in faults; zero traces all.
     pub survey: Duration,
     /// Whether the cost of tracing is measured.
     pub calibrates: bool,
-    /// Whether task switches, lock waits and addresses are recorded as well.
+    /// Whether task switches, lock waits and addresses are recorded too.
     pub events: bool,
-    /// Further functions to trace from.
+    /// Further root functions to trace.
     pub roots: Vec<String>,
-    /// Levels of calls; 0 is no limit.
+    /// Maximum levels of calls; 0 means no limit.
     pub depth: u32,
     /// The kernel's buffer for each CPU.
     pub buffer: Option<Bytes>,
     /// Size of the file at which tracing stops.
     pub max_size: Bytes,
-    /// Whether settings of another tracer are overruled.
+    /// Whether to override settings of another tracer.
     pub forced: bool,
 }
 
-/// What came of it.
+/// Result of a capture.
 #[derive(Clone, Debug)]
 pub struct Captured {
-    /// What it tells of itself.
+    /// Summary of the capture.
     pub summary: CaptureSummary,
-    /// The program's end, where it was started here.
+    /// The program's end, if it was started here.
     pub finished: Option<Finished>,
 }
 
-/// The tracefs of a kernel that graphs functions, or why there is none, with the way to it.
+/// The tracefs of a kernel with function_graph, or the reason why there is none, with a remedy.
 ///
 /// # Errors
-/// The reason, for people.
+/// The reason, for the user.
 pub fn tracer() -> Result<Tracefs, String> {
     let tracefs = Tracefs::find().map_err(|error| format!("{error}. Run as root."))?;
     match Capture::is_possible(&tracefs) {
@@ -80,21 +80,21 @@ pub fn tracer() -> Result<Tracefs, String> {
     }
 }
 
-/// Where paths can be traced when this kernel can't.
+/// How to trace paths if this kernel can't.
 const OTHER_KERNEL: &str = "To trace paths, use a kernel with CONFIG_FUNCTION_GRAPH_TRACER (those \
     of Debian, Fedora and Ubuntu have it), or tests/qemu/guest of Pagewise's sources, which runs a \
     program under one by emulation: pagewise help tracing";
 
-/// Puts back what a capture that was killed has left behind; `None` where there was none.
+/// Restores what a killed capture has left behind; `None` if there was nothing.
 ///
 /// # Errors
-/// When it cannot be looked for, or not be put back.
+/// If the state cannot be read or restored.
 pub fn restore() -> anyhow::Result<Option<Recovered>> {
     let tracefs = Tracefs::find().context("cannot look for what a trace left behind")?;
     Ok(guard::recover(&tracefs.control(), &guard::usual_folder())?)
 }
 
-/// What was put back after a kill, in words.
+/// What was restored after a kill, in words.
 #[must_use]
 pub fn recovered(recovered: &Recovered) -> String {
     let mut text = format!(

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// zstd's usual level: traces shrink to about a twentieth, at some 200 MB/s.
 const LEVEL: i32 = 3;
 
-/// A trace that is being written.
+/// A trace file being written.
 pub struct Output {
     path: PathBuf,
     writer: Writer,
@@ -24,10 +24,10 @@ enum Writer {
 }
 
 impl Output {
-    /// Makes the file, readable for its owner alone: a trace tells about memory.
+    /// Creates the file, readable only by its owner, since a trace reveals memory addresses.
     ///
     /// # Errors
-    /// When it can't be made.
+    /// If it can't be created.
     pub fn create(path: &Path) -> anyhow::Result<Self> {
         destination::keep_previous(path);
         let cannot = || format!("cannot write {}", path.display());
@@ -45,7 +45,7 @@ impl Output {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -55,10 +55,10 @@ impl Output {
         self.written
     }
 
-    /// Adds text of the kernel.
+    /// Adds the kernel's text.
     ///
     /// # Errors
-    /// When writing fails, as on a full disk.
+    /// If writing fails, as on a full disk.
     pub fn text(&mut self, text: &[u8]) -> anyhow::Result<()> {
         self.written += text.len() as u64;
         match &mut self.writer {
@@ -76,7 +76,7 @@ impl Output {
         self.text(format!("{}\n", note.to_line()).as_bytes())
     }
 
-    /// Hands what is buffered to the file, so that a kill leaves what was there by now.
+    /// Passes buffered text on to the file, so that a kill loses nothing written so far.
     ///
     /// # Errors
     /// As [`Output::text`].
@@ -88,7 +88,7 @@ impl Output {
         .with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// Ends the file; its size.
+    /// Completes the file; returns its size.
     ///
     /// # Errors
     /// As [`Output::text`].

@@ -1,4 +1,4 @@
-//! The kernel's text as it comes: parsed once for what the capture has to know of it.
+//! The kernel's text as it arrives: parsed once for what the capture needs.
 
 use super::choice::Census;
 use pagewise_analyse::fault_paths::Collector;
@@ -6,7 +6,7 @@ use pagewise_model::formats::function_graph::{
     Builder, CallTree, Counts, Line, Names, Parser, Sink, Span, Tail,
 };
 
-/// What was read of a stretch, or of several.
+/// Results from the text of one or more stretches.
 #[derive(Default)]
 pub struct Reading {
     parser: Parser,
@@ -39,7 +39,7 @@ impl Sink for Both {
 }
 
 impl Reading {
-    /// A reading that also counts the functions met, until [`Reading::take_census`].
+    /// A reading that also counts the functions called, until [`Reading::take_census`].
     pub fn with_census() -> Self {
         Self {
             sink: Both {
@@ -50,24 +50,24 @@ impl Reading {
         }
     }
 
-    /// Takes text, cut anywhere.
+    /// Takes text, cut at any place.
     pub fn feed(&mut self, text: &[u8]) {
         let (builder, sink) = (&mut self.builder, &mut self.sink);
         self.parser
             .feed(text, |line, names| builder.line(line, names, sink));
     }
 
-    /// Lets go of calls that are open: a stretch follows that is not read here.
+    /// Drops open calls, because the next stretch is not read here.
     pub fn pause(&mut self) {
         self.builder.finish();
     }
 
-    /// Whether the functions met are enough to judge by.
+    /// Whether enough calls were counted to decide.
     pub fn is_census_enough(&self) -> bool {
         self.sink.census.as_ref().is_none_or(Census::is_enough)
     }
 
-    /// What the functions met were, once.
+    /// The census of functions; `None` after the first call.
     pub fn take_census(&mut self) -> Option<Census> {
         self.sink.census.take()
     }
@@ -77,7 +77,7 @@ impl Reading {
         &self.sink.faults
     }
 
-    /// What was read.
+    /// Counts of what was read.
     pub fn counts(&self) -> Counts {
         self.parser.counts()
     }

@@ -1,28 +1,28 @@
-//! The timetable of a capture: when paths are traced, and when the roots alone.
+//! The timetable of a capture: when paths are traced, and when only the roots.
 //!
 //! ```text
 //! survey   root   paths        root  paths                    root  …
 //! 0.5 s    62 ms  0.5 s        125 ms 1 s                     250 ms
 //! ```
 //!
-//! Stretches with the roots alone are spread over the run, since a program's faults change with
-//! its phases, and take a ninth of the time from the paths. Stretches grow, so that a long run
-//! spends little on changing filters.
+//! Stretches with only the roots are spread over the run, since a program's faults change with its
+//! phases, and take up a ninth of the time. Stretches grow, so that a long run spends little time
+//! on changing filters.
 
 use std::time::Duration;
 
-/// What is traced for a while.
+/// What is traced for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stretch {
-    /// All functions that may matter, to find those that do.
+    /// All functions that may matter, to find the ones that do.
     Survey,
-    /// The roots alone, to measure what tracing the rest costs.
+    /// Only the roots, to measure the cost of tracing the rest.
     RootOnly,
     /// The functions that matter.
     Paths,
 }
 
-/// Root-only time for each time with paths.
+/// Time with paths per time with only the roots.
 const SHARE: u32 = 8;
 const FIRST_PATHS: Duration = Duration::from_millis(500);
 const LONGEST_PATHS: Duration = Duration::from_secs(16);
@@ -39,7 +39,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A timetable that starts with a survey of this length, none if it is zero.
+    /// A timetable that starts with a survey of this length, or without one if it is zero.
     pub fn new(survey: Duration, calibrates: bool) -> Self {
         Self {
             survey,
@@ -49,8 +49,8 @@ impl Schedule {
         }
     }
 
-    /// The next stretch and its length, `None` for the rest of the run. `change` is how long the
-    /// last change of filters took.
+    /// The next stretch and its length, `None` for the rest of the run. `change` is the time that
+    /// the last change of filters took.
     pub fn next(&mut self, change: Duration) -> (Stretch, Option<Duration>) {
         let least = change * CHANGE_FACTOR;
         let (stretch, length) = match self.current {

@@ -23,21 +23,21 @@ use pagewise_model::trace_note::{CaptureNote, TraceNote};
 use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
 
-/// How often the buffers are looked at.
+/// How often the buffers are checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// Buffers fuller than this are read while the program runs; below, reading waits, since it
+/// Buffers fuller than this are read while the program runs; below it, reading waits, since it
 /// takes CPU time from the program.
 const FULL: f64 = 0.4;
-/// A survey that has seen too few faults goes on for up to so many times its length.
+/// A survey that has seen too few faults continues for up to this many times its length.
 const LONGEST_SURVEY: u32 = 10;
 /// Bytes of text read at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Captures and writes the trace; `say` hears what goes on meanwhile.
+/// Captures and writes the trace; `say` receives progress messages.
 ///
 /// # Errors
-/// When the tracer can't be had, the program can't be started, or the file can't be written.
-/// tracefs is as before in any case.
+/// If the tracer can't be used, the program can't be started, or the file can't be written. tracefs
+/// is restored in any case.
 pub fn capture(
     tracefs: &Tracefs,
     request: &Request,
@@ -58,7 +58,7 @@ pub fn capture(
     let mut session = Session::begin(capture, output, request, say)?;
     let running = gated.map(Gated::release).transpose()?;
     let followed = session.follow(running, subject);
-    // Whatever went wrong, what was recorded is kept and tracefs is put back.
+    // Whatever went wrong, the recorded data is kept and tracefs is restored.
     let ended = session.end()?;
     let finished = followed?;
     Ok(Captured {
@@ -101,7 +101,7 @@ fn beginning(capture: &Capture, subject: &Subject) -> String {
     text
 }
 
-/// 32 MiB for each CPU, at most a tenth of what memory is available.
+/// 32 MiB for each CPU, but at most a tenth of the available memory.
 fn usual_buffer_kib() -> u64 {
     const USUAL_KIB: u64 = 32 << 10;
     let memory = ProcRoot::default().meminfo().ok().flatten();
@@ -123,7 +123,7 @@ fn note_of(capture: &Capture, request: &Request) -> CaptureNote {
     }
 }
 
-/// A capture that goes on.
+/// A capture in progress.
 struct Session<'a> {
     request: &'a Request,
     say: &'a dyn Fn(&str),
@@ -134,25 +134,25 @@ struct Session<'a> {
     /// The stretch whose text is being read.
     reading: Option<Stretch>,
     cutter: Cutter,
-    /// Whether the survey is over but not read to its end.
+    /// Whether the survey is over but its text is not fully read.
     awaits_census: bool,
-    /// Whether there is more to read than should be.
+    /// Whether too much is left to read.
     is_behind: bool,
-    /// When the stretch is over; `None` for the rest of the run.
+    /// End of the stretch; `None` for the rest of the run.
     until: Option<Instant>,
-    /// When recording started in this stretch.
+    /// When recording of this stretch started.
     since: Instant,
     /// The functions traced in stretches with paths.
     functions: Vec<Function>,
     choice: Option<Choice>,
     rejected: Vec<String>,
-    /// What was traced with paths.
+    /// Faults traced with paths.
     paths: Reading,
-    /// The present stretch with the roots alone.
+    /// The present stretch with only the roots.
     roots: Reading,
     root_only: Histogram,
     spent: Spent,
-    /// Whether the file has its full size.
+    /// Whether the file has reached its maximum size.
     is_full: bool,
     chunk: Vec<u8>,
     cpu_before: Nanos,
@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// Goes along until the program ends, the time is over, or the user says so.
+    /// Continues until the program ends, the time is over, or the user stops it.
     fn follow(
         &mut self,
         mut running: Option<Running>,
@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
                 return Ok(None);
             }
             if let Err(error) = self.turn() {
-                // The program is not to suffer for our full disk.
+                // The program should not suffer if our disk is full.
                 (self.say)(&format!(
                     "tracing stops here: {error:#}. The program continues."
                 ));
@@ -236,7 +236,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Reads what is due and changes to the next stretch when it is time.
+    /// Reads what is due and switches to the next stretch when it is time.
     fn turn(&mut self) -> anyhow::Result<()> {
         if self.is_full {
             return Ok(());
@@ -251,7 +251,7 @@ impl<'a> Session<'a> {
             self.change_stretch()?;
             self.spent.last_change = changing.elapsed();
         }
-        // The next stretch waits for what the survey says.
+        // The next stretch waits for the result of the survey.
         self.is_behind = self.capture.fill() > FULL || self.awaits_census;
         if self.is_behind {
             let found = self.drain(CHUNK)?;
@@ -307,7 +307,7 @@ impl<'a> Session<'a> {
         Ok(self.capture.on()?)
     }
 
-    /// Takes text from the kernel; whether there was any.
+    /// Reads text from the kernel; returns whether there was any.
     fn drain(&mut self, most: usize) -> anyhow::Result<bool> {
         self.chunk.clear();
         let found = self.capture.read(&mut self.chunk, most)?;
@@ -326,7 +326,7 @@ impl<'a> Session<'a> {
                 self.reading = Some(next);
                 Ok(())
             }
-            // Before the first stretch nothing was recorded.
+            // Nothing was recorded before the first stretch.
             (Piece::Text(_), None) => Ok(()),
             (Piece::Text(text), Some(Stretch::RootOnly)) => {
                 self.roots.feed(text);
@@ -339,7 +339,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Draws the conclusions from the stretch that was read to its end.
+    /// Evaluates the stretch that has been read completely.
     fn conclude(&mut self) -> anyhow::Result<()> {
         match self.reading {
             Some(Stretch::RootOnly) => {
@@ -364,7 +364,7 @@ impl<'a> Session<'a> {
         self.output.flush()
     }
 
-    /// Ends recording and reads the buffers to their end.
+    /// Stops recording and reads the buffers to their end.
     fn read_to_end(&mut self) -> anyhow::Result<()> {
         if !self.is_full {
             self.stop_early()?;

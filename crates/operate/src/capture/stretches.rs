@@ -1,15 +1,15 @@
-//! Which text belongs to which stretch: the text comes late, so its own times tell.
+//! Assigns text to stretches: the text arrives late, so its own times decide.
 
 use super::schedule::Stretch;
 use memchr::memchr;
 use std::collections::VecDeque;
 
-/// Cuts text where stretches start.
+/// Splits text where stretches start.
 #[derive(Debug, Default)]
 pub struct Cutter {
-    /// Beginnings that the text has not reached, by time in microseconds.
+    /// Starts that the text has not reached yet, by time in microseconds.
     ahead: VecDeque<(u64, Stretch)>,
-    /// The last line, as far as it was read.
+    /// The last line, as far as it has been read.
     partial: Vec<u8>,
 }
 
@@ -18,7 +18,7 @@ pub struct Cutter {
 pub enum Piece<'a> {
     /// Whole lines.
     Text(&'a [u8]),
-    /// From here on it is another stretch.
+    /// From here on the text belongs to another stretch.
     Begin(Stretch),
 }
 
@@ -28,7 +28,7 @@ impl Cutter {
         self.ahead.push_back((at_us, stretch));
     }
 
-    /// Takes text, cut anywhere.
+    /// Takes text, cut at any place.
     ///
     /// # Errors
     /// Those of `visit`.
@@ -65,7 +65,7 @@ impl Cutter {
         }
     }
 
-    /// Ends the text: the stretches that it did not reach were empty.
+    /// Ends the text: stretches that it did not reach were empty.
     ///
     /// # Errors
     /// Those of `visit`.
@@ -83,7 +83,7 @@ impl Cutter {
     }
 }
 
-/// The time with which a line starts: `  115.270814 |`.
+/// The time at the start of a line: `  115.270814 |`.
 fn time_us(line: &[u8]) -> Option<u64> {
     let start = line.iter().position(|&byte| byte != b' ')?;
     let mut micros = 0_u64;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use Stretch::{Paths, RootOnly};
 
-    /// Pieces with adjacent text joined, since cuts within a stretch mean nothing.
+    /// Pieces with adjacent text joined, since cuts within a stretch do not matter.
     fn pieces(chunks: &[&str], begins: &[(u64, Stretch)]) -> Vec<String> {
         let mut cutter = Cutter::default();
         begins

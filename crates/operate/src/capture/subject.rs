@@ -1,4 +1,4 @@
-//! Whose faults are captured, and for how long.
+//! The processes whose faults are captured, and for how long.
 
 use anyhow::{Context, bail};
 use pagewise_linux::proc::{ProcRoot, Tree};
@@ -6,26 +6,26 @@ use pagewise_linux::process::{Gated, Launch};
 use pagewise_linux::tracefs::capture::Target;
 use std::ffi::OsString;
 
-/// What the command line asks for.
+/// The subject requested on the command line.
 #[derive(Clone, Debug)]
 pub enum Subject {
     /// A program that we start.
     Command(Launch),
-    /// Running processes; while a program runs, where there is one.
+    /// Running processes; while a program runs, if one is given.
     Processes(Vec<i32>, Option<Launch>),
-    /// Everybody; while a program runs, where there is one.
+    /// All processes; while a program runs, if one is given.
     System(Option<Launch>),
 }
 
 impl Subject {
-    /// The subject that the options name.
+    /// The subject given by the options.
     pub fn of(pids: &[i32], all: bool, command: &[OsString]) -> Self {
         let launch = Launch::of(command);
         match launch {
             launch if all => Self::System(launch),
             launch if !pids.is_empty() => Self::Processes(pids.to_vec(), launch),
             Some(launch) => Self::Command(launch),
-            // clap wants one of the three; an empty word instead of a program is refused below.
+            // clap requires one of the three; an empty word instead of a program is refused below.
             None => Self::Command(Launch::default()),
         }
     }
@@ -38,10 +38,10 @@ impl Subject {
         }
     }
 
-    /// Who is to be recorded, once the program waits at its gate.
+    /// The tasks to record, once the program waits at its gate.
     ///
     /// # Errors
-    /// When a process is gone.
+    /// If a process is gone.
     pub fn target(&self, gated: Option<&Gated>) -> anyhow::Result<Target> {
         match self {
             Self::Command(_) => {
@@ -53,7 +53,7 @@ impl Subject {
         }
     }
 
-    /// The processes that must live for the trace to go on.
+    /// Processes that must be alive for the trace to continue.
     pub fn watched(&self) -> &[i32] {
         match self {
             Self::Processes(pids, None) => pids,
@@ -61,7 +61,7 @@ impl Subject {
         }
     }
 
-    /// In the words of the first message.
+    /// Text for the first message.
     pub fn words(&self) -> String {
         let program = |launch: &Launch| launch.program.display().to_string();
         let while_ = |launch: &Option<Launch>| match launch {

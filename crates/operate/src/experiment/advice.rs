@@ -1,4 +1,4 @@
-//! Advice put to the test: the command with and without what is advised, and what else may help.
+//! Tests advice: the command with and without the advised settings, and with others that may help.
 
 use super::larger_limit;
 use super::{Candidate, Load, Options, prove};
@@ -16,16 +16,16 @@ use pagewise_model::proof::Proof;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// More arms than this make a proof too long for what the last ones can add.
+/// With more arms than this a proof takes too long for what the last ones can add.
 const MOST_ARMS: usize = 3;
 
-/// What is run again and again.
+/// The command to run repeatedly.
 pub struct Request<'a> {
-    /// The command that was observed.
+    /// The observed command.
     pub command: &'a [OsString],
     /// Standard input of each run.
     pub input: Input,
-    /// What drives it, where it is a server.
+    /// The load that drives it, if it is a server.
     pub load: Option<&'a Load>,
     /// Time for all runs.
     pub budget: Duration,
@@ -33,19 +33,19 @@ pub struct Request<'a> {
     pub library: OwnLibrary,
 }
 
-/// Who hears what happens.
+/// Receivers of messages.
 pub struct Listeners<'a> {
-    /// What is started, once.
+    /// Messages on what is started, each once.
     pub begun: &'a Listener<'a>,
-    /// What happens now, again and again.
+    /// Progress messages, updated repeatedly.
     pub progress: &'a Listener<'a>,
 }
 
-/// What was found in one run, with a proof of its advice; what won is advice, the best of all. That a
-/// proof did not run is said in it with the reason: the explanation stands without it.
+/// Findings of one run, with a proof of their advice; the winning settings become the first advice.
+/// If a proof did not run, it contains the reason: the explanation is valid without it.
 ///
 /// # Errors
-/// When a rule that ships with us has a mistake.
+/// If a rule that ships with Pagewise is invalid.
 pub fn prove_advice(
     mut findings: Findings,
     request: &Request<'_>,
@@ -59,7 +59,7 @@ pub fn prove_advice(
         None => (None, None),
     };
     let mut arms = candidates(&findings, &trials, &other_size);
-    // First: the limit is what the findings are about.
+    // First, because the limit is what the findings are about.
     arms.splice(0..0, larger.clone());
     let mut proof = proof(&findings, &arms, request, listeners);
     if let Some(why) = not_tried {
@@ -83,7 +83,7 @@ pub fn prove_advice(
     Ok(findings)
 }
 
-/// Runs the command with and without the advised settings, where there are any.
+/// Runs the command with and without the advised settings, if there are any.
 fn proof(
     findings: &Findings,
     candidates: &[Candidate],

@@ -1,4 +1,4 @@
-//! What competes: candidates, and what their runs have shown so far.
+//! The competing candidates, and what their runs have shown so far.
 
 use super::larger_limit::LargerLimit;
 use pagewise_model::advice::Settings;
@@ -7,18 +7,18 @@ use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Nanos};
 use std::ffi::OsString;
 
-/// Settings to be tried.
+/// Settings to try.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidate {
     /// Short name for tables.
     pub name: String,
     /// Settings on top of the environment.
     pub settings: Settings,
-    /// What the command is an argument of: a program that runs it, with its options.
+    /// A program with options that runs the command, given as its arguments.
     pub under: Vec<OsString>,
-    /// The control group that each run gets.
+    /// The control group for each run.
     pub larger_limit: Option<LargerLimit>,
-    /// Whether it claims to work by avoiding faults; then a gain without fewer faults is luck.
+    /// Whether it is meant to work by avoiding faults; then a gain without fewer faults is luck.
     pub fewer_faults: bool,
 }
 
@@ -28,11 +28,11 @@ pub(super) struct Contender {
     pub(super) runs: Vec<RunCost>,
     /// How the command failed with it.
     pub(super) failed: Option<String>,
-    /// Whether it gets no more runs, without blame.
+    /// Whether it gets no more runs, although it did not fail.
     pub(super) left_out: bool,
-    /// Whether its first run showed that its settings do not reach the program.
+    /// Whether its first run showed that its settings have no effect on the program.
     pub(super) untouched: bool,
-    /// Whether it got no more runs because more would hardly have shown a gain.
+    /// Whether it got no more runs because they would hardly have shown a gain.
     pub(super) given_up: bool,
 }
 

@@ -1,11 +1,11 @@
-//! What a time budget covers, and what is said about what it does not.
+//! What a time budget covers, and the notes on what it does not.
 
 use super::{Experiment, FOR_CONFIRMATION, Options};
 use pagewise_analyse::compare::{FEWEST_PAIRS, Stopping, fewest_pairs};
 use pagewise_model::units::Nanos;
 use std::time::Duration;
 
-/// Why nothing is started: a first run and one pair would already pass the budget.
+/// Why nothing is started: a first run and one pair would already exceed the budget.
 pub(super) fn does_not_fit(options: &Options) -> Option<String> {
     let one = options.one_run?;
     let (least, enough) = (3, 1 + 2 * FEWEST_PAIRS);
@@ -19,8 +19,9 @@ pub(super) fn does_not_fit(options: &Options) -> Option<String> {
     })
 }
 
-/// Leaves out the last arms, those that promise least, where the budget does not give all of them a
-/// trial run and one of them the pairs without which nothing is proved. `spent` of it is used up.
+/// Leaves out the last arms, the least promising ones, if the budget does not suffice for a trial
+/// run of each arm and, for one arm, the pairs that a proof requires. `spent` of the budget is used
+/// up.
 pub(super) fn leave_out_untried(
     experiment: &mut Experiment<'_>,
     options: &Options,
@@ -36,8 +37,8 @@ pub(super) fn leave_out_untried(
     leave_out(experiment, &arms, kept.unwrap_or(1), options, spent);
 }
 
-/// After a trial run of each arm, keeps as many of those that looked best as the budget covers.
-/// They compete with those left out for chance as well, so all count as compared.
+/// After a trial run of each arm, keeps as many of the best ones as the budget covers. The arms
+/// left out also competed by chance, so all count as compared.
 pub(super) fn leave_out_unpromising(
     experiment: &mut Experiment<'_>,
     options: &Options,
@@ -52,7 +53,7 @@ pub(super) fn leave_out_unpromising(
     leave_out(experiment, &arms, kept, options, spent);
 }
 
-/// Leaves out all but the first `kept` of `arms`, and says so.
+/// Leaves out all but the first `kept` of `arms`, with a note.
 fn leave_out(
     experiment: &mut Experiment<'_>,
     arms: &[usize],
@@ -84,8 +85,8 @@ fn leave_out(
     dropped.iter().for_each(|&at| experiment.leave_out(at));
 }
 
-/// Time in which each of `arms` can be proved where `tried` are compared, and the best of several
-/// confirmed, in addition to what ran already.
+/// Time to prove each of `arms` if `tried` are compared, and to confirm the best of several, in
+/// addition to past runs.
 fn needed(
     experiment: &Experiment<'_>,
     arms: &[usize],
@@ -105,7 +106,7 @@ fn needed(
     by_proving.max(confirming.div_f64(FOR_CONFIRMATION))
 }
 
-/// A time budget in whole seconds or minutes, as it is written on the command line.
+/// A time budget in whole seconds or minutes, as written on the command line.
 fn rounded_up(time: Duration) -> String {
     match time.as_secs() + 1 {
         seconds @ ..=90 => format!("{seconds}s"),
@@ -113,7 +114,7 @@ fn rounded_up(time: Duration) -> String {
     }
 }
 
-/// What a reader should know where the budget ended before arm `first` was done.
+/// Note for the reader if the budget ended before arm `first` was done.
 pub(super) fn ended_early(
     experiment: &Experiment<'_>,
     first: usize,

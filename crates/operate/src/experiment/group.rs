@@ -1,4 +1,4 @@
-//! A program that we started, with all that descends from it: waited for, and ended as one.
+//! A program that we started, with all its descendants: waited for, and ended, as one.
 
 use anyhow::Result;
 use pagewise_linux::memcg::temporary::Temporary;
@@ -8,23 +8,23 @@ use pagewise_linux::process::{Finished, Gated, Launch, Running, signal};
 use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
 
-/// Time between SIGTERM and SIGKILL: a server may have to write what it holds.
+/// Time between SIGTERM and SIGKILL: a server may have to write its data.
 const GRACE: Duration = Duration::from_secs(5);
-/// Time between readings at what does not end.
+/// Interval of checks on processes that do not end.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Ended with all its descendants when dropped: a shell that is asked to end leaves its
-/// children, and a server that runs on keeps its port.
+/// Ended with all its descendants when dropped: a shell that is terminated leaves its children, and
+/// a server that keeps running keeps its port.
 #[derive(Debug)]
 pub(super) struct Group {
     /// `None` once it was waited for.
     running: Option<Running>,
     pid: i32,
-    /// `None` where perf events are not allowed.
+    /// `None` if perf events are not allowed.
     clock: Option<CpuClock>,
 }
 
-/// A process, told from a later one of the same number by its start.
+/// A process, distinguished by its start from a later one with the same id.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     pid: i32,
@@ -32,7 +32,7 @@ struct Member {
 }
 
 impl Group {
-    /// Starts a program, in a control group of its own where there is one.
+    /// Starts a program, in a control group of its own if there is one.
     pub(super) fn start(launch: &Launch, room: Option<&Temporary>) -> Result<Self> {
         let gated = gated(launch, room)?;
         let clock = CpuClock::of(gated.pid());
@@ -44,7 +44,8 @@ impl Group {
         })
     }
 
-    /// CPU time of all of it until now, of what ended unseen, too; `None` where nobody may count it.
+    /// CPU time of all processes until now, including those that ended unseen; `None` if it may not
+    /// be counted.
     pub(super) fn cpu_time(&self) -> Option<Nanos> {
         self.clock.as_ref()?.read()
     }
@@ -53,8 +54,8 @@ impl Group {
         self.pid
     }
 
-    /// Waits up to `timeout` for the end of the program itself; less where a signal came. `None` also
-    /// where it had ended before.
+    /// Waits up to `timeout` for the end of the program itself, or until a signal comes. Also
+    /// `None` if it had ended before.
     pub(super) fn wait_for(&mut self, timeout: Duration) -> Result<Option<Finished>> {
         let Some(running) = &mut self.running else {
             return Ok(None);
@@ -66,7 +67,7 @@ impl Group {
         Ok(finished)
     }
 
-    /// Ends all of it. What the program itself used; `None` where it had ended before.
+    /// Ends all processes. Returns the usage of the program itself; `None` if it had ended before.
     pub(super) fn stop(mut self) -> Result<Option<Finished>> {
         self.end()
     }
@@ -82,7 +83,7 @@ impl Group {
         for (way, grace) in [(libc::SIGTERM, GRACE), (libc::SIGKILL, GRACE)] {
             others.retain(|member| member.lives(&proc));
             for member in &others {
-                // It may just have ended, which is what is wanted.
+                // It may just have ended, which is the aim.
                 let _ = signal(member.pid.unsigned_abs(), way);
             }
             await_end(&proc, &mut others, grace);
@@ -91,7 +92,7 @@ impl Group {
     }
 }
 
-/// Starts a program. It is in its control group before it executes.
+/// Starts a program. It is in its control group before exec.
 pub(super) fn spawn(launch: &Launch, room: Option<&Temporary>) -> Result<Running> {
     Ok(gated(launch, room)?.release()?)
 }
@@ -106,7 +107,7 @@ fn gated(launch: &Launch, room: Option<&Temporary>) -> Result<Gated> {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Nothing is left to tell an error to.
+        // An error cannot be reported here.
         let _ = self.end();
     }
 }

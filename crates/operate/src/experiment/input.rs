@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Our standard input, kept so that each run of a command gets it from its start.
+/// Our standard input, kept so that each run of a command gets it from the start.
 pub struct SavedInput {
     input: Input,
     /// Deleted when dropped.
@@ -16,12 +16,12 @@ pub struct SavedInput {
 }
 
 impl SavedInput {
-    /// Keeps our standard input: a file is opened anew for each run; a pipe is read to its end
-    /// and copied; of a terminal there is nothing to keep, so runs get `/dev/null`. Where a pipe does
-    /// not end for long, `say` is told what is waited for.
+    /// Keeps our standard input: a file is opened anew for each run; a pipe is read to its end and
+    /// copied; a terminal has nothing to keep, so runs get `/dev/null`. If a pipe does not end for
+    /// long, `say` reports what we are waiting for.
     ///
     /// # Errors
-    /// When it cannot be read or the copy not written.
+    /// If it cannot be read or the copy cannot be written.
     pub fn take(say: fn(&str)) -> Result<Self> {
         let stdin = std::io::stdin();
         let path = PathBuf::from("/proc/self/fd/0");
@@ -35,7 +35,7 @@ impl SavedInput {
         }
     }
 
-    /// What each run gets.
+    /// Standard input of each run.
     #[must_use]
     pub fn input(&self) -> Input {
         self.input.clone()
@@ -54,7 +54,7 @@ impl SavedInput {
         });
         let copied = copy_all(&mut std::io::stdin().lock(), copy.as_file_mut());
         drop(finished);
-        // The thread only tells; a panic there has nothing to tell us.
+        // The thread only prints a message, so a panic there does not matter.
         let _ = hint.join();
         copied.context("cannot keep a copy of standard input")?;
         Ok(Self {

@@ -1,5 +1,5 @@
 //! A larger memory limit as an arm of a proof: the command in a control group of its own, next to
-//! the one whose limit the kernel enforces today.
+//! the one whose limit is in effect today.
 
 use super::Candidate;
 use pagewise_linux::memcg::MemoryCgroup;
@@ -10,14 +10,14 @@ use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::units::Bytes;
 use std::path::Path;
 
-/// Findings that a larger limit may cure.
+/// Findings that a larger limit may remedy.
 const OF_A_LIMIT: [&str; 4] = ["limit", "thrashing", "reclaim", "swap"];
-/// The limit is made so many times as large: twice the memory tells whether the limit is what costs
-/// time, and is still a size that somebody may grant.
+/// Factor for the limit: twice the memory shows whether the limit costs time, and is still a size
+/// that can realistically be granted.
 const TIMES: u64 = 2;
-/// A limit that is not larger by this shows nothing.
+/// A limit that is not larger by this factor shows nothing.
 const LEAST: f64 = 1.25;
-/// So much of what is available stays free.
+/// Share of the available memory that may be used.
 const SPARE: f64 = 0.8;
 
 /// A control group for each run of an arm.
@@ -34,7 +34,7 @@ impl LargerLimit {
     }
 }
 
-/// The arm, where findings ask for it; why it is not tried, where it cannot be.
+/// The arm, if findings call for it; the reason if it cannot be tried.
 pub(super) fn candidate(findings: &Findings) -> Option<Result<Candidate, String>> {
     let costs =
         |one: &Diagnosis| one.severity > Severity::Note && OF_A_LIMIT.contains(&one.id.as_str());
@@ -46,7 +46,7 @@ pub(super) fn candidate(findings: &Findings) -> Option<Result<Candidate, String>
     }))
 }
 
-/// Adds to advice by hand about a limit what a proof knows of it.
+/// Adds a proof's result on the limit to the manual advice about it.
 pub(super) fn tell(advice: &mut [Advice], what: &str) {
     let is_of_limit = |one: &&mut Advice| {
         one.settings.0.is_empty() && one.cures.iter().any(|id| OF_A_LIMIT.contains(&id.as_str()))
@@ -59,7 +59,7 @@ pub(super) fn tell(advice: &mut [Advice], what: &str) {
     }
 }
 
-/// What is said about an arm that has won.
+/// Statement about an arm that has won.
 pub(super) fn proved(arm: &Candidate) -> Option<String> {
     let larger = arm.larger_limit.as_ref()?;
     let (limit, before) = (larger.limit, larger.place.limit);
@@ -68,12 +68,12 @@ pub(super) fn proved(arm: &Candidate) -> Option<String> {
     ))
 }
 
-/// What is said about an arm that was not tried.
+/// Statement about an arm that was not tried.
 pub(super) fn not_tried(why: &str) -> String {
     format!("A larger memory limit was not tried: {why}.")
 }
 
-/// A larger limit for what we start, which starts in our own control group.
+/// A larger limit for processes that we start, which begin in our own control group.
 fn larger() -> Result<LargerLimit, String> {
     let own = i32::try_from(std::process::id()).map_err(|error| error.to_string())?;
     let proc = ProcRoot::default();
@@ -87,7 +87,7 @@ fn larger() -> Result<LargerLimit, String> {
     Ok(LargerLimit { place, limit })
 }
 
-/// The limit to try, within `most` and what is `free` on the machine.
+/// The limit to try, within `most` and the memory that is `free` on the machine.
 fn size(now: Bytes, most: Option<Bytes>, free: Option<Bytes>) -> Result<Bytes, String> {
     let wanted = Bytes(now.0.saturating_mul(TIMES));
     let in_memory = free.map(|free| now + part(free, SPARE));

@@ -1,5 +1,6 @@
-//! Proving that settings help: the command again and again, with and without them, in shuffled
-//! rounds, until the answer is sharp or clear, no gain can be shown any more, or the budget is used up.
+//! Proves that settings help: runs the command repeatedly, with and without them, in shuffled
+//! rounds, until the result is precise or clear, no gain can be shown any more, or the budget is
+//! used up.
 
 mod advice;
 mod arms;
@@ -34,9 +35,9 @@ use std::time::{Duration, Instant};
 /// How to run and when to stop.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Time for everything. What does not fit is not started.
+    /// Time for everything. Runs that do not fit are not started.
     pub budget: Duration,
-    /// How long one run of the command took before, where that is known.
+    /// How long one run of the command took before, if known.
     pub one_run: Option<Duration>,
     /// Number of pairs.
     pub stopping: Stopping,
@@ -46,9 +47,9 @@ pub struct Options {
     pub input: Input,
     /// Standard output and error of each run.
     pub output: Output,
-    /// Files that each run finds on their disk, not in memory.
+    /// Files that each run has to read from disk, not from memory.
     pub cold: Vec<PathBuf>,
-    /// What drives the command, where that is a server.
+    /// The load that drives the command, if it is a server.
     pub load: Option<Load>,
     /// Seed of the order of runs.
     pub seed: u64,
@@ -70,17 +71,17 @@ impl Default for Options {
     }
 }
 
-/// Rounds that run whatever the budget says.
+/// Rounds that run whatever the budget.
 const LEAST_ROUNDS: usize = 0;
 
 /// Share of the budget kept for confirming the best of several arms.
 const FOR_CONFIRMATION: f64 = 0.35;
 
-/// Runs `command` with nothing and with each candidate's settings, and says whether that helped.
+/// Runs `command` unchanged and with each candidate's settings, and determines whether they helped.
 /// Ctrl-C ends it early; complete rounds count.
 ///
 /// # Errors
-/// When the command cannot be started at all, or was interrupted before two rounds were complete.
+/// If the command cannot be started at all, or was interrupted before two rounds were complete.
 pub fn prove(
     command: &[OsString],
     candidates: &[Candidate],
@@ -88,8 +89,8 @@ pub fn prove(
     progress: &Listener<'_>,
 ) -> Result<Proof> {
     interrupt::install()?;
-    // A request that ended what came before must not end these runs; callers that mean to give up
-    // look before they call.
+    // An earlier request to end must not end these runs; callers that mean to give up check for it
+    // before they call.
     interrupt::clear();
     let started = Instant::now();
     if let Some(why) = does_not_fit(options) {
@@ -121,7 +122,7 @@ pub fn prove(
     Ok(conclude(experiment, comparisons, winner, confirmation))
 }
 
-/// Rounds of all arms that still need pairs.
+/// Rounds of all arms that need more pairs.
 fn run_rounds(
     experiment: &mut Experiment<'_>,
     options: &Options,
@@ -162,10 +163,10 @@ fn run_rounds(
     Ok(())
 }
 
-/// The winner against the baseline once more, with runs that took no part in choosing it.
+/// The winner against the baseline once more, with runs that were not used to choose it.
 ///
 /// # Errors
-/// When a run cannot be started or waited for.
+/// If a run cannot be started or waited for.
 pub fn confirm(
     experiment: &mut Experiment<'_>,
     chosen: usize,

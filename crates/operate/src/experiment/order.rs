@@ -2,9 +2,9 @@
 
 use pagewise_analyse::compare::Random;
 
-/// Shuffles each round but the second, which runs the first backwards: within two rounds each arm has
-/// run before the baseline and after it, so that a command that is fast in every other run does not
-/// look like a cure.
+/// Shuffles each round except the second, which runs the first backwards: within two rounds each
+/// arm has run before the baseline and after it, so that a command that is fast in every other run
+/// does not look like an improvement.
 #[derive(Debug)]
 pub(super) struct Order {
     random: Random,

@@ -1,4 +1,4 @@
-//! The runs themselves: rounds in shuffled order, failures told apart from slowness.
+//! The runs themselves: rounds in shuffled order, with failures distinguished from slowness.
 
 use super::arms::{Candidate, Contender, mean};
 use super::group::spawn;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 pub enum Outcome {
     /// All its runs count.
     Complete,
-    /// Interrupted, or the command itself failed: no more rounds; earlier ones count.
+    /// Interrupted, or the command itself failed: there are no more rounds, but earlier ones count.
     Stopped,
 }
 
@@ -40,16 +40,16 @@ pub struct Experiment<'a> {
     patience: Duration,
     /// Time that one run of the baseline takes.
     typical: Duration,
-    /// Time that a server takes in addition to each run to start and to end.
+    /// Time that a server takes to start and to end, in addition to each run.
     around: Duration,
     order: Order,
-    /// No run starts after this moment, and one that is beyond it by a run's time is ended.
+    /// No run starts after this moment, and a run that exceeds it by a run's time is ended.
     deadline: Option<Instant>,
     stopped: bool,
     pub(super) notes: Vec<String>,
 }
 
-/// What one measurement gave.
+/// Result of one measurement.
 enum Measured {
     Cost(RunCost),
     Failed(Failure),
@@ -64,27 +64,27 @@ enum Run {
     Failed(Failure),
 }
 
-/// A single run shorter than this drowns in the cost of starting it.
+/// A single run shorter than this is dominated by the cost of starting it.
 const SHORT: Duration = Duration::from_millis(10);
 /// Most runs in one measurement.
 const LARGEST_BATCH: u32 = 50;
-/// An arm may take so many times as long as the baseline.
+/// An arm may take this many times as long as the baseline.
 const PATIENCE_FACTOR: u32 = 10;
 /// … but is never ended sooner than this.
 const LEAST_PATIENCE: Duration = Duration::from_secs(10);
-/// A run that passes the budget is not ended sooner than this after it.
+/// A run that exceeds the budget is not ended sooner than this after it.
 const LEAST_BEYOND: Duration = Duration::from_secs(1);
-/// Said where the budget ended within a round.
+/// Note if the budget ended within a round.
 const OUT_OF_TIME: &str = "The time budget ended in the middle of a round, because the machine or a setting became slower; that round is discarded.";
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
 impl<'a> Experiment<'a> {
-    /// Runs the command once, unmeasured: that fills caches, and shows how it ends and how long
-    /// it takes.
+    /// Runs the command once, unmeasured: that fills caches, and shows how it ends and how long it
+    /// takes.
     ///
     /// # Errors
-    /// When it cannot be started, or was interrupted.
+    /// If it cannot be started, or was interrupted.
     pub fn begin(
         command: &'a [OsString],
         candidates: &[Candidate],
@@ -160,13 +160,14 @@ impl<'a> Experiment<'a> {
     /// Runs the baseline and the arms in `active` once each, in the order of [`Order`].
     ///
     /// # Errors
-    /// When a run cannot be started or waited for.
+    /// If a run cannot be started or waited for.
     pub fn round(&mut self, active: &[usize]) -> Result<Outcome> {
         let arms = std::iter::once(0).chain(active.iter().copied()).collect();
         let order = self.order.next(self.arms[0].runs.len(), arms);
         let mut costs = Vec::with_capacity(order.len());
         for at in order {
-            // A machine that became slower in the middle of a round must not double the budget.
+            // If the machine becomes slower in the middle of a round, that must not double the
+            // budget.
             if self.is_late() {
                 return Ok(self.stop(OUT_OF_TIME));
             }
@@ -204,7 +205,7 @@ impl<'a> Experiment<'a> {
         self.arms[at].failed = Some(failure.to_string());
     }
 
-    /// What takes the time that is measured.
+    /// What takes the measured time.
     fn whom(&self) -> &'static str {
         match self.options.load {
             Some(_) => "load",
@@ -252,7 +253,7 @@ impl<'a> Experiment<'a> {
             ..launch
         };
         for file in &self.options.cold {
-            // Whether it worked is seen from the major faults.
+            // The major faults show whether it worked.
             let _ = page_cache::evict(file);
         }
         let larger = arm.candidate.larger_limit.as_ref();
@@ -269,15 +270,15 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Whether the budget is used up, with a tenth more for what a busy machine adds.
+    /// Whether the budget is used up, with a tenth more for delays on a busy machine.
     fn is_late(&self) -> bool {
         let late = |deadline: Instant| deadline + self.options.budget / 10;
         self.deadline
             .is_some_and(|deadline| Instant::now() > late(deadline))
     }
 
-    /// How long a run that starts now may take: what is left of the budget, and twice what a run
-    /// took first.
+    /// How long a run that starts now may take: what is left of the budget, and twice the time of
+    /// the first run.
     fn patience_now(&self) -> Duration {
         let Some(deadline) = self.deadline.filter(|_| !self.typical.is_zero()) else {
             return self.patience;
@@ -302,14 +303,15 @@ impl<'a> Experiment<'a> {
             .collect()
     }
 
-    /// Whether another round of `arms` fits before `deadline`; `least` rounds run in any case.
+    /// Whether another round of `arms` fits before `deadline`; at least `least` rounds run in any
+    /// case.
     #[must_use]
     pub fn has_time(&self, arms: &[usize], deadline: Instant, least: usize) -> bool {
         let rounds = self.arms[0].runs.len();
         !self.stopped && (rounds < least || Instant::now() + self.round_time(arms) < deadline)
     }
 
-    /// Rounds of `arms` that there will have been by `deadline`, at most so many.
+    /// Number of rounds of `arms` that will be complete by `deadline`, at most `most`.
     pub(super) fn rounds_by(&self, deadline: Instant, arms: &[usize], most: u32) -> u32 {
         let left = deadline.saturating_duration_since(Instant::now());
         let round = self.round_time(arms).as_nanos().max(1);
@@ -318,8 +320,8 @@ impl<'a> Experiment<'a> {
         ran.saturating_add(to_come).min(most)
     }
 
-    /// Time that a round of `arms` and the baseline takes, by what their runs took so far; an
-    /// arm without runs is taken to be no faster than the first run.
+    /// Time of a round of `arms` and the baseline, from their runs so far; an arm without runs is
+    /// assumed to be no faster than the first run.
     #[must_use]
     pub fn round_time(&self, arms: &[usize]) -> Duration {
         let in_round = std::iter::once(&0).chain(arms);
@@ -335,7 +337,7 @@ impl<'a> Experiment<'a> {
         run + self.around
     }
 
-    /// Gives an arm no more runs, without blame.
+    /// Gives an arm no more runs, although it did not fail.
     pub fn leave_out(&mut self, at: usize) {
         self.arms[at].left_out = true;
     }
@@ -360,7 +362,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Each arm against the baseline, but those with which the command fails and those never tried.
+    /// Each arm against the baseline, except arms with which the command fails and those never
+    /// tried.
     #[must_use]
     pub fn comparisons(&self, criteria: &Criteria) -> Vec<Comparison> {
         let is_untried = |arm: &Contender| arm.left_out && arm.runs.is_empty();
@@ -369,7 +372,7 @@ impl<'a> Experiment<'a> {
         sound.map(|at| self.compare(at, criteria)).collect()
     }
 
-    /// Index of the arm of this name; the baseline's when there is none.
+    /// Index of the arm of this name; the baseline's if there is none.
     #[must_use]
     pub fn arm_named(&self, name: &str) -> usize {
         self.arms
@@ -402,7 +405,7 @@ impl<'a> Experiment<'a> {
         self.arms.len() - 1
     }
 
-    /// A new experiment of the baseline and `at` alone, without any runs yet.
+    /// A new experiment with only the baseline and `at`, without any runs yet.
     #[must_use]
     pub fn fresh(&self, at: usize) -> Self {
         self.fresh_pair(
@@ -411,7 +414,7 @@ impl<'a> Experiment<'a> {
         )
     }
 
-    /// A new experiment of two candidates, the first in the baseline's place.
+    /// A new experiment with two candidates, the first in place of the baseline.
     #[must_use]
     pub fn fresh_pair(&self, first: Candidate, second: Candidate) -> Self {
         Self {
@@ -424,13 +427,13 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Takes over what happened in an experiment made by [`Experiment::fresh`].
+    /// Adopts the notes and the stop of an experiment made by [`Experiment::fresh`].
     pub fn adopt_notes(&mut self, other: &Self) {
         self.notes.extend(other.notes.iter().cloned());
         self.stopped |= other.stopped;
     }
 
-    /// Something that a reader should know.
+    /// Adds a note for the reader.
     pub fn note(&mut self, text: &str) {
         self.notes.push(text.to_owned());
     }
@@ -440,8 +443,8 @@ impl<'a> Experiment<'a> {
         self.notes.extend(noise_note(&self.arms[0].runs));
     }
 
-    /// Notes a gain that its supposed cause, fewer page faults, does not explain. What works otherwise, by
-    /// less reclaim within a larger limit or fewer waits for a lock, has no such measure.
+    /// Notes a gain that its supposed cause, fewer page faults, does not explain. Arms that work
+    /// otherwise, by less reclaim within a larger limit or fewer lock waits, have no such measure.
     pub fn note_doubt(&mut self, winner: &str) {
         let at = self.arm_named(winner);
         if !self.arms[at].candidate.fewer_faults {
@@ -453,7 +456,7 @@ impl<'a> Experiment<'a> {
         ));
     }
 
-    /// Where we are, for the progress line.
+    /// The current state, for the progress line.
     #[must_use]
     pub fn status(&self, active: &[usize], options: &Options) -> String {
         let round = self.arms[0].runs.len() + 1;
@@ -463,7 +466,7 @@ impl<'a> Experiment<'a> {
         let leader = leader
             .map(|&at| self.compare(at, &options.criteria))
             .max_by(|a, b| a.wall_speedup.value.total_cmp(&b.wall_speedup.value));
-        // The figures first: a narrow terminal cuts the end off.
+        // The figures first, because a narrow terminal cuts off the end.
         let so_far = leader.map_or(String::new(), |best| {
             told_factor(&best.wall_speedup)
                 .map_or(String::new(), |gain| format!(": {gain} {}", best.arm))

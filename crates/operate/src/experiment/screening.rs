@@ -1,13 +1,13 @@
-//! Which arms get more runs: what the first run of each says, and after each round what all of them
-//! say.
+//! Decides which arms get more runs, from the first run of each, and after each round from all
+//! their runs.
 
 use super::Experiment;
 use pagewise_analyse::proof::fate::{Fate, Rules, Standing};
 use pagewise_analyse::proof::{avoids_nothing, is_untouched, trial_gain, why_no_more};
 
 impl Experiment<'_> {
-    /// Gives no more runs to arms whose first run shows that their settings do not reach the program,
-    /// or that they avoid none of the faults that they are for.
+    /// Gives no more runs to arms whose first run shows that their settings have no effect on the
+    /// program, or that they avoid none of the faults that they should avoid.
     pub(super) fn leave_out_untouched(&mut self) {
         let Some(baseline) = self.arms[0].runs.first().copied() else {
             return;
@@ -39,8 +39,8 @@ impl Experiment<'_> {
         }
     }
 
-    /// Ends the arms of `active` that need no more runs and says why those that are not decided do
-    /// not get them. What is left is open.
+    /// Ends the arms of `active` that need no more runs, with a note on why undecided ones get no
+    /// more. The remaining ones are open.
     pub(super) fn leave_out_settled(&mut self, active: &mut Vec<usize>, rules: &Rules<'_>) {
         let standing = |&at: &usize| Standing {
             comparison: self.compare(at, rules.criteria),
@@ -65,7 +65,7 @@ impl Experiment<'_> {
         self.arms[self.arm_named(name)].given_up
     }
 
-    /// How much less the first run of an arm took than the first of the baseline.
+    /// How much less time the first run of an arm took than the first of the baseline.
     pub fn trial_gain(&self, at: usize) -> f64 {
         match (self.arms[0].runs.first(), self.arms[at].runs.first()) {
             (Some(baseline), Some(run)) => trial_gain(baseline, run),

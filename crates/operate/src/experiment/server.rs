@@ -1,10 +1,10 @@
 //! A server under a load: started, waited for, driven, stopped.
 //!
-//! What is measured is the load's run: its elapsed time, and what the server's processes used
-//! meanwhile. Neither the server's start nor its end counts, nor what the load used. CPU time is that of
-//! the kernel's task clock, which no child can escape, not one that is forked for a connection and that
-//! nobody waits for either; how it splits into user and system time is told by `/proc`, as are faults.
-//! Where perf events are not allowed, CPU time is that of `/proc`, too, in clock ticks of 10 ms mostly,
+//! The load's run is measured: its elapsed time, and the usage of the server's processes meanwhile.
+//! The start and end of the server do not count, nor does the usage of the load. CPU time is that
+//! of the kernel's task clock, which includes every child, even one forked for a connection that no
+//! process waits for; `/proc` provides the split into user and system time, and faults. If perf
+//! events are not allowed, CPU time is also that of `/proc`, mostly in clock ticks of 10 ms, and
 //! without such children: a load should keep the server busy for a second.
 
 use super::group::Group;
@@ -20,31 +20,31 @@ use std::ffi::OsString;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// What drives a server, and when.
+/// The load of a server, and when to start it.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// A command for the shell.
+    /// A shell command.
     pub command: OsString,
-    /// When the server can be driven.
+    /// When the server is ready.
     pub ready: Ready,
-    /// A server that is not ready after this time is given up.
+    /// A server that is not ready after this time has failed.
     pub within: Duration,
 }
 
-/// When a server can be driven.
+/// When a server is ready to be driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
     /// Once one of its processes listens on a TCP port.
     Listens,
-    /// Once somebody listens on this one.
+    /// Once a process listens on this port.
     Port(u16),
     /// After this time.
     After(Duration),
 }
 
-/// The variable that tells the load where the server listens.
+/// The variable that contains the server's port, for the load.
 const PORT: &str = "PAGEWISE_PORT";
-/// Time between readings at whether the server listens.
+/// Interval of checks whether the server listens.
 const LOOK: Duration = Duration::from_millis(10);
 /// A server that listens on several ports opens them within this time.
 const SETTLES: Duration = Duration::from_millis(50);
@@ -85,10 +85,10 @@ struct Server {
     port: Option<u16>,
 }
 
-/// Observes a server while the load drives it, and ends it then.
+/// Observes a server while the load drives it, and then ends it.
 ///
 /// # Errors
-/// [`Failure`] where the server was not driven to the end; as [`crate::observe::observe`].
+/// [`Failure`] if the server was not driven to the end; otherwise as [`crate::observe::observe`].
 pub fn observe_driven(
     options: &ObserveOptions,
     launch: &Launch,
@@ -118,7 +118,7 @@ pub fn observe_driven(
     }
 }
 
-/// Starts the load, or looks whether it has ended.
+/// Starts the load, or checks whether it has ended.
 fn step(
     driver: &mut Option<Group>,
     server: &Server,
@@ -134,11 +134,10 @@ fn step(
     }
 }
 
-/// What one start, load and stop of a server came to; `None` where the load took longer than
-/// `patience`.
+/// Cost of one start, load and stop of a server; `None` if the load took longer than `patience`.
 ///
 /// # Errors
-/// [`Failure`] where the server was not driven to the end.
+/// [`Failure`] if the server was not driven to the end.
 pub(super) fn once(
     launch: &Launch,
     load: &Load,
@@ -240,7 +239,7 @@ impl Server {
         Group::start(&launch, None)
     }
 
-    /// Drives it once: what its processes used in the meantime, and the load's elapsed time.
+    /// Drives it once: returns the usage of its processes meanwhile, and the load's elapsed time.
     fn drive(
         &mut self,
         load: &Load,
@@ -276,7 +275,7 @@ impl Server {
         }
     }
 
-    /// Whether the load ended well, and the server lives.
+    /// Whether the load ended successfully, and the server is alive.
     fn judge(&mut self, load: &Load, finished: &Finished) -> Result<()> {
         // A server that dies closes its connections before it can be waited for.
         let patience = match finished.ending {
@@ -319,7 +318,7 @@ fn cost(reading: &TreeReading, wall: Nanos, max_rss: Bytes) -> RunCost {
     }
 }
 
-/// The same cost with this CPU time, split as what was seen of it.
+/// The same cost with this CPU time, split in the same proportion.
 #[allow(
     clippy::cast_precision_loss,
     reason = "a share of nanoseconds below 2^53"

@@ -1,4 +1,5 @@
-//! Real commands: a cure, a useless setting, a failing one, and a command that is not steady.
+//! Real commands: a setting that helps, a useless one, a failing one, and a command with unsteady
+//! times.
 
 use super::*;
 use pagewise_model::advice::{Setting, Settings};
@@ -22,7 +23,7 @@ fn candidate(name: &str, value: &str) -> Candidate {
     }
 }
 
-/// 20 MB that tail keeps in memory, unless cured: thousands of faults and tens of milliseconds.
+/// tail keeps 20 MB in memory, unless cured: thousands of faults and tens of milliseconds.
 const CHURN: &str = "[ \"$CURE\" = fails ] && exit 9; [ \"$CURE\" = yes ] || \
     head -c 20000000 /dev/zero | tail -c 19000000 >/dev/null; head -c 2000000 /dev/zero | \
     sha256sum";
@@ -76,7 +77,7 @@ fn a_cure_is_proved_told_and_confirmed_among_several() {
 fn a_command_that_ends_differently_each_time_ends_the_proof() {
     let folder = tempfile::tempdir().unwrap();
     let count = folder.path().join("count");
-    // The first run, without the candidate's variable, ends well; all later ones do not.
+    // The first run, without the candidate's variable, succeeds; all later ones fail.
     let unchanged = format!("echo x >> {0}; [ $(wc -l < {0}) -lt 2 ]", count.display());
     let script = format!("[ -n \"$CURE\" ] && exit 0; {unchanged}");
     let proof = prove(
@@ -110,7 +111,7 @@ fn a_budget_too_small_for_all_goes_to_the_first() {
     let slow = command("[ \"$CURE\" = yes ] || sleep 0.3; sleep 0.2");
     let proof = prove(&slow, &arms, &options, &|_| ()).unwrap();
     let pairs: Vec<usize> = proof.arms.iter().map(|arm| arm.runs.len()).collect();
-    // What is far beyond the noise takes no six.
+    // A result far beyond the noise needs fewer than six.
     assert!((3..=6).contains(&pairs[0]), "{proof:?}");
     assert_eq!(pairs, [pairs[0], pairs[0], 0, 0], "{proof:?}");
     assert_eq!(proof.comparisons.len(), 1);
@@ -135,8 +136,9 @@ fn where_the_budget_does_not_cover_all_a_trial_run_of_each_chooses() {
         "[ \"$CURE\" ] && head -c 9000000 /dev/zero | tail -c 8000000 > /dev/null; \
          [ \"$CURE\" = yes ] || sleep 0.07; sleep 0.03",
     );
-    // Eight rounds of all seven would take 90 runs with what is kept for confirming, as many pairs of
-    // one with a trial of each 40: between the two, on a machine as fast as this one is now.
+    // Eight rounds of all seven would take 90 runs including those reserved for confirmation; as
+    // many pairs of one, with a trial of each, 40: the budget is between the two, at this machine's
+    // present speed.
     let began = Instant::now();
     for _ in 0..4 {
         std::process::Command::new("sh")
@@ -194,7 +196,7 @@ fn a_budget_too_small_for_a_proof_tells_what_is_missing_and_holds() {
     );
     let started = Instant::now();
     let proof = prove(&slow, &[candidate("cure", "yes")], &options, &|_| ()).unwrap();
-    // A tenth, one run, and what this machine's neighbours take.
+    // A tenth, one run, and time lost to other load on this machine.
     assert!(
         started.elapsed() < Duration::from_secs(5),
         "{:?}",
@@ -257,7 +259,7 @@ fn settings_that_do_not_reach_the_program_cost_one_trial() {
     let folder = tempfile::tempdir().unwrap();
     let count = folder.path().join("count");
     let script = format!(
-        // Faults and memory are the same in each run, on a busy machine, too: one process, no pipe.
+        // Faults and memory are the same in each run, even on a busy machine: one process, no pipe.
         "echo x >> {}; i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done",
         count.display()
     );
@@ -282,7 +284,7 @@ fn settings_that_do_not_reach_the_program_cost_one_trial() {
 
 #[test]
 fn settings_for_fewer_faults_that_avoid_none_cost_one_trial_and_are_told_so() {
-    // With the setting it holds 30 MB more, and has the faults of that.
+    // With the setting it uses 30 MB more, with the corresponding faults.
     let script = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; \
         [ \"$CURE\" = no ] && head -c 40000000 /dev/zero | tail -c 30000000 >/dev/null; true";
     let proof = prove(
@@ -306,7 +308,7 @@ fn settings_for_fewer_faults_that_avoid_none_cost_one_trial_and_are_told_so() {
 
 #[test]
 fn an_arm_without_hope_is_given_up_and_told() {
-    // Slower by half with the setting, and with the same faults.
+    // Slower by half with the setting, with the same number of faults.
     let script = "[ \"$CURE\" = no ] && sleep 0.06; head -c 4000000 /dev/zero | tail -c 3000000 >/dev/null; sleep 0.06";
     let slower = Candidate {
         fewer_faults: false,
@@ -319,8 +321,8 @@ fn an_arm_without_hope_is_given_up_and_told() {
     assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
 }
 
-/// A run within a limit pays for each page that it makes room for; how many faults that are does not tell
-/// what it saves.
+/// A run within a limit pays for each page that it makes room for; the number of faults does not
+/// show what it saves.
 #[test]
 fn only_what_is_for_fewer_faults_is_doubted_for_how_few_they_are() {
     let run = |seconds: f64, faults: u64| RunCost {
@@ -390,7 +392,7 @@ int main(int argc, char **argv) {
 
 #[test]
 fn each_run_begins_with_cold_files_on_their_disk() {
-    // A temporary folder may be memory, which has no other place for a file.
+    // A temporary folder may be in memory, so its files have no disk to be read from.
     let disk = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tmp");
     std::fs::create_dir_all(disk).unwrap();
     let folder = tempfile::tempdir_in(disk).unwrap();
@@ -416,7 +418,7 @@ fn each_run_begins_with_cold_files_on_their_disk() {
         cold.len() >= 2 && cold.iter().all(|&faults| faults > 0),
         "{cold:?}"
     );
-    // The first of them may find what the last cold one left to read.
+    // The first warm run may still read what the last cold one left on disk.
     assert!(
         warm.iter().filter(|&&faults| faults > 0).count() <= 1,
         "{warm:?}"

@@ -1,4 +1,4 @@
-//! What is behind growth: each side once more, observed.
+//! Causes of growth: each side is run once more, observed.
 
 use super::runs::{Program, Runner};
 use crate::analysis;
@@ -13,25 +13,25 @@ use pagewise_model::loss::LossKind;
 use pagewise_model::profile::Profile;
 use std::time::Duration;
 
-/// Samples of faults in a run, about. Each copies 8 KiB of stack, and a program may take all its faults
-/// before the recorder wakes: what a ring of 4 MiB holds.
+/// Approximate number of fault samples in a run. Each copies 8 KiB of stack, and a program may take
+/// all its faults before the recorder wakes: this many fit in a ring of 4 MiB.
 const FAULT_SAMPLES: f64 = 450.0;
-/// Samples of CPU time in a run, at most so many a second.
+/// Samples of CPU time in a run, limited to this many per second.
 const CPU_SAMPLES: f64 = 4_000.0;
 const MOST_CPU_SAMPLES: f64 = 4_999.0;
-/// Functions that are named.
+/// Number of functions named.
 const FUNCTIONS: usize = 3;
-/// What shows where a program faults, where that cannot be seen.
+/// Advice if the place of faults cannot be found.
 const HOW: &str = "pagewise check says what is missing to show where the program faults";
 
-/// Faults of a run of which each can be recorded: 64 bytes and a call chain.
+/// Up to this many faults of a run, each can be recorded: 64 bytes and a call chain.
 const FEW_FAULTS: f64 = 300_000.0;
 
-/// What was observed of a program.
+/// Observations of a program.
 struct Seen {
-    /// By samples that carry whole stacks.
+    /// From samples with whole stacks.
     findings: Findings,
-    /// By each fault, where there were not too many.
+    /// From each fault, if there were not too many.
     each: Option<Findings>,
     profile: Option<Profile>,
 }
@@ -42,16 +42,16 @@ impl Seen {
     }
 }
 
-/// How a sample tells its stack.
+/// How a sample records its stack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stacks {
-    /// By a copy of it, which needs buffers that users without privileges may not get.
+    /// As a copy, which needs buffers that users without privileges may not get.
     Copied,
-    /// By frame pointers.
+    /// As a call chain by frame pointers.
     Chains,
 }
 
-/// Most samples may be missing.
+/// Most of the samples may be missing.
 #[derive(Debug)]
 struct Lost;
 
@@ -76,7 +76,7 @@ pub(super) fn of_two(gate: &Gate, old: &Program, new: &Program, runner: &Runner)
             one(new, &gate.new.runs, stacks)?,
         ))
     };
-    // Stacks of one kind are compared.
+    // Both sides must have stacks of the same kind.
     let (old, new) = match both(Stacks::Copied).or_else(|error| otherwise(error, both)) {
         Ok(both) => both,
         Err(error) => return missing(format!("{error:#}")),
@@ -94,7 +94,7 @@ pub(super) fn of_two(gate: &Gate, old: &Program, new: &Program, runner: &Runner)
     told(gate, found)
 }
 
-/// The new side against what was stored of the old one.
+/// The new side against the stored observations of the old one.
 pub(super) fn of_stored(
     gate: &Gate,
     baseline: &Baseline,
@@ -122,7 +122,7 @@ pub(super) fn of_stored(
     }
 }
 
-/// Where a program faults; else why that cannot be told.
+/// Where a program faults; otherwise the reason why this is unknown.
 pub(super) fn faults_of(
     program: &Program,
     runner: &Runner,
@@ -138,7 +138,7 @@ pub(super) fn faults_of(
     }
 }
 
-/// Once more with chains where copies of stacks were lost.
+/// Repeats with call chains if copies of stacks were lost.
 fn otherwise<T>(error: anyhow::Error, again: impl Fn(Stacks) -> Result<T>) -> Result<T> {
     match error.is::<Lost>() {
         true => again(Stacks::Chains),
@@ -187,7 +187,7 @@ fn is_lossy(findings: &Findings) -> bool {
     findings.losses.of(LossKind::RingOverrun) > 0
 }
 
-/// Each fault, with call chains alone.
+/// Each fault, with call chains only.
 fn of_faults() -> Options {
     Options {
         mode: Mode::Sampled,
@@ -231,7 +231,7 @@ fn whole(number: f64) -> u64 {
     (number.round() as u64).max(1)
 }
 
-/// The next prime: other periods march in step with blocks of 2^n pages.
+/// The next prime: other periods stay in step with blocks of 2^n pages.
 fn prime_from(least: u64) -> u64 {
     let divisors = |n: u64| (2..).take_while(move |d| d * d <= n);
     let is_prime = |n: &u64| divisors(*n).all(|d| !n.is_multiple_of(d));
@@ -246,7 +246,7 @@ fn compared(gate: &Gate, old: &FaultsSeen, new: &FaultsSeen) -> Culprit {
     culprit(observed(old, &gate.old.runs), observed(new, &gate.new.runs))
 }
 
-/// Functions that take more CPU time, beyond what two runs of one program differ by.
+/// Functions whose CPU time grew by more than two runs of one program differ.
 fn functions(old: &Seen, new: &Seen) -> Result<Vec<FunctionGrowth>, String> {
     let (Some(a), Some(b)) = (&old.profile, &new.profile) else {
         return Err("CPU time was not sampled, so no function is named: pagewise check".to_owned());
@@ -276,7 +276,7 @@ fn functions(old: &Seen, new: &Seen) -> Result<Vec<FunctionGrowth>, String> {
     }
 }
 
-/// With a word where nothing was found.
+/// Adds a sentence if nothing was found.
 fn told(gate: &Gate, mut found: Culprit) -> Culprit {
     let of_memory = gate.grown().any(|figure| !figure.metric.is_time());
     if found.stacks.is_empty() && of_memory {

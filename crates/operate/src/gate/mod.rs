@@ -1,4 +1,4 @@
-//! Whether a command takes more page faults, memory or time than the one before, and what is behind it.
+//! Whether a command takes more page faults, memory or time than the previous one, and why.
 
 mod culprit;
 mod runs;
@@ -19,15 +19,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What is judged, and how.
+/// What to compare, and how.
 pub struct Request {
     /// The new command.
     pub command: Vec<OsString>,
-    /// How both are run.
+    /// How both commands are run.
     pub runner: Runner,
-    /// Most runs of each side.
+    /// Maximum number of runs of each side.
     pub pairs: u32,
-    /// Growth that is allowed.
+    /// Allowed growth.
     pub allowances: Allowances,
     /// Seed of the order of runs. The error rates hold for orders drawn at random.
     pub seed: u64,
@@ -36,7 +36,7 @@ pub struct Request {
 /// The command against the old one, in random order.
 ///
 /// # Errors
-/// When one of them cannot be run, or fails.
+/// If one of them cannot be run, or fails.
 pub fn against(
     old: &[OsString],
     request: &Request,
@@ -73,10 +73,10 @@ pub fn against(
     Ok(found)
 }
 
-/// The command against runs that were stored.
+/// The command against stored runs.
 ///
 /// # Errors
-/// When it cannot be run or fails, or nothing in the file can be compared.
+/// If it cannot be run or fails, or nothing in the file can be compared.
 pub fn against_stored(
     file: &Path,
     request: &Request,

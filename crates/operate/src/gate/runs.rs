@@ -1,4 +1,4 @@
-//! Runs of one command, and what each took.
+//! Runs of one command, and their costs.
 
 use super::together::Together;
 use anyhow::{Context, Result, bail};
@@ -17,29 +17,30 @@ pub struct Runner {
     pub input: Input,
     /// Standard output and error of each run.
     pub output: Output,
-    /// Whether a status other than 0 is fine.
+    /// Whether a status other than 0 is accepted.
     pub ignore_failure: bool,
 }
 
-/// A command that is known to run, and how.
+/// A command that is known to run, and its properties.
 pub(super) struct Program {
     pub(super) command: Vec<OsString>,
     /// How it ends.
     ending: Ending,
     /// A run that takes longer is ended.
     patience: Duration,
-    /// Peak that each process inherits from us: the kernel carries the forked child's over its exec.
+    /// Peak that each process inherits from us: the kernel carries the forked child's peak over its
+    /// exec.
     born: Bytes,
 }
 
-/// A run may take so many times as long as the first one …
+/// A run may take this many times as long as the first one …
 const PATIENCE_FACTOR: u32 = 10;
 /// … but is never ended sooner than this.
 const LEAST_PATIENCE: Duration = Duration::from_secs(30);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
-/// A peak this little above what a process is born with may be that: the kernel counts resident
-/// pages in batches on each CPU.
+/// A peak this little above the inherited one may be the same: the kernel counts resident pages in
+/// batches on each CPU.
 const AT_BIRTH: Bytes = Bytes(256 << 10);
 /// A forked child is given this long to reach its gate.
 const TO_THE_GATE: Duration = Duration::from_millis(50);
@@ -49,7 +50,7 @@ impl Runner {
     /// takes.
     ///
     /// # Errors
-    /// When it cannot be started, or fails.
+    /// If it cannot be started, or fails.
     pub(super) fn first(&self, command: &[OsString]) -> Result<(Program, Nanos)> {
         let gated = self.launch(command)?.spawn_gated()?;
         let born = born(gated.pid());
@@ -75,7 +76,7 @@ impl Runner {
     /// One measurement: the mean of `batch` runs.
     ///
     /// # Errors
-    /// When it ends otherwise than before, or we are interrupted.
+    /// If it ends differently than before, or we are interrupted.
     pub(super) fn measure(&self, program: &Program, batch: u32) -> Result<GateRun> {
         let mut runs = Vec::new();
         for _ in 0..batch.max(1) {
@@ -98,10 +99,10 @@ impl Runner {
         Ok(mean(&runs))
     }
 
-    /// How the command is started.
+    /// The launch of the command.
     ///
     /// # Errors
-    /// When it is empty.
+    /// If it is empty.
     pub(super) fn launch(&self, command: &[OsString]) -> Result<Launch> {
         let launch = Launch::of(command).context("no command was given")?;
         Ok(Launch {
@@ -127,7 +128,7 @@ impl Program {
             .map_or_else(String::new, |word| word.display().to_string())
     }
 
-    /// What a reader should know about how it ends.
+    /// Notes for the reader on how it ends.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let note = match self.ending {
             Ending::Exited(0) => None,
@@ -137,7 +138,7 @@ impl Program {
     }
 }
 
-/// A run, and what several processes of it held together.
+/// A run, and the most resident memory of several processes together, if there were several.
 fn once(gated: Gated, patience: Duration) -> Result<(Finished, Option<Bytes>)> {
     let running = gated.release()?;
     let together = Together::watch(running.pid());
@@ -155,7 +156,7 @@ fn once(gated: Gated, patience: Duration) -> Result<(Finished, Option<Bytes>)> {
     }
 }
 
-/// Peak of a child that waits at its gate, once it is there.
+/// Peak of a child that waits at its gate, once it has arrived there.
 fn born(pid: i32) -> Bytes {
     let proc = ProcRoot::default();
     let began = Instant::now();

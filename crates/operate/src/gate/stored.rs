@@ -1,4 +1,4 @@
-//! Runs that are stored for later, and what of them can be compared now.
+//! Runs stored for later, and how much of them can be compared now.
 
 use super::culprit;
 use super::runs::{Program, Runner};
@@ -20,11 +20,11 @@ fn degree(watch: &ContentionWatch) -> Option<f64> {
     watch.so_far().as_ref().and_then(Contention::degree)
 }
 
-/// Runs the command so many times, and once more under observation. Beside what there is to store:
-/// why it does not tell where the program faults, where that is so.
+/// Runs the command `count` times, and once more under observation. With the data to store, returns
+/// the reason if it does not show where the program faults.
 ///
 /// # Errors
-/// When the command fails.
+/// If the command fails.
 pub fn measure(
     command: &[OsString],
     runner: &Runner,
@@ -61,7 +61,7 @@ pub fn measure(
 /// Stored runs.
 ///
 /// # Errors
-/// When the file holds none, or of a version that is not known.
+/// If the file contains none, or has an unknown version.
 pub fn read(file: &Path) -> Result<Document<Baseline>> {
     let name = file.display();
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
@@ -89,7 +89,7 @@ pub(super) struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    /// From now on it is seen how busy the CPUs are.
+    /// Starts to measure how busy the CPUs are.
     pub(super) fn begin(baseline: &'a Document<Baseline>) -> Self {
         Self {
             baseline,
@@ -110,7 +110,7 @@ impl<'a> Setting<'a> {
     /// Metrics that cannot be compared, with the reason.
     ///
     /// # Errors
-    /// When none can.
+    /// If none can be compared.
     pub(super) fn barred(&self, new: &Program) -> Result<BTreeMap<Metric, String>> {
         let found = self.comparable(new);
         if let Some(why) = found.refused {
@@ -123,7 +123,7 @@ impl<'a> Setting<'a> {
             .collect())
     }
 
-    /// What may make figures differ.
+    /// Reasons why figures may differ.
     pub(super) fn warnings(&self, new: &Program) -> Vec<String> {
         self.comparable(new).warnings
     }

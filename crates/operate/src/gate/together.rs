@@ -1,8 +1,8 @@
-//! Resident memory of a process tree: the most that its processes were seen to hold at a time.
+//! Resident memory of a process tree: the largest sum over its processes that was seen at a time.
 //!
-//! `wait4(2)` tells the peak of the largest process alone. The tree is looked at every 10 ms.
-//! A process counts once it was seen twice, with the smaller of both sizes: one that has just forked
-//! and is about to exec still shows its parent's memory. Pages that processes share count for each of
+//! `wait4(2)` reports only the peak of the largest process. The tree is read every 10 ms. A process
+//! counts once it was seen twice, with the smaller of both sizes: one that has just forked and is
+//! about to exec still shows its parent's memory. Pages that processes share count for each of
 //! them, the same in all runs.
 
 use pagewise_linux::proc::{ProcessReading, Sampler, SamplerOptions};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// A watch under way.
+/// A watch in progress.
 pub(super) struct Together {
     sampler: Sampler,
     seen: Arc<Mutex<Seen>>,
@@ -22,7 +22,7 @@ pub(super) struct Together {
 #[derive(Default)]
 struct Seen {
     before: BTreeMap<i32, Bytes>,
-    /// `None` while there was one process.
+    /// `None` as long as there was only one process.
     most: Option<Bytes>,
 }
 
@@ -43,7 +43,8 @@ impl Together {
         Self { sampler, seen }
     }
 
-    /// Ends it: what several processes held together, where there were several.
+    /// Ends the watch; returns the most memory of several processes together, if there were
+    /// several.
     pub(super) fn most(self) -> Option<Bytes> {
         drop(self.sampler.stop());
         self.seen
@@ -87,7 +88,7 @@ mod tests {
     fn processes_count_together_once_seen_twice() {
         let one: &[(i32, u64)] = &[(1, 100)];
         assert_eq!(most(&[one, one]), None);
-        // A child that shows its parent's memory until it has called exec.
+        // A child that shows its parent's memory until it calls exec.
         assert_eq!(
             most(&[one, &[(1, 100), (2, 100)], &[(1, 100), (2, 10)]]),
             Some(110)

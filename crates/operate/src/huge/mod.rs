@@ -1,4 +1,4 @@
-//! Huge pages: what they would do for this machine and for a process, and driving them live.
+//! Huge pages: what they would gain on this machine and for a process, and controlling them live.
 
 pub mod balance;
 pub mod probe;

@@ -1,17 +1,17 @@
-//! How an observed program is ended, when the user asks or its time is over.
+//! Ends an observed program, on the user's request or when its time is over.
 
 use pagewise_linux::process::{self, Finished, Running, interrupt};
 use pagewise_model::run::Ending;
 use std::time::{Duration, Instant};
 
-/// A program that was asked to end gets this long to do so.
+/// Time that a program gets to end after a request.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Ends a program on the user's request. Ctrl-C reached it from the terminal already, and it may
-/// well be cleaning up; any other request is passed on.
+/// Ends a program on the user's request. Ctrl-C has already reached it from the terminal, and it
+/// may be cleaning up; any other request is passed on.
 ///
 /// # Errors
-/// When it cannot be waited for.
+/// If it cannot be waited for.
 pub fn end(mut running: Running) -> Result<Finished, process::Error> {
     let by_terminal = interrupt::requested() == Some(libc::SIGINT);
     if by_terminal {
@@ -25,10 +25,10 @@ pub fn end(mut running: Running) -> Result<Finished, process::Error> {
     running.stop(GRACE)
 }
 
-/// Ends a program whose time is over. That our signal killed it then says nothing about it: it ran.
+/// Ends a program whose time is over. If our signal then killed it, that does not count against it.
 ///
 /// # Errors
-/// When it cannot be waited for.
+/// If it cannot be waited for.
 pub fn end_in_time(running: Running) -> Result<Finished, process::Error> {
     let finished = running.stop(GRACE)?;
     Ok(match finished.ending {

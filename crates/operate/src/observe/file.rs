@@ -1,4 +1,4 @@
-//! The file of an observation: events as they come, behind them everything that is no event.
+//! The file of an observation: events as they arrive, followed by everything that is not an event.
 
 use super::identity::add_notes;
 use super::{Beginning, Observation, ObserveOptions, Outcome, Subject, page_sizes};
@@ -14,7 +14,7 @@ use pagewise_model::units::Bytes;
 use std::fs;
 use std::path::Path;
 
-/// Stops recording and puts everything that is not an event behind the events.
+/// Stops recording and writes everything that is not an event after the events.
 pub(super) fn conclude(
     options: &ObserveOptions,
     recording: Recording,
@@ -75,7 +75,7 @@ pub(super) fn conclude(
     };
     if let Err(error) = recorded.finish(features(sidecar)) {
         let (path, cause) = (options.output.display(), error.to_string());
-        // Where the events did not fit either, that was told with its cause.
+        // If the events did not fit either, that was reported with its cause.
         let cause = match observation.notes.iter().any(|note| note.contains(&cause)) {
             true => String::new(),
             false => format!(" ({cause})"),

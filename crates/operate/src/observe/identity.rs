@@ -1,11 +1,11 @@
-//! Programs that take on another identity, whose events the kernel hides.
+//! Programs that change their identity, whose events the kernel hides.
 
 use pagewise_linux::perf::Note;
 use std::fs;
 use std::path::Path;
 
-/// Adds our notes to the recorder's. That it was cut off needs no saying where it is known that
-/// the program changes its identity: that note tells the same, and which program.
+/// Adds our notes to the recorder's. The recorder's note that it was detached is dropped if a note
+/// already reports the program's change of identity.
 pub(super) fn add_notes(notes: &mut Vec<String>, ours: Vec<String>) {
     let detached = Note::Detached.text();
     if ours.iter().any(|note| note.contains(IDENTITY)) {
@@ -17,7 +17,7 @@ pub(super) fn add_notes(notes: &mut Vec<String>, ours: Vec<String>) {
 /// Words that only the note about a change of identity has.
 const IDENTITY: &str = "runs under another identity";
 
-/// A warning when the program takes on another identity, whose events the kernel hides from us.
+/// A warning if the program changes its identity, so that the kernel hides its events from us.
 pub(super) fn warning(program: &Path) -> Option<String> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let metadata = fs::metadata(program).ok()?;

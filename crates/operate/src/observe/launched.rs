@@ -16,8 +16,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Allocators are looked for at these times after the start: early for programs that end soon,
-/// later for libraries that are loaded late.
+/// Allocators are looked up at these times after the start: early for programs that end soon, later
+/// for libraries that are loaded late.
 const LOOKS_FOR_ALLOCATORS: [Duration; 6] = [
     Duration::from_millis(2),
     Duration::from_millis(10),
@@ -33,7 +33,7 @@ pub(super) fn observe(
     launch: &Launch,
     host: HostSnapshot,
 ) -> anyhow::Result<Observation> {
-    // The kernel counts for tasks that are made from now on.
+    // The kernel counts for tasks that are created from now on.
     let delays = options.delays.then(DelayWatch::begin).flatten();
     let gated = launch.spawn_gated()?;
     let pid = gated.pid();
@@ -75,7 +75,7 @@ pub(super) fn observe(
     file::conclude(options, recording, outcome, &beginning, host)
 }
 
-/// Lets the program execute. Where it cannot, the recording that was started is removed again.
+/// Lets the program call exec. If exec fails, the recording is removed again.
 fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Result<Running> {
     match gated.release() {
         Ok(running) => {
@@ -83,7 +83,7 @@ fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Re
             Ok(running)
         }
         Err(error) => {
-            // It holds nothing; that it cannot be removed matters less than the error itself.
+            // The file has no data; a failure to remove it matters less than the error itself.
             if output.metadata().is_ok_and(|metadata| metadata.is_file()) {
                 let _ = fs::remove_file(output);
             }
@@ -92,10 +92,10 @@ fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Re
     }
 }
 
-/// What the first thread had used when it had ended, and when that was.
+/// Figures of the first thread at its end, and the time of its end.
 type Last = Option<(Nanos, Scheduled)>;
 
-/// Waits for the program's end, looking at it meanwhile.
+/// Waits for the program's end, and inspects it meanwhile.
 fn accompany(
     mut running: Running,
     options: &ObserveOptions,
@@ -137,7 +137,7 @@ fn accompany(
     }
 }
 
-/// Until it is waited for, a process that ended still tells what its first thread used.
+/// Until it is reaped, an ended process still shows the figures of its first thread.
 fn last_of(pid: i32) -> Last {
     let last = ProcRoot::default().scheduled(pid, pid)?;
     Some((monotonic_now(), last))

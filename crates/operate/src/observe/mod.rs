@@ -30,12 +30,12 @@ use seen::Seen;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Who is observed.
+/// What to observe.
 #[derive(Clone, Debug)]
 pub enum Subject {
     /// A program that we start.
     Command(Launch),
-    /// Processes that run already; the first one's tree is put into the timeline.
+    /// Running processes; the first one's tree goes into the timeline.
     Processes(Vec<i32>),
     /// Everything on this machine.
     System,
@@ -43,20 +43,20 @@ pub enum Subject {
     SystemDuring(Launch),
 }
 
-/// What to observe and where to put it.
+/// What to observe and where to write it.
 #[derive(Clone, Debug)]
 pub struct ObserveOptions {
-    /// Who.
+    /// The subject.
     pub subject: Subject,
     /// What to record.
     pub recorder: Options,
     /// Whether counters are read as well.
     pub counters: bool,
-    /// Whether page sizes of a program are looked at while it runs.
+    /// Whether page sizes of a program are read while it runs.
     pub pages: bool,
-    /// Whether the waits of a program that is started are counted, where that is allowed.
+    /// Whether the waits of a started program are counted, if permitted.
     pub delays: bool,
-    /// The perf.data file; replaced where it exists.
+    /// The perf.data file; an existing one is replaced.
     pub output: PathBuf,
     /// Time between two points of the timeline.
     pub interval: Duration,
@@ -64,12 +64,12 @@ pub struct ObserveOptions {
     pub duration: Option<Duration>,
 }
 
-/// Samples of CPU time per second: what the kernel does is told from them. Each costs some
-/// microseconds, so together a thousandth of the time.
+/// Samples of CPU time per second, which show the kernel's work. Each costs some microseconds, so
+/// together a thousandth of the time.
 const CPU_FREQUENCY: u64 = 299;
 
 impl ObserveOptions {
-    /// All that an explanation takes, and no more.
+    /// Everything that an explanation needs, and no more.
     #[must_use]
     pub fn explaining(subject: Subject, output: &Path) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl ObserveOptions {
     }
 }
 
-/// What came of it. The rest is in the file.
+/// Result of an observation. The rest is in the file.
 #[derive(Clone, Debug)]
 pub struct Observation {
     /// The perf.data file.
@@ -98,30 +98,30 @@ pub struct Observation {
     pub size: Bytes,
     /// How the program ended.
     pub ending: Ending,
-    /// What it used.
+    /// Its cost.
     pub cost: RunCost,
-    /// What observing took from what was observed, estimated.
+    /// Estimated cost of observing to the observed programs.
     pub own_cost: Nanos,
     /// Records by source.
     pub counts: Vec<EventCount>,
     /// What was lost.
     pub losses: Losses,
-    /// What was asked for but not to be had, each with its remedy.
+    /// What was requested but not available, each with its remedy.
     pub notes: Vec<String>,
 }
 
-/// Observes the subject until it ends, the time is over or the user says so (Ctrl-C), and writes
-/// the recording. Whatever was gathered by then is kept.
+/// Observes the subject until it ends, the time is over or the user stops it (Ctrl-C), and writes
+/// the recording. Data gathered so far is always kept.
 ///
 /// # Errors
-/// When the program cannot be started, the process is gone or belongs to another user, or the
-/// file cannot be written at all. Anything less is a note.
+/// If the program cannot be started, the process is gone or belongs to another user, or the file
+/// cannot be written at all. Anything less is a note.
 pub fn observe(options: &ObserveOptions) -> anyhow::Result<Observation> {
     observe_while(options, &mut || true)
 }
 
-/// The same, but of what runs already only while `goes_on` says so. It is asked for the first time
-/// when observing has started.
+/// The same, but a subject that is already running is observed only while `goes_on` returns true.
+/// It is first called when observing has started.
 ///
 /// # Errors
 /// As [`observe`].
@@ -133,7 +133,7 @@ pub fn observe_while(
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     match &options.subject {
         Subject::Command(launch) | Subject::SystemDuring(launch) => {
-            // The program inherits what is set for us.
+            // The program inherits our settings.
             launched::observe(options, launch, host::snapshot_with(own))
         }
         Subject::Processes(pids) => {
@@ -151,7 +151,7 @@ impl Subject {
     }
 }
 
-/// Starts to count next to the recording, where that is wanted and possible.
+/// Starts to count along with the recording, if requested and possible.
 fn counters(options: &ObserveOptions, target: &Target) -> Option<Counters> {
     match options.counters {
         true => Counters::start(target, options.interval),
@@ -159,7 +159,7 @@ fn counters(options: &ObserveOptions, target: &Target) -> Option<Counters> {
     }
 }
 
-/// What a program was, how it ended while it was observed, and what was learnt only while it lived.
+/// A program's identity, its end, and what could be seen only while it lived.
 struct Outcome {
     pid: i32,
     command: Vec<String>,
@@ -175,19 +175,19 @@ struct Outcome {
     looks: Option<Looks>,
     /// How long its tasks waited.
     delays: Option<Delays>,
-    /// Its threads that ended, one by one, and others added up.
+    /// Its ended threads, one by one, and others added up.
     tasks: Vec<CountedTask>,
     other_tasks: Option<OtherTasks>,
 }
 
-/// Moment at which an observation started.
+/// Start of an observation.
 struct Beginning {
     clock: Nanos,
     unix_ms: u64,
     instant: Instant,
-    /// What all processes had used by then.
+    /// Cost of all processes up to then.
     machine: Option<RunCost>,
-    /// How long tasks had waited for CPUs by then.
+    /// How long tasks had waited for CPUs up to then.
     contention: ContentionWatch,
 }
 
@@ -204,7 +204,7 @@ impl Beginning {
         }
     }
 
-    /// What all processes used since; `None` where the kernel does not tell.
+    /// Cost of all processes since then; `None` if the kernel does not report it.
     fn cost_of_machine(&self) -> Option<RunCost> {
         let now = ProcRoot::default().machine_cost().ok().flatten()?;
         let wall = Nanos::from(self.instant.elapsed());

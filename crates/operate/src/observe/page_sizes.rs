@@ -1,4 +1,4 @@
-//! Page sizes as an observation sees them: of the machine, of a process; and the other size to try.
+//! Page sizes in an observation: of the machine, of a process; and the other size to try.
 
 use crate::huge::balance;
 use pagewise_analyse::page_sizes::{self, SMALL};
@@ -15,13 +15,13 @@ use pagewise_model::units::Bytes;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a running process is looked at.
+/// How long a running process is watched.
 const LOOK: Duration = Duration::from_secs(1);
-/// System time below this share of the CPU time hides no faults worth a measurement of 50 ms.
+/// If system time is below this share of CPU time, faults are not worth a measurement of 50 ms.
 const LEAST: f64 = 0.01;
 
-/// What there is to see of page sizes when a program that cost so much has been observed: `most` is
-/// the process of it that held most, then; one that runs on is `attached`.
+/// Page sizes after observing a program of this cost: `most` is the process with the most memory,
+/// at that time; `attached` is a process that still runs.
 pub(super) fn seen(
     most: Option<ProcessPages>,
     cost: &RunCost,
@@ -46,8 +46,8 @@ pub(super) fn seen(
     })
 }
 
-/// Page sizes of a process now, and what of them matters to the account of time; `None` where they
-/// can't be seen.
+/// Current page sizes of a process, and the part that matters for the time account; `None` if they
+/// can't be read.
 pub(super) fn pages_of(pid: i32) -> Option<(ProcessPages, Option<HugePageUse>)> {
     let sizes = PageSizes::of(Path::new("/sys")).ok()?;
     let target = Target::open(&ProcRoot::default(), pid, sizes).ok()?;
@@ -66,7 +66,7 @@ pub(super) fn pages_of(pid: i32) -> Option<(ProcessPages, Option<HugePageUse>)> 
     Some((pages, held))
 }
 
-/// The other page size, for a program that holds enough memory: what it is called, and the setting.
+/// The other page size, if the program has enough memory: its name, and the setting.
 #[must_use]
 pub fn other_size(findings: &Findings) -> Option<(&'static str, Setting)> {
     let enabled = transparent(Path::new("/sys"))?.enabled;

@@ -1,4 +1,4 @@
-//! Processes that run already, and the whole machine.
+//! Running processes, and the whole machine.
 
 use super::seen::{FIRST_LOOK, STEP, Seen};
 use super::{Beginning, Observation, ObserveOptions, Outcome, counters, file};
@@ -13,10 +13,11 @@ use pagewise_model::timeline::Timeline;
 use pagewise_model::units::Nanos;
 use std::time::Duration;
 
-/// How often a running process is looked at to see whether it still lives.
+/// How often to check whether a running process is still alive.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Observes them until the first ends, the time is over, the user says so or nothing `goes_on`.
+/// Observes them until the first ends, the time is over, the user stops it or `goes_on` returns
+/// false.
 pub(super) fn observe(
     options: &ObserveOptions,
     target: Target,
@@ -87,7 +88,7 @@ fn ended_note(pid: i32, alive: bool) -> Vec<String> {
     )]
 }
 
-/// What a running tree used while observed, as the timeline saw it.
+/// Cost of a running tree while observed, from the timeline.
 fn cost_of(timeline: &Timeline, wall: Duration) -> RunCost {
     let last = timeline.points.last().copied().unwrap_or_default();
     let peak = timeline.points.iter().map(|point| point.rss).max();

@@ -1,4 +1,5 @@
-//! What is seen of a process tree only while it lives: its allocators, its page sizes.
+//! Properties of a process tree that can be seen only while it lives: its allocators, its page
+//! sizes.
 
 use super::page_sizes::pages_of;
 use pagewise_linux::proc::{ProcRoot, allocators, family};
@@ -8,11 +9,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The tree is looked at this early first, then each time that the program has run by this share
-/// longer.
+/// Time of the first look at the tree; later looks follow each time the program's run time has
+/// grown by this share.
 pub const FIRST_LOOK: Duration = Duration::from_millis(50);
 pub const STEP: f64 = 0.15;
-/// A process below the first is looked at from so many faults on: what has fewer has no trouble.
+/// Descendants are examined from this many faults on; with fewer, memory is not their problem.
 const LEAST_FAULTS: u64 = 1_000;
 /// Most processes whose allocators are kept.
 const MOST: usize = 64;
@@ -22,15 +23,15 @@ const MOST: usize = 64;
 pub struct Seen {
     /// Allocators of the first process, as it was last seen.
     pub allocators: Vec<Allocator>,
-    /// Page sizes of the process that held most, at that moment.
+    /// Page sizes of the process with the most memory, at that moment.
     pub pages: Option<ProcessPages>,
-    /// Most that was held in huge pages.
+    /// The largest amount seen in huge pages.
     pub huge: Option<HugePageUse>,
     others: BTreeMap<i32, (PathBuf, Vec<Allocator>)>,
 }
 
 impl Seen {
-    /// Looks at the allocators of the first process again: it may have loaded more, or be another
+    /// Looks up the allocators of the first process again: it may have loaded more, or be another
     /// program by now.
     pub fn look_at_allocators(&mut self, pid: i32) {
         let now = allocators(pid);
@@ -39,7 +40,7 @@ impl Seen {
         }
     }
 
-    /// Looks at all processes that descend from the first and fault, those that are new among them.
+    /// Examines new descendants of the first process that fault.
     pub fn look_at_family(&mut self, pid: i32) {
         let proc = ProcRoot::default();
         for member in family(&proc, pid).into_iter().skip(1) {
@@ -69,7 +70,7 @@ impl Seen {
         }
     }
 
-    /// Looks at page sizes of the first process and of a few below it.
+    /// Reads page sizes of the first process and of a few descendants.
     pub fn look_at_pages(&mut self, pid: i32) {
         let others = self.others.keys().copied().take(MOST_PAGE_MAPS);
         let members: Vec<i32> = std::iter::once(pid).chain(others).collect();
@@ -89,7 +90,7 @@ impl Seen {
         }
     }
 
-    /// The allocators by process, the first one's first.
+    /// The allocators by process, beginning with the first process.
     pub fn by_process(&self, first: i32) -> Vec<ProcessAllocators> {
         let of = |pid: i32, allocators: &[Allocator]| ProcessAllocators {
             pid,
@@ -103,5 +104,5 @@ impl Seen {
     }
 }
 
-/// Processes below the first whose page sizes are looked at: each look costs half a millisecond a GiB.
+/// Descendants whose page sizes are read: each reading costs half a millisecond per GiB.
 const MOST_PAGE_MAPS: usize = 4;

@@ -17,26 +17,26 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-/// What the processes of a run have counted so far.
+/// Counts of a run's processes so far.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Programs that managed memory: each fork, and each exec.
     pub processes_total: u32,
-    /// Those that have figures of their own.
+    /// Processes with figures of their own.
     pub processes: Vec<PagedProcess>,
-    /// Those of which all pages are in memory for somebody outside, or have been.
+    /// Processes whose pages all are or were kept in memory for `--fill`.
     pub held: BTreeSet<u32>,
-    /// Those without figures of their own.
+    /// Processes without figures of their own.
     pub others: OtherProcesses,
     /// Of all processes together.
     pub refault_distances: RefaultDistances,
-    /// Pages that were watched over the whole run.
+    /// Pages watched over the whole run.
     pub watched: Watched,
-    /// Those of late, in what lives.
+    /// Pages watched recently, in living processes.
     pub watched_of_late: Watched,
     /// Programs that are not managed.
     pub strangers: Vec<Stranger>,
-    /// And so many more.
+    /// Number of further ones.
     pub more_strangers: u32,
 }
 
@@ -54,10 +54,10 @@ pub struct Stranger {
 pub const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
 
 impl Figures {
-    /// Reads the run's shared memory, and who lives.
+    /// Reads the run's shared memory, and which processes are alive.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn read(shared: &File) -> Result<Self> {
         let mut bytes = vec![0; snapshot::BYTES];
         shared
@@ -70,7 +70,8 @@ impl Figures {
         Ok(Self::of(&bytes, locked))
     }
 
-    /// The figures in the memory's `bytes`; `locked` says whose mark is there, by place.
+    /// The figures in the memory's `bytes`; `locked` returns whether the lock of a place is still
+    /// taken.
     pub fn of(bytes: &[u8], locked: impl Fn(usize) -> bool) -> Self {
         let others = snapshot::others(bytes);
         let living = |place: usize, one: &ProcessBytes<'_>| match one.is_marked() {
@@ -119,12 +120,12 @@ impl Figures {
         }
     }
 
-    /// Those that live.
+    /// Processes that are alive.
     pub fn living(&self) -> impl Iterator<Item = &PagedProcess> {
         self.processes.iter().filter(|one| one.living)
     }
 
-    /// How much of what is resident is hot just now, over all processes.
+    /// Share of resident memory that is hot at present, over all processes.
     pub fn heat_now(&self) -> Option<Heat> {
         heat(&self.watched_of_late)
     }
@@ -141,7 +142,7 @@ impl Figures {
         own.sum::<u64>() + of(&self.others.pages)
     }
 
-    /// What the stores hold for those who live, each counted once.
+    /// Contents of the stores of living processes, each store counted once.
     pub fn store_bytes(&self) -> u64 {
         let mut disks = std::collections::BTreeMap::new();
         for one in self.living() {
@@ -153,7 +154,7 @@ impl Figures {
     }
 }
 
-/// What a process's place holds.
+/// The figures at a process's place.
 fn process(from: &ProcessBytes<'_>, living: bool) -> PagedProcess {
     PagedProcess {
         pid: from.pid(),
@@ -261,9 +262,9 @@ fn capabilities(bits: u64) -> Vec<String> {
     names.into_iter().filter_map(has).collect()
 }
 
-/// The managed mappings of a process, the largest first: parts of one that are managed alike are
-/// added up. Faults are those of the whole mapping in each part. Arrays that adjoin are one
-/// mapping, though the program may have said about each what it is.
+/// The managed mappings of a process, the largest first: parts of one mapping that are managed
+/// alike are added up. Each part has the faults of the whole mapping. Adjoining arrays are one
+/// mapping, even if the program declared a role for each.
 fn mappings(from: &ProcessBytes<'_>) -> Vec<PagedRegion> {
     let mut found: Vec<(PagedRegion, Watched)> = Vec::new();
     for part in from.regions() {
@@ -347,7 +348,7 @@ mod tests {
         }
     }
 
-    /// A store that forks share counts once, and that of the dead not at all.
+    /// A store that forks share counts once, and that of dead processes not at all.
     #[test]
     fn stores_are_summed_over_the_living() {
         let bytes = vec![0; snapshot::BYTES];

@@ -1,5 +1,5 @@
-//! All pages of a process that is paged come into memory, and stay there while
-//! a debugger reads them.
+//! Brings all pages of a paged process into memory, and keeps them there while a debugger reads
+//! them.
 
 use super::figures::PAGE_BYTES;
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -18,9 +18,9 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Between two looks at how far it has come.
+/// Interval of progress checks.
 const PAUSE: Duration = Duration::from_millis(50);
-/// After which a process that has brought nothing in will not answer any more.
+/// Time without progress after which the process counts as not responding.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// A process of a run, through the run's shared memory.
@@ -30,7 +30,7 @@ struct Process {
     place: usize,
 }
 
-/// What its figures say.
+/// State of a process from its figures.
 struct State {
     name: String,
     resident: u64,
@@ -38,26 +38,26 @@ struct State {
     is_held: bool,
 }
 
-/// How it came to an end.
+/// How filling ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
-    /// By an interrupt, before all pages were there.
+    /// By an interrupt, before all pages were in memory.
     Interrupted,
-    /// By an interrupt, or with the process.
+    /// By an interrupt, or because the process ended.
     Released,
-    /// With the command that used them.
+    /// When the command that used the pages ended.
     Used(ExitStatus),
 }
 
-/// Fills process `pid`, runs `command` or waits for an interrupt, and lets the pages go again.
+/// Fills process `pid`, runs `command` or waits for an interrupt, and releases the pages.
 ///
 /// # Errors
-/// When the process is none of a run, does not answer, or the machine has too little memory.
+/// If the process does not belong to a run, does not respond, or the machine has too little memory.
 pub fn fill(pid: u32, command: &[OsString], say: &dyn Fn(&str)) -> Result<Filled> {
     interrupt::install()?;
     let process = Process::find(pid)?;
     process.check_room()?;
-    // Let go at the end, however that comes; the process also sees when this one has died.
+    // Released at the end in any case; the process also notices if this one dies.
     process.want(std::process::id())?;
     let _held = Held(&process);
     let Some(state) = process.await_all()? else {
@@ -84,18 +84,18 @@ pub fn fill(pid: u32, command: &[OsString], say: &dyn Fn(&str)) -> Result<Filled
     Ok(Filled::Used(ended))
 }
 
-/// Lets the pages go.
+/// Releases the pages when dropped.
 struct Held<'a>(&'a Process);
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // It may have ended, with its run.
+        // The process may have ended, with its run.
         let _ = self.0.want(RELEASED);
     }
 }
 
 impl Process {
-    /// By the settings in its environment.
+    /// Finds the process's run through the settings in its environment.
     fn find(pid: u32) -> Result<Self> {
         let environment = i32::try_from(pid)
             .map_err(Error::from)
@@ -122,7 +122,7 @@ impl Process {
         Ok(Self { pid, shared, place })
     }
 
-    /// Its figures; none once it has ended.
+    /// Its figures; `None` once it has ended.
     fn state(&self) -> Result<Option<State>> {
         let bytes = read(&self.shared)?;
         let found = snapshot::processes(&bytes).find(|(place, _)| *place == self.place);
@@ -137,7 +137,7 @@ impl Process {
             }))
     }
 
-    /// Whether the machine has room for what is away.
+    /// Whether the machine has room for the evicted pages.
     fn check_room(&self) -> Result<()> {
         let Some(state) = self.state()? else {
             bail!("--fill {}: it has ended", self.pid);
@@ -162,7 +162,7 @@ impl Process {
             .context("cannot write to the run's shared memory")
     }
 
-    /// Waits until all pages are there; none where that was interrupted.
+    /// Waits until all pages are in memory; `None` if interrupted.
     fn await_all(&self) -> Result<Option<State>> {
         let mut moved = (Instant::now(), 0);
         loop {
@@ -189,7 +189,7 @@ impl Process {
         }
     }
 
-    /// What is resident of it now, by the kernel.
+    /// Its resident memory now, according to the kernel.
     fn resident(&self) -> u64 {
         super::outside::size(self.pid).map_or(0, |size| size.resident)
     }

@@ -32,20 +32,20 @@ use timeline::Timeline;
 use together::Together;
 use watch::Course;
 
-/// Smallest budget: below it a program's own libraries leave no room.
+/// Smallest budget: below it the program's own libraries leave no room.
 const LEAST_MEMORY: Bytes = Bytes(16 << 20);
 
 /// Bytes that may be resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
-    /// Of all processes together.
+    /// For all processes together.
     Together(Bytes),
-    /// Of each, however many there are.
+    /// For each process, however many there are.
     Each(Bytes),
 }
 
 impl Budget {
-    /// How many.
+    /// The number of bytes.
     #[must_use]
     pub fn size(self) -> Bytes {
         match self {
@@ -54,67 +54,67 @@ impl Budget {
     }
 }
 
-/// What is run, and how.
+/// What to run, and how.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The program.
     pub launch: Launch,
-    /// What it may keep resident.
+    /// The budget for resident memory.
     pub budget: Budget,
-    /// Which pages leave, by name.
+    /// Name of the policy that selects pages to evict.
     pub policy: String,
-    /// Folder, file or block device for what does not fit.
+    /// Folder, file or block device for pages that do not fit.
     pub store: PathBuf,
-    /// Bytes that the store may take on disk; by itself a multiple of the budget.
+    /// Bytes that the store may take on disk; by default a multiple of the budget.
     pub store_size: Option<Bytes>,
     /// Where evicted pages are kept: `disk`, `compressed` or `tiered`.
     pub store_kind: String,
     /// Share of the budget for compressed pages, in percent.
     pub compressed: u8,
-    /// Whether what goes to disk is encrypted.
+    /// Whether pages on disk are encrypted.
     pub encrypt: bool,
     /// What to do when the store is full.
     pub when_full: WhenFull,
-    /// Whether what would run outside the budget is refused.
+    /// Whether programs that would run outside the budget are refused.
     pub strict: bool,
     /// How faults reach the pager.
     pub delivery: Choice,
-    /// Smallest stretch of memory to manage.
+    /// Smallest mapping to manage.
     pub min_region: Option<Bytes>,
     /// Pages per second whose next use is watched.
     pub heat: u32,
-    /// Where page events are recorded.
+    /// File for recorded page events.
     pub record: Option<PathBuf>,
     /// The pager's library for a C library.
     pub library: OwnLibrary,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Paged {
     /// Its figures.
     pub run: Document<PagedRun>,
-    /// Its course, where that was asked for.
+    /// Its timeline, if requested.
     pub timeline: Option<Document<PagingTimeline>>,
     /// What was outside the budget, in words.
     pub outside: Vec<String>,
 }
 
-/// A run that can start: all that could refuse it has been asked.
+/// A run that is ready to start: everything that could prevent it has been checked.
 #[derive(Debug)]
 pub struct Ready {
     request: Request,
     shared: File,
     together: Option<Together>,
     settings: LaunchSettings,
-    /// Open as long as the run lasts: the program's processes know it by our descriptor.
+    /// Kept open for the whole run: the program's processes open it through our descriptor.
     _record: Option<File>,
 }
 
 /// Checks everything that can be checked before the program runs.
 ///
 /// # Errors
-/// When the program cannot be run under a budget, with the reason and what to do.
+/// If the program cannot be run under a budget, with the reason and a remedy.
 pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
     let budget = request.budget.size();
     if budget < LEAST_MEMORY {
@@ -128,7 +128,7 @@ pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
     if let Some(obstacle) = runtime::obstacle(&program) {
         bail!("{}", preflight::refusal(&program, obstacle));
     }
-    // What is no program at all fails when it is started.
+    // A file that is not a program fails when it is started.
     let library = (request.library)(runtime::libc(&program).unwrap_or(Libc::Glibc))?;
     let shared = shared::memory()?;
     let together = match request.budget {
@@ -149,11 +149,11 @@ pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
 }
 
 impl Ready {
-    /// Runs the program to its end. `say` hears what should be known at once, `show` the figures each
-    /// second; with `has_course` readings of the run are kept.
+    /// Runs the program to its end. `say` receives urgent messages, `show` the figures each second;
+    /// with `has_course`, readings of the run are kept.
     ///
     /// # Errors
-    /// When it cannot be started or waited for.
+    /// If it cannot be started or waited for.
     pub fn run(
         mut self,
         has_course: bool,
@@ -174,7 +174,7 @@ impl Ready {
         } = course;
         let figures = Figures::read(&self.shared)?;
         let run = told(request, &figures, &finished, together.as_ref());
-        // What came into memory for somebody outside is no surprise.
+        // Memory filled for `--fill` is no surprise.
         let largest = match figures.held.is_empty() {
             false => 0,
             true => run.evidence.cost.max_rss.0,

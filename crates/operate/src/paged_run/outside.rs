@@ -1,5 +1,5 @@
-//! What lies outside the budget: programs that are not managed, and processes that became larger than
-//! they should, with what made them so. Nobody has to ask for it.
+//! Memory outside the budget: programs that are not managed, and processes that grew too large,
+//! with the reason. This is reported without a request.
 
 use super::figures::Figures;
 use pagewise_model::units::Bytes;
@@ -8,34 +8,34 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the sizes of processes: from the first to the last, by doubling.
+/// Time between two looks at the sizes of processes, doubling from the first to the last value.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
-/// Processes and threads of a run that are looked at: more are a crowd, of which the first will do.
+/// Maximum number of processes and threads of a run that are examined.
 const MOST: usize = 256;
 const KIB: u64 = 1024;
 
-/// How large a process was when it was largest.
+/// A process's sizes when it was largest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peak {
     pub name: String,
     pub resident: u64,
-    /// By what kind of memory, and how much of the first is managed.
+    /// By kind of memory, and the managed part of the anonymous memory.
     pub anonymous: u64,
     pub file: u64,
     pub shared: u64,
     pub managed: Option<u64>,
 }
 
-/// What the pager tells of a process.
+/// The pager's report on a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// Managed memory that is resident; none of a process that tells nothing.
+    /// Resident managed memory; `None` for a process without figures.
     Managed(Option<u64>),
-    /// All of its pages are in memory, or have been, because somebody outside wanted them.
+    /// All of its pages are or were kept in memory for `--fill`.
     Held,
 }
 
-/// Looks now and then at the run's processes, through `/proc`.
+/// Reads the sizes of the run's processes from time to time, through `/proc`.
 #[derive(Debug)]
 pub struct Sizes {
     pause: Duration,
@@ -54,13 +54,13 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// How long nothing needs to be looked at.
+    /// Time until the next look is due.
     pub fn patience(&self, most: Duration) -> Duration {
         most.min(self.due.saturating_duration_since(Instant::now()))
     }
 
-    /// Looks, where it is time to, at the processes from `root` down; `told` is what the pager tells of
-    /// one, and is asked only for those that have passed `budget`.
+    /// Examines the processes from `root` down, if it is time; `told` returns the pager's report on
+    /// a process, and is called only for those that exceed `budget`.
     pub fn look(&mut self, root: u32, budget: u64, told: impl Fn(u32) -> Told) {
         if Instant::now() < self.due {
             return;
@@ -85,7 +85,7 @@ impl Sizes {
         }
     }
 
-    /// The process that has passed `budget` by most.
+    /// The process that exceeded `budget` by most.
     pub fn largest(&self, budget: u64) -> Option<(u32, &Peak)> {
         let passed = self
             .peaks
@@ -97,12 +97,12 @@ impl Sizes {
     }
 }
 
-/// Whether so many bytes are more than a budget and a tenth.
+/// Whether this many bytes are more than the budget plus a tenth.
 pub fn has_passed(resident: u64, budget: u64) -> bool {
     resident > budget + budget / 10
 }
 
-/// The processes from `root` down, as far as the kernel tells (`CONFIG_PROC_CHILDREN`).
+/// The processes from `root` down, as far as the kernel lists children (`CONFIG_PROC_CHILDREN`).
 pub fn tree(root: u32) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;
@@ -123,7 +123,7 @@ pub fn tree(root: u32) -> Vec<u32> {
     found
 }
 
-/// How large process `pid` is now; none of one that has ended.
+/// Current sizes of process `pid`; `None` if it has ended.
 pub fn size(pid: u32) -> Option<Peak> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     peak(&text)
@@ -135,7 +135,7 @@ pub fn name(pid: u32) -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
-/// The sizes in `/proc/PID/status`; none of a process that has ended.
+/// The sizes in `/proc/PID/status`; `None` for a process that has ended.
 fn peak(status: &str) -> Option<Peak> {
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -155,7 +155,8 @@ fn peak(status: &str) -> Option<Peak> {
     })
 }
 
-/// That the budget was passed, and by what; `largest` is by wait4(2), which misses no moment.
+/// Text if the budget was exceeded, with the cause; `largest` is from wait4(2), which misses no
+/// moment.
 pub fn passed(sizes: &Sizes, budget: u64, largest: u64) -> Option<String> {
     match sizes.largest(budget) {
         Some((pid, peak)) => Some(format!(
@@ -175,7 +176,7 @@ pub fn passed(sizes: &Sizes, budget: u64, largest: u64) -> Option<String> {
     }
 }
 
-/// What of a process counts, largest first: at least a twentieth of the budget.
+/// The relevant parts of a process, largest first: those of at least a twentieth of the budget.
 fn parts(peak: &Peak, budget: u64) -> String {
     let managed = peak.managed.map(|bytes| bytes.min(peak.anonymous));
     let other = peak.anonymous - managed.unwrap_or(0);
@@ -207,7 +208,7 @@ fn parts(peak: &Peak, budget: u64) -> String {
     words.join(", ")
 }
 
-/// The programs that ran, or were to run, outside the budget.
+/// The programs that ran, or would have run, outside the budget.
 pub fn strangers(figures: &Figures) -> Option<String> {
     let mut words: Vec<_> = figures
         .strangers

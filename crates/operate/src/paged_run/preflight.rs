@@ -1,4 +1,4 @@
-//! What must be right before the program runs: better no run than one without a budget.
+//! Checks before the program runs: no run is better than one without a budget.
 
 use anyhow::{Result, bail};
 use pagewise_linux::proc::runtime::Obstacle;
@@ -8,13 +8,13 @@ use pagewise_pager::{start, sys};
 use pagewise_wire::snapshot;
 use std::path::Path;
 
-/// Least room for a store, bytes: below it not even one batch of pages leaves.
+/// Least size of a store in bytes: below it not even one batch of pages can be evicted.
 const LEAST_STORE: u64 = 1 << 20;
 
-/// Checks the store as the program's process will make it, and what limits files.
+/// Checks the store as the program's process will create it, and limits on file sizes.
 ///
 /// # Errors
-/// With the reason, and what to do.
+/// With the reason and a remedy.
 pub fn check(settings: &mut Settings, say: &dyn Fn(&str)) -> Result<()> {
     if let Err(refusal) = start::check_store(&settings.store) {
         let store = settings.store.to_string_lossy();
@@ -26,10 +26,10 @@ pub fn check(settings: &mut Settings, say: &dyn Fn(&str)) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the run's own file may be made: beyond the limit the kernel ends a process.
+/// Checks that the run's own file may be created: beyond the limit the kernel ends a process.
 ///
 /// # Errors
-/// With what to do.
+/// With a remedy.
 pub fn check_file_limit() -> Result<()> {
     match sys::largest_file() {
         Some(most) if most < snapshot::BYTES as u64 => bail!(
@@ -40,7 +40,7 @@ pub fn check_file_limit() -> Result<()> {
     }
 }
 
-/// The store's file can grow to `most` bytes.
+/// Keeps the store's file within a limit of `most` bytes.
 fn limit_store(settings: &mut Settings, most: u64, say: &dyn Fn(&str)) -> Result<()> {
     let stored = settings.store_kind != "compressed";
     let is_file = !Path::new(&*settings.store.to_string_lossy())
@@ -63,7 +63,7 @@ fn limit_store(settings: &mut Settings, most: u64, say: &dyn Fn(&str)) -> Result
     Ok(())
 }
 
-/// Why `path` cannot be paged, and what to do.
+/// Why `path` cannot be paged, and the remedy.
 pub fn refusal(path: &Path, obstacle: Obstacle) -> String {
     let path = path.display();
     match obstacle {

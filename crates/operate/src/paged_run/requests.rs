@@ -1,9 +1,9 @@
-//! What our own signals mean for the program that runs.
+//! The effect of our own signals on the running program.
 //!
-//! The terminal's Ctrl-C reaches the program by itself, and many programs (shells, Python, gdb) live
-//! on after it; so do we. Who presses it three times within a second has a program that is stuck.
-//! SIGTERM and SIGHUP are passed on, and what is left after ten seconds is killed: with all
-//! processes of the run, because one that is stuck may be the child of a shell.
+//! The terminal's Ctrl-C reaches the program directly, and many programs (shells, Python, gdb)
+//! continue after it; so do we. Three times within a second means that the program is stuck.
+//! SIGTERM and SIGHUP are passed on, and what is left after ten seconds is killed, with all
+//! processes of the run, because a stuck one may be the child of a shell.
 
 use super::figures::Figures;
 use anyhow::Result;
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 const SIGINT: i32 = 2;
 const SIGKILL: i32 = 9;
-/// From the request to the kill.
+/// Time from the request to the kill.
 const GRACE: Duration = Duration::from_secs(10);
-/// In which three of the terminal's requests mean that the program is stuck.
+/// Time within which three requests from the terminal mean that the program is stuck.
 const HURRY: Duration = Duration::from_secs(1);
 
 /// Requests so far.
@@ -26,7 +26,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Sees to a request that came, and to one that was not answered in time.
+    /// Handles a new request, and one that was not answered in time.
     pub fn see_to(&mut self, running: &Running, shared: &File, say: &dyn Fn(&str)) -> Result<()> {
         let now = Instant::now();
         if let Some(signal) = interrupt::requested() {
@@ -50,7 +50,7 @@ impl Requests {
         Ok(())
     }
 
-    /// How long nothing needs to be seen to.
+    /// Time until a request needs attention.
     pub fn patience(&self, most: Duration) -> Duration {
         let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
         self.deadline
@@ -58,20 +58,20 @@ impl Requests {
     }
 }
 
-/// Kills the program, and whatever process of the run still has its settings.
+/// Kills the program, and every other process that still has this run's settings.
 pub fn kill(running: &Running, shared: &File) -> Result<()> {
     let own = format!("shared={}\n", super::shared::path_of(shared));
     for process in Figures::read(shared)?.processes {
-        // Numbers are given again: only a process with this run's settings is meant.
+        // Process ids are reused: only a process with this run's settings is killed.
         let environment = std::fs::read(format!("/proc/{}/environ", process.pid));
         let belongs =
             environment.is_ok_and(|text| memchr::memmem::find(&text, own.as_bytes()).is_some());
         if belongs && i32::try_from(process.pid).is_ok_and(|pid| pid != running.pid()) {
-            // It may have ended since.
+            // It may have ended meanwhile.
             let _ = pagewise_linux::process::signal(process.pid, SIGKILL);
         }
     }
-    // Gone already, if it ended while the others were looked for.
+    // Fails if it ended during the search for the others.
     let _ = running.signal(SIGKILL);
     Ok(())
 }

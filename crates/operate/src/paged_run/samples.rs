@@ -1,4 +1,4 @@
-//! What samples of pages told the pager.
+//! Figures from the pager's samples of pages.
 
 use super::figures::PAGE_BYTES;
 use pagewise_analyse::paging::{Sample, Watched, larger_budget};
@@ -32,7 +32,7 @@ pub fn distances<'a>(processes: impl IntoIterator<Item = ProcessBytes<'a>>) -> R
         .filter(|(_, sums)| **sums != [0; 2]);
     let buckets: Vec<_> = filled
         .map(|(bucket, &[refaults, ahead])| DistanceBucket {
-            // The first one counts no eviction as well.
+            // The first bucket includes refaults without any eviction in between.
             from_pages: if bucket == 0 { 0 } else { least(bucket) },
             to_pages: least(bucket + 1).max(2),
             refaults,
@@ -47,7 +47,7 @@ pub fn distances<'a>(processes: impl IntoIterator<Item = ProcessBytes<'a>>) -> R
     }
 }
 
-/// Most pages that can be away at a time. Of what is no longer mapped nobody knows how many were.
+/// Maximum number of pages evicted at a time; unknown if some memory is no longer mapped.
 fn away(one: &ProcessBytes<'_>) -> u64 {
     let mapped = counter!(one, managed_bytes) / PAGE_BYTES;
     mapped
@@ -56,7 +56,7 @@ fn away(one: &ProcessBytes<'_>) -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-/// Pages that one process has had watched.
+/// Pages of one process that were watched.
 pub fn watched(one: &ProcessBytes<'_>) -> Watched {
     Watched {
         soon_of: counter!(one, heat_soon_of),
@@ -67,7 +67,7 @@ pub fn watched(one: &ProcessBytes<'_>) -> Watched {
     }
 }
 
-/// Those of the last ones that are of a region.
+/// Recently watched pages of a region.
 pub fn watched_in(region: &RegionBytes<'_>) -> Watched {
     let [soon_of, soon, written, later_of, later] = region.heat();
     Watched {

@@ -1,4 +1,4 @@
-//! What the pager in the program's processes is told.
+//! Settings for the pager in the program's processes.
 
 use super::shared::path_of;
 use super::{Request, preflight};
@@ -13,14 +13,14 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Bytes of the store where nobody says how many: at least these, and so many times the budget.
+/// Default size of the store in bytes: at least this, and this many times the budget.
 const LEAST_STORE: u64 = 4 << 30;
 const STORE_FACTOR: u64 = 8;
 
 /// Settings of a run.
 ///
 /// # Errors
-/// When a policy or store is not there, or the store cannot be used.
+/// If a policy or store does not exist, or the store cannot be used.
 pub fn of(
     request: &Request,
     library: &Path,
@@ -57,7 +57,7 @@ pub fn of(
     launch_settings(&settings, library)
 }
 
-/// The store's place, wherever a program of the run may have gone meanwhile.
+/// The store's absolute path, as programs of the run may change their folder.
 fn store_place(path: &Path) -> Result<CString> {
     let place = std::fs::canonicalize(path)
         .with_context(|| format!("--store {}: name a folder, file or device", path.display()))?;
@@ -66,7 +66,7 @@ fn store_place(path: &Path) -> Result<CString> {
 
 /// The policy's name, checked here rather than in the program.
 fn policy(asked: &str) -> Result<String> {
-    // The program may change its folder: paths must not depend on it.
+    // The program may change its folder, so paths must be absolute.
     let (head, path) = match asked.split_once("replay:") {
         Some((head, path)) => (format!("{head}replay:"), path),
         None if asked.contains('/') => match asked.strip_prefix("prefetch+") {
@@ -91,7 +91,7 @@ fn policy(asked: &str) -> Result<String> {
     Ok(name)
 }
 
-/// A budget without files around it, for measurements.
+/// A budget without the files of a run, for measurements.
 #[derive(Clone, Copy, Debug)]
 pub struct Budgeted {
     /// Bytes that may be resident.
@@ -105,7 +105,7 @@ pub struct Budgeted {
 /// Settings that run a program under `budget`.
 ///
 /// # Errors
-/// When the pager's library cannot be written.
+/// If the pager's library cannot be written.
 pub fn budgeted(budget: &Budgeted, library: OwnLibrary) -> Result<LaunchSettings> {
     let settings = Settings {
         memory: budget.memory,
@@ -132,7 +132,7 @@ pub fn budgeted(budget: &Budgeted, library: OwnLibrary) -> Result<LaunchSettings
     launch_settings(&settings, &library(Libc::Glibc)?)
 }
 
-/// Processors whose time a run may use: those it may run on, and no more than its cgroup's quota.
+/// Number of processors for a run: those it may run on, limited by its cgroup's quota.
 fn processors() -> u32 {
     let found = std::thread::available_parallelism().map_or(1, usize::from);
     u32::try_from(found).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! Memory that a run's processes share with who launched them.
+//! Memory shared between a run's processes and the launcher.
 
 use anyhow::{Context, Result};
 use pagewise_wire::snapshot;
@@ -15,7 +15,7 @@ pub fn memory() -> Result<File> {
     Ok(file)
 }
 
-/// A path that other processes of this user can open while this one lives.
+/// A path by which other processes of this user can open the file while this process lives.
 pub fn path_of(file: &File) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }

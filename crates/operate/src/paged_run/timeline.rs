@@ -1,4 +1,4 @@
-//! Readings of a run while it goes on.
+//! Readings of a run in progress.
 
 use super::figures::Figures;
 use pagewise_model::answer::Document;
@@ -7,7 +7,7 @@ use pagewise_model::paging::{PagingPoint, PagingTimeline};
 use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
 
-/// Points that are kept; of more, every second one goes and the interval doubles.
+/// Maximum number of points; beyond it every second one is dropped and the interval doubles.
 const MOST: usize = 1000;
 
 /// Gathers points.
@@ -31,7 +31,7 @@ impl Timeline {
         }
     }
 
-    /// How long until the next point.
+    /// Time until the next point.
     pub fn pause(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
@@ -41,7 +41,7 @@ impl Timeline {
         self.pause().is_zero()
     }
 
-    /// Takes a point.
+    /// Adds a point.
     pub fn take(&mut self, figures: &Figures) {
         self.points.push(point(self.began.elapsed(), figures));
         if self.points.len() > MOST {
@@ -55,7 +55,7 @@ impl Timeline {
         self.next = Instant::now() + self.interval;
     }
 
-    /// The document, with a last point of the end.
+    /// The document, with a final point.
     pub fn finish(
         mut self,
         run: &Document<PagedRun>,
@@ -83,7 +83,7 @@ fn nanos(time: Duration) -> Nanos {
 }
 
 fn point(time: Duration, figures: &Figures) -> PagingPoint {
-    // What has ended keeps its counters, but no memory.
+    // Ended processes keep their counters, but no memory.
     let living = |of: fn(&PagedProcess) -> u64| figures.living().map(of).sum();
     PagingPoint {
         time: nanos(time),

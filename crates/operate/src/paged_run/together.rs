@@ -1,4 +1,4 @@
-//! The budget of a run whose processes have it together: looks at what each has, and deals shares out.
+//! The shared budget of a run's processes: measures the use of each, and assigns shares.
 
 use super::outside;
 use anyhow::{Context, Result};
@@ -14,34 +14,34 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// Between two looks while several processes live, or to see whether others have come; and at least as
-/// often a look is taken at one that is alone.
+/// Time between two looks while several processes live, or until the next check for new ones; and
+/// the maximum time between two looks at a single process.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
-/// A look may take this part of the time.
+/// Looks may take this part of the time.
 const MOST_LOOKING: u32 = 20;
-/// Most that a pause grows to for that.
+/// Maximum pause for that reason.
 const LONGEST: Duration = Duration::from_millis(500);
-/// The part of the budget that must be left for memory that can be managed, or it is said.
+/// If less than this part of the budget is left for manageable memory, a message is printed.
 const LEAST_LEFT: u64 = 4;
 
-/// A process at the last look.
+/// State of a process at the last look.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     refaults: u64,
     evicted: u64,
-    /// Refaults in a second, smoothed.
+    /// Refaults per second, smoothed.
     rate: f64,
-    /// Beyond what cannot be managed.
+    /// In addition to memory that cannot be managed.
     share: u64,
 }
 
-/// What takes memory.
+/// A process that takes memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taker {
     name: String,
     pid: u32,
     resident: u64,
-    /// Of that, what cannot be managed and is no memory of the store's.
+    /// The part of it that cannot be managed and is not memory of the store.
     fixed: u64,
 }
 
@@ -50,16 +50,17 @@ struct Living {
     place: usize,
     taker: Taker,
     member: Member,
-    /// What it shares with others, so that it counts for them as well.
+    /// Memory that it shares with others and that therefore also counts for them.
     elsewhere: u64,
-    /// Whether all of its pages are in memory for somebody outside: beyond its share they do not count.
+    /// Whether all of its pages are kept in memory for `--fill`: those beyond its share do not
+    /// count.
     is_held: bool,
     /// Since the last look.
     refaults: u64,
     before: Before,
 }
 
-/// One budget for many.
+/// One budget for many processes.
 #[derive(Debug)]
 pub struct Together {
     budget: u64,
@@ -75,10 +76,10 @@ pub struct Together {
 }
 
 impl Together {
-    /// For a run with this budget.
+    /// The state for a run with this budget.
     ///
     /// # Errors
-    /// When the shared memory cannot be written.
+    /// If the shared memory cannot be written.
     pub fn new(budget: u64, shared: &File) -> Result<Self> {
         write(shared, snapshot::TREE_AT, budget)?;
         let now = Instant::now();
@@ -96,15 +97,15 @@ impl Together {
         })
     }
 
-    /// How long nothing needs to be looked at.
+    /// Time until the next look is due.
     pub fn patience(&self, most: Duration) -> Duration {
         most.min(self.due.saturating_duration_since(Instant::now()))
     }
 
-    /// Looks at the run whose first process is `root`, where it is time to.
+    /// Looks at the run whose first process is `root`, if it is time.
     ///
     /// # Errors
-    /// When the shared memory cannot be read or written.
+    /// If the shared memory cannot be read or written.
     pub fn look(&mut self, root: u32, shared: &File, say: &dyn Fn(&str)) -> Result<()> {
         let began = Instant::now();
         if began < self.due {
@@ -125,7 +126,7 @@ impl Together {
         Ok(())
     }
 
-    /// Looks at all processes, and deals; whether there are several.
+    /// Looks at all processes, and assigns shares; returns whether there are several.
     fn look_at_all(
         &mut self,
         root: u32,
@@ -172,7 +173,7 @@ impl Together {
         Ok(several)
     }
 
-    /// The managed processes that live, as their figures say.
+    /// The living managed processes, from their figures.
     fn living(&self, shared: &File, taken: u32) -> Result<Vec<Living>> {
         let count = usize::try_from(taken).unwrap_or(usize::MAX);
         let mut bytes = vec![0; snapshot::bytes_of_first(count)];
@@ -188,7 +189,7 @@ impl Together {
             .collect())
     }
 
-    /// A process, as its figures tell of it.
+    /// A process, from its figures.
     fn as_told(&self, place: usize, one: &ProcessBytes<'_>) -> Living {
         let pid = one.pid();
         let known = self.before.get(&(place, pid)).copied();
@@ -229,7 +230,8 @@ impl Together {
         }
     }
 
-    /// Adds what the kernel tells of it. Where there are others, pages that several have are divided.
+    /// Adds the kernel's figures. If there are other processes, shared pages are divided among
+    /// them.
     fn measure(&self, one: &mut Living, several: bool, elapsed: Duration) {
         let pid = i32::try_from(one.taker.pid).unwrap_or(0);
         let divided = several
@@ -275,8 +277,8 @@ impl Together {
         })
     }
 
-    /// Keeps what they had when they had most, and says at once where memory that cannot be managed
-    /// leaves too little.
+    /// Keeps the processes' sizes at the largest sum, and reports at once if memory that cannot be
+    /// managed leaves too little.
     fn note(&mut self, takers: Vec<Taker>, say: &dyn Fn(&str)) {
         let resident = takers.iter().map(|one| one.resident).sum();
         let fixed: u64 = takers.iter().map(|one| one.fixed).sum();
@@ -297,13 +299,13 @@ impl Together {
         }
     }
 
-    /// Whether all together have passed the budget.
+    /// Whether all together have exceeded the budget.
     pub fn has_passed(&self) -> bool {
         outside::has_passed(self.peak, self.budget)
     }
 
-    /// That several processes together have passed the budget, and which; none where they did not, or one
-    /// alone did.
+    /// Text if several processes together have exceeded the budget, and which; `None` if they did
+    /// not, or if a single one did.
     pub fn passed(&self) -> Option<String> {
         let many = self.at_peak.len();
         (many > 1 && self.has_passed()).then(|| {
@@ -316,7 +318,7 @@ impl Together {
         })
     }
 
-    /// Most that was seen resident at a time, of all together.
+    /// Largest resident memory of all together at a time.
     pub fn peak_bytes(&self) -> u64 {
         self.peak
     }

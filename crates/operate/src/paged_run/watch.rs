@@ -1,4 +1,4 @@
-//! What is seen and done of a run while it runs.
+//! What is observed and done during a run.
 
 use super::outside::{Sizes, Told};
 use super::requests::{self, Requests};
@@ -10,18 +10,18 @@ use pagewise_linux::process::{Finished, Running};
 use std::fs::File;
 use std::time::Duration;
 
-/// Between two figures for somebody who watches.
+/// Interval of figures for a user who watches.
 const SHOWN: Duration = Duration::from_secs(1);
-/// Between two looks where nothing asks for any.
+/// Interval of looks if nothing requires any.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The run so far.
 pub struct Course<'a> {
-    /// Readings, where they are kept.
+    /// Readings, if they are kept.
     pub timeline: Option<Timeline>,
     /// Of its processes.
     pub sizes: Sizes,
-    /// Where the processes have one budget.
+    /// The shared budget, if there is one.
     pub together: Option<Together>,
     shared: &'a File,
     budget: u64,
@@ -29,7 +29,7 @@ pub struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    /// Of a run that starts now.
+    /// The state of a run that starts now.
     pub fn new(
         request: &Request,
         shared: &'a File,
@@ -46,10 +46,10 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Waits for the end, and sees to what comes before.
+    /// Waits for the end, and handles everything before it.
     ///
     /// # Errors
-    /// When the shared memory cannot be read, or the program not be waited for.
+    /// If the shared memory cannot be read, or the program cannot be waited for.
     pub fn watch(
         &mut self,
         mut running: Running,
@@ -79,7 +79,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// How long nothing needs to be looked at.
+    /// Time until the next look is due.
     fn patience(&self, most: Duration) -> Duration {
         let timeline = self.timeline.as_ref();
         let pause = timeline.map_or(most, |points| most.min(points.pause()));
@@ -88,7 +88,7 @@ impl<'a> Course<'a> {
         together.map_or(pause, |all| all.patience(pause))
     }
 
-    /// Takes a reading and deals shares out, where it is time to.
+    /// Takes a reading and assigns shares, if it is time.
     fn look(&mut self, root: u32, say: &dyn Fn(&str)) -> Result<()> {
         if let Some(points) = self.timeline.as_mut().filter(|points| points.is_due()) {
             points.take(&Figures::read(self.shared)?);
@@ -105,7 +105,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// What the pager tells of a process just now.
+/// The pager's current report on a process.
 fn told(shared: &File, pid: u32) -> Told {
     let Ok(figures) = Figures::read(shared) else {
         return Told::Managed(None);

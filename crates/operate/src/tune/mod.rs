@@ -1,8 +1,8 @@
-//! Allocator and huge-page settings, tried on the command itself: the best, the smallest value that
-//! suffices, and what time costs in memory.
+//! Tries allocator and huge-page settings on the command itself: finds the best, the smallest value
+//! that suffices, and the memory that the gain costs.
 //!
-//! Settings are tried in the target program because state matters: one early allocation can
-//! change what glibc does for the rest of a run.
+//! Settings are tried in the target program because state matters: one early allocation can change
+//! glibc's behaviour for the rest of a run.
 
 mod search;
 
@@ -24,11 +24,11 @@ pub struct Trial {
     library: Option<String>,
 }
 
-/// Everything to try of those whose name contains one of the texts in `only`, all where there is none;
-/// and notes on what is not installed.
+/// Every setting whose name contains one of the texts in `only` (all if it is empty), and notes on
+/// missing libraries.
 ///
 /// # Errors
-/// When nothing is left to try.
+/// If nothing is left to try.
 pub fn trials(only: &[String]) -> Result<(Vec<Trial>, Vec<String>)> {
     let mut absent: Vec<String> = Vec::new();
     let mut trials = Vec::new();

@@ -17,20 +17,20 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-/// What became of the best setting.
+/// Result for the best setting.
 enum Fate {
     Confirmed(Box<Winner>),
-    /// A placebo does as well.
+    /// A placebo does just as well.
     Luck,
     Refuted,
 }
 
 /// Rounds between two halvings.
 const RUNG: usize = 2;
-/// Settings that go into the last, long rung.
+/// Number of settings in the last, long rung.
 const FINALISTS: usize = 3;
-/// Shares of the budget that are used up after the sweep and after the search for the smallest
-/// value; the rest confirms.
+/// Shares of the budget used up after the sweep and after the search for the smallest value; the
+/// rest is for confirmation.
 const AFTER_SWEEP: f64 = 0.55;
 const AFTER_SMALLEST: f64 = 0.75;
 /// Pairs per step of the search for the smallest value.
@@ -38,11 +38,11 @@ const PAIRS_PER_STEP: usize = 3;
 /// No allocator threshold below this is worth setting: glibc's default is 128 KiB.
 const LEAST_VALUE: u64 = 128 << 10;
 
-/// Tries `trials` on `command`. How the winner is written down for a shell and others is left to
-/// whoever shows it.
+/// Tries `trials` on `command`. Writing down the winner for a shell and others is left to the
+/// caller.
 ///
 /// # Errors
-/// When the command cannot be run.
+/// If the command cannot be run.
 pub fn search(
     command: &[OsString],
     trials: &[Trial],
@@ -148,7 +148,7 @@ fn sweep(
     Ok(())
 }
 
-/// The settings that there is time for, at least one, and the rounds between two halvings. All
+/// The settings for which there is time, at least one, and the rounds between two halvings. All
 /// rungs together take about twice the first.
 fn affordable(experiment: &mut Experiment<'_>, deadline: Instant) -> (Vec<usize>, usize) {
     let mut arms = experiment.in_play();
@@ -197,7 +197,7 @@ fn drop_the_greedy(
 }
 
 /// Bisects the winner's value, in powers of two, down to the smallest that keeps its gain. `None`
-/// when it has no value, or no smaller one suffices.
+/// if it has no value, or no smaller one suffices.
 fn smallest_value(
     experiment: &mut Experiment<'_>,
     winner: usize,
@@ -237,8 +237,8 @@ fn smallest_value(
     Ok(best)
 }
 
-/// Fresh runs of the chosen settings, against the baseline and a placebo; a note tells when they
-/// do not hold.
+/// Fresh runs of the chosen settings, against the baseline and a placebo; a note reports if the
+/// gain does not hold.
 fn confirmed(
     experiment: &mut Experiment<'_>,
     trial: &Trial,
@@ -248,7 +248,7 @@ fn confirmed(
     deadline: Instant,
 ) -> Result<Fate> {
     let at = experiment.add(chosen.candidate.clone());
-    // Some time in any case, so that a spent budget does not leave a winner unconfirmed.
+    // At least some time, so that a spent budget does not leave a winner unconfirmed.
     let deadline = deadline.max(Instant::now() + Duration::from_secs(1));
     let confirmation = confirm(experiment, at, options, progress, deadline)?;
     if confirmation.verdict != Verdict::Faster {
@@ -270,7 +270,7 @@ fn confirmed(
         ));
         return Ok(Fate::Luck);
     }
-    // Both are there where the setting has a value that was searched for.
+    // Both exist only if a smallest value was searched for.
     let (won_at_value, smallest_sufficient_value) = trial.value.zip(chosen.value).unzip();
     Ok(Fate::Confirmed(Box::new(Winner {
         name: chosen.candidate.name.clone(),
@@ -284,12 +284,12 @@ fn confirmed(
     })))
 }
 
-/// Pairs that tell a setting from a placebo.
+/// Pairs needed to distinguish a setting from a placebo.
 const PLACEBO_PAIRS: u32 = 8;
 
-/// Whether a placebo does as well as the chosen settings. The environment lies on the stack and
-/// many programs copy it to their heap, so that its mere size moves everything behind it
-/// (Mytkowicz et al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", 2009).
+/// Whether a placebo does just as well as the chosen settings. The environment is on the stack and
+/// many programs copy it to their heap, so its mere size moves everything after it (Mytkowicz et
+/// al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", 2009).
 fn is_luck(
     experiment: &mut Experiment<'_>,
     chosen: &Trial,
@@ -315,7 +315,7 @@ fn is_luck(
         }
         pairs += 1;
     }
-    // The gain was confirmed before; here it must only not vanish.
+    // The gain was confirmed before; here it only must not vanish.
     let against = duel.compare(1, &options.criteria);
     Ok(against.pairs >= 3 && against.wall_speedup.low <= 1.0 && against.cpu_speedup.low <= 1.0)
 }

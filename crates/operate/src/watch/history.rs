@@ -1,19 +1,19 @@
-//! Readings so far, and the stretch of them that is on the screen.
+//! Readings so far, and the part of them on the screen.
 
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::units::Nanos;
 
-/// A quantity at a time, both in plain units for drawing: seconds, and whatever the plot shows.
+/// A quantity at a time, both in plain units for drawing: seconds, and the plotted unit.
 pub type Dot = (f64, f64);
 
-/// CPU time comes in steps of 10 ms: a shorter stretch would show the steps, not the load.
+/// CPU time comes in steps of 10 ms: a shorter span would show the steps, not the load.
 const SHORTEST_CPU_STRETCH: Nanos = Nanos(500_000_000);
 
-/// Readings that are kept; beyond, every second one of the older half is dropped. A day at ten a
-/// second is 864,000.
+/// Maximum number of readings; beyond it, every second one of the older half is dropped. A day at
+/// ten per second is 864,000.
 const CAPACITY: usize = 1_000_000;
 
-/// All readings, thinned where there are too many.
+/// All readings, thinned out if there are too many.
 #[derive(Default)]
 pub struct History {
     points: Vec<TimelinePoint>,
@@ -65,7 +65,8 @@ impl History {
         self.points.get(range).unwrap_or_default()
     }
 
-    /// A quantity over time; of readings closer than a dot of the screen the largest is shown.
+    /// A quantity over time; if several readings fall on one dot of the screen, the largest is
+    /// shown.
     #[must_use]
     pub fn level(&self, window: Window, dots: usize, of: fn(&TimelinePoint) -> f64) -> Vec<Dot> {
         let points = self.within(window);
@@ -82,7 +83,7 @@ impl History {
             .collect()
     }
 
-    /// Growth a second of a cumulative quantity.
+    /// Growth per second of a cumulative quantity.
     #[must_use]
     pub fn rate(&self, window: Window, dots: usize, of: fn(&TimelinePoint) -> f64) -> Vec<Dot> {
         self.rate_over(Nanos(0), window, dots, of)
@@ -122,15 +123,15 @@ impl History {
 
 /// Widths of the window that zooming steps through, in seconds.
 const WIDTHS: [u64; 12] = [5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400];
-/// A minute: the widest that is shown without being asked for.
+/// A minute: the widest window by default.
 const DEFAULT_STEP: usize = 4;
 
-/// Which part of the history is shown: how wide, and whether it moves along.
+/// The displayed part of the history: its width, and whether it follows new readings.
 #[derive(Default)]
 pub struct View {
-    /// Step of [`WIDTHS`]; until the user chooses one, as much as there is, up to a minute.
+    /// Index into [`WIDTHS`]; until the user chooses one, the whole history up to a minute.
     chosen: Option<usize>,
-    /// Right edge where the view stands still.
+    /// Right edge while the view is paused.
     paused_at: Option<Nanos>,
 }
 
@@ -160,13 +161,13 @@ impl View {
         Nanos(WIDTHS[self.step(now)] * Nanos::SECOND.0)
     }
 
-    /// Whether the view stands still.
+    /// Whether the view is paused.
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.paused_at.is_some()
     }
 
-    /// Stops at `now`, or moves along again.
+    /// Pauses at `now`, or resumes.
     pub fn toggle_pause(&mut self, now: Nanos) {
         self.paused_at = match self.paused_at {
             Some(_) => None,
@@ -174,24 +175,24 @@ impl View {
         };
     }
 
-    /// Shows a shorter stretch.
+    /// Shows a shorter span.
     pub fn zoom_in(&mut self, now: Nanos) {
         self.chosen = Some(self.step(now).saturating_sub(1));
     }
 
-    /// Shows a longer stretch.
+    /// Shows a longer span.
     pub fn zoom_out(&mut self, now: Nanos) {
         self.chosen = Some((self.step(now) + 1).min(WIDTHS.len() - 1));
     }
 
-    /// A quarter of a screen back in time.
+    /// Scrolls back by a quarter of a screen.
     pub fn scroll_back(&mut self, now: Nanos) {
         let width = self.width(now);
         let edge = self.paused_at.unwrap_or(now);
         self.paused_at = Some((edge - Nanos(width.0 / 4)).max(width.min(now)));
     }
 
-    /// A quarter of a screen forward; moves along again at the end.
+    /// Scrolls forward by a quarter of a screen; follows new readings again at the end.
     pub fn scroll_forward(&mut self, now: Nanos) {
         let quarter = Nanos(self.width(now).0 / 4);
         self.paused_at = self
@@ -200,7 +201,7 @@ impl View {
             .filter(|edge| *edge < now);
     }
 
-    /// To the newest reading.
+    /// Jumps to the newest reading.
     pub fn follow(&mut self) {
         self.paused_at = None;
     }

@@ -1,4 +1,4 @@
-//! Looks inside the watched process now and then, as doctor does: what counters do not tell.
+//! Periodic looks inside the watched process, as doctor takes them, for what counters do not show.
 
 use crate::explain::explain;
 use crate::observe::{ObserveOptions, Subject, observe};
@@ -8,7 +8,7 @@ use pagewise_model::findings::Findings;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-/// How long one look takes: as doctor, which costs a program that mostly faults some per cent.
+/// Duration of one look: as in doctor, where it costs a program that mostly faults a few percent.
 const LENGTH: Duration = Duration::from_secs(2);
 
 /// Looks until it is dropped.
@@ -17,10 +17,10 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// Looks inside `processes` so often; `take` gets what was found, or why nothing was.
+    /// Looks inside `processes` at this interval; `take` receives the findings, or the error.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub fn start(
         processes: Vec<i32>,
         every: Duration,

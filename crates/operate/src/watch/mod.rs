@@ -25,7 +25,7 @@ pub struct Reading {
     pub point: TimelinePoint,
     /// Its processes.
     pub processes: Vec<ProcessReading>,
-    /// How tasks waited for memory, where the kernel tells.
+    /// How long tasks waited for memory, if the kernel reports it.
     pub pressure: Option<PressurePoint>,
 }
 
@@ -36,11 +36,11 @@ pub enum End {
     TreeEnded,
     /// Its time is over.
     TimeIsUp,
-    /// The user asked, by key or signal.
+    /// The user requested it, by key or signal.
     Asked,
 }
 
-/// Starts to read what is watched, so often.
+/// Starts to read the subject at this interval.
 #[must_use]
 pub fn sample(subject: &Subject, interval: Duration) -> (Sampler, Receiver<Reading>) {
     let (sender, readings) = mpsc::channel();
@@ -50,7 +50,7 @@ pub fn sample(subject: &Subject, interval: Duration) -> (Sampler, Receiver<Readi
         ..SamplerOptions::every(interval)
     };
     let sampler = Sampler::start_with(subject.pid(), options, move |point, processes, pressure| {
-        // Fails only once nobody listens any more, and then the point is not missed.
+        // Fails only once there is no receiver, and then the point is not needed.
         let _ = sender.send(Reading {
             point: *point,
             processes: processes.to_vec(),
@@ -60,10 +60,10 @@ pub fn sample(subject: &Subject, interval: Duration) -> (Sampler, Receiver<Readi
     (sampler, readings)
 }
 
-/// How long a wait for the next reading may keep a request to end unseen.
+/// Longest time for which a wait for the next reading may delay a request to end.
 const ATTENTION: Duration = Duration::from_millis(50);
 
-/// Hands readings on until the tree ends, the time is over or the user asks.
+/// Passes readings on until the tree ends, the time is over or the user stops it.
 ///
 /// # Errors
 /// Those of `take`.

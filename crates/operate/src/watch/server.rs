@@ -1,15 +1,15 @@
-//! As much of HTTP/1.1 as a scrape needs: one request per connection, one connection at a time.
+//! The part of HTTP/1.1 that a scrape needs: one request per connection, one connection at a time.
 
 use anyhow::Context;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Who asks longer, or more, than a scrape does is not answered.
+/// Clients that take longer, or send more, than a scrape get no reply.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST_REQUEST: usize = 16 << 10;
 
-/// What a scrape gets.
+/// Response to a scrape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The text's media type.
@@ -18,11 +18,12 @@ pub struct Answer {
     pub body: String,
 }
 
-/// Serves what `answer` says until the program ends; it is told whether OpenMetrics is asked for by
-/// name, and whoever does not gets what all read. Returns the address, whose port may have been left to the kernel.
+/// Serves the result of `answer` until the program ends; its argument is true if the client
+/// explicitly accepts OpenMetrics, and otherwise it returns the common format. Returns the address,
+/// whose port may have been left to the kernel.
 ///
 /// # Errors
-/// When nobody can listen there.
+/// If it cannot listen there.
 pub fn serve(
     address: SocketAddr,
     answer: impl Fn(bool) -> Answer + Send + 'static,
@@ -33,9 +34,9 @@ pub fn serve(
     let answer_all = move || {
         for stream in listener.incoming() {
             match stream {
-                // A peer that goes away is its own trouble.
+                // A client that disconnects is no problem of ours.
                 Ok(mut stream) => drop(answer_one(&mut stream, &answer)),
-                // No descriptor is left: later, perhaps.
+                // No descriptor is left: retry later.
                 Err(_) => std::thread::sleep(PATIENCE),
             }
         }
@@ -73,7 +74,7 @@ fn answer_one(stream: &mut TcpStream, answer: &dyn Fn(bool) -> Answer) -> io::Re
     }
 }
 
-/// The request with its headers; `None` where it is too long.
+/// The request with its headers; `None` if it is too long.
 fn request(stream: &mut TcpStream) -> io::Result<Option<String>> {
     let until = Instant::now() + PATIENCE;
     let (mut bytes, mut piece) = (Vec::new(), [0; 2048]);
@@ -94,7 +95,7 @@ fn request(stream: &mut TcpStream) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Prometheus asks for OpenMetrics by name.
+/// Prometheus names OpenMetrics in its Accept header.
 fn wants_open_metrics(request: &str) -> bool {
     let accepts = |line: &str| {
         line.split_once(':').is_some_and(|(name, value)| {
@@ -122,7 +123,7 @@ mod tests {
         stream.set_read_timeout(Some(4 * PATIENCE)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();
-        // Where bytes of the request were left unread, the connection is reset behind the answer.
+        // If bytes of the request are left unread, the connection is reset after the response.
         let _ = stream.read_to_end(&mut answer);
         String::from_utf8(answer).unwrap()
     }
@@ -150,7 +151,7 @@ mod tests {
         assert!(open.contains("application/openmetrics-text") && open.ends_with("# EOF\n"));
         assert!(ask(address, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
         assert!(ask(address, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
-        // Nobody who says nothing keeps others waiting for long.
+        // A silent client does not keep others waiting for long.
         let _silent = TcpStream::connect(address).unwrap();
         let long = format!(
             "GET /metrics HTTP/1.1\r\nx: {}\r\n\r\n",

@@ -1,4 +1,4 @@
-//! What is watched: a command that we start, or a process that is there.
+//! The watched subject: a command that we start, or an existing process.
 
 use super::End;
 use crate::destination;
@@ -13,24 +13,24 @@ use std::time::Duration;
 
 /// What to watch.
 pub enum Whom {
-    /// Processes that are there, with all their descendants; at least one.
+    /// Existing processes, with all their descendants; at least one.
     Processes(Vec<i32>),
     /// A program that is started.
     Program {
         /// What to start.
         launch: Launch,
-        /// Where its output goes; by itself where it would go anyway.
+        /// File for its output; by default the output is not redirected.
         output: Option<PathBuf>,
-        /// Whether it must go elsewhere: another part writes to our standard output.
+        /// Whether its output must be redirected because our standard output is in use.
         redirect: bool,
     },
 }
 
-/// What is watched: one process tree, or several.
+/// The watched process tree or trees.
 pub struct Subject {
     /// Command line, or the process's name.
     name: String,
-    /// The command; empty where processes were found.
+    /// The command; empty for existing processes.
     command: Vec<String>,
     kind: Kind,
 }
@@ -48,26 +48,26 @@ enum Kind {
     },
 }
 
-/// How it ended, for the last words.
+/// How it ended, for the final message.
 pub struct SubjectEnd {
-    /// The ending, where the process was ours and has ended.
+    /// How it ended, if the process was ours and has ended.
     pub finished: Option<Finished>,
     /// Where the command's output went.
     pub output: Option<PathBuf>,
-    /// What the user should know.
+    /// Note for the user.
     pub note: Option<String>,
     /// Whether the user or `--duration` ended it.
     pub was_asked: bool,
 }
 
-/// How long an ended command may take to end.
+/// Time that a command gets to end after a request.
 const GRACE: Duration = Duration::from_secs(3);
 
 impl Subject {
-    /// Starts the program, or looks whether the process is there.
+    /// Starts the program, or checks that the process exists.
     ///
     /// # Errors
-    /// When neither can be.
+    /// If neither is possible.
     pub fn start(whom: Whom) -> anyhow::Result<Self> {
         match whom {
             Whom::Processes(pids) => Self::find(&pids),
@@ -102,7 +102,7 @@ impl Subject {
             Some(file) => Some(file),
             None => redirect.then(output_file).transpose()?,
         };
-        // Made for its owner alone and never another's; kept open, should it be a pipe.
+        // Readable only by its owner and never another user's; kept open in case it is a pipe.
         let opened = output.as_deref().map(destination::begin).transpose()?;
         if let Some(file) = &output {
             launch.output = Output::Capture(file.clone());
@@ -129,7 +129,7 @@ impl Subject {
         &self.name
     }
 
-    /// What documents say of it.
+    /// The subject as named in documents.
     #[must_use]
     pub fn named(&self) -> answer::Subject {
         answer::Subject {
@@ -170,8 +170,8 @@ impl Subject {
         matches!(self.kind, Kind::Started { .. })
     }
 
-    /// Waits for a command of ours, after asking it to end where `end` is not its own end (or
-    /// there was an error). A process that we found is left alone.
+    /// Waits for a command of ours, after requesting its end unless `end` shows that it ended by
+    /// itself. An existing process is left alone.
     pub fn end(self, end: Option<End>) -> SubjectEnd {
         let was_asked = end != Some(End::TreeEnded);
         let Kind::Started {
@@ -204,7 +204,7 @@ impl Subject {
     }
 }
 
-/// Command line of a process, or its name where it has none.
+/// Command line of a process, or its name if it has none.
 fn name_of(proc: &ProcRoot, pid: i32) -> anyhow::Result<String> {
     let Some(stat) = proc.stat(pid)? else {
         bail!("there is no process {pid} (ps lists them)");
@@ -217,7 +217,7 @@ fn name_of(proc: &ProcRoot, pid: i32) -> anyhow::Result<String> {
     })
 }
 
-/// Removes a file that nothing was written to; says whether it is gone.
+/// Removes a file if it is empty; returns whether it is gone.
 fn remove_if_empty(file: &Path) -> bool {
     let is_empty = std::fs::metadata(file).is_ok_and(|metadata| metadata.len() == 0);
     is_empty && std::fs::remove_file(file).is_ok()
@@ -244,7 +244,7 @@ fn still_runs(running: &Running) -> String {
 }
 
 impl SubjectEnd {
-    /// The command's own status where it ended by itself, as a shell would report it; else 0.
+    /// The command's own status if it ended by itself, as a shell would report it; otherwise 0.
     #[must_use]
     pub fn status(&self) -> i32 {
         match &self.finished {
@@ -265,7 +265,7 @@ impl SubjectEnd {
     }
 }
 
-/// A fresh file in the user's cache folder for a command's output.
+/// A new file in the user's cache folder for a command's output.
 fn output_file() -> anyhow::Result<PathBuf> {
     let folder = cache_folder();
     own_folder::make(&folder).with_context(|| {
@@ -275,7 +275,7 @@ fn output_file() -> anyhow::Result<PathBuf> {
     Ok(folder.join(format!("watch-{}.out", std::process::id())))
 }
 
-/// `pagewise` in `$XDG_CACHE_HOME` or `~/.cache`, else a folder of ours among the temporary ones.
+/// `pagewise` in `$XDG_CACHE_HOME` or `~/.cache`, otherwise a temporary folder of ours.
 fn cache_folder() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     set("XDG_CACHE_HOME")

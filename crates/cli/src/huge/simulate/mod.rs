@@ -1,4 +1,4 @@
-//! `pagewise huge simulate`: what page sizes and controllers would do, on any machine.
+//! `pagewise huge simulate`: the effect of page sizes and controllers, on any machine.
 
 mod programs;
 

@@ -1,4 +1,4 @@
-//! Opens what is simulated: generators by name, or a trace.
+//! Opens the programs to simulate: generators by name, or a trace.
 
 use super::Args;
 use anyhow::{Context, Result, bail};
@@ -9,7 +9,7 @@ use pagewise_simulate::tlb::workload::Replay;
 use std::io::BufReader;
 use std::path::Path;
 
-/// The programs that the arguments name, and what of a trace was not used.
+/// The programs given by the arguments, and notes on unused parts of a trace.
 pub fn open(args: &Args) -> Result<(Vec<Source>, Vec<String>)> {
     let (mut sources, mut notes) = (Vec::new(), Vec::new());
     for text in &args.workload {
@@ -69,7 +69,7 @@ fn trace(path: &Path, most: usize, notes: &mut Vec<String>) -> Result<Source> {
     Ok(Source::Trace(replay.context("the trace has no accesses")?))
 }
 
-/// Adds accesses, so many at most; how many.
+/// Adds up to `room` accesses; returns how many.
 fn keep(accesses: Accesses<'_>, room: u64, visits: &mut Vec<Visit>) -> u64 {
     let mut left = room;
     match accesses {

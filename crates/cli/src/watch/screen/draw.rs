@@ -1,4 +1,4 @@
-//! Drawing: a head of numbers, plots, the table, a line of keys.
+//! Draws a header of numbers, plots, the table, and a line of keys.
 
 use super::table::Line as ProcessLine;
 use super::{Churning, Screen, as_f64};
@@ -17,7 +17,7 @@ use ratatui::widgets::{
     Axis, Block, Borders, Chart, Clear, Dataset, GraphType, Paragraph, Row, Table,
 };
 
-/// From this height on, faults per second and faults in total are both shown.
+/// From this height on, both faults per second and total faults are shown.
 const TALL: u16 = 30;
 
 /// Draws everything.
@@ -200,7 +200,7 @@ struct Plot {
     title: &'static str,
     curves: Vec<Curve>,
     label: fn(f64) -> String,
-    /// The axis reaches at least this far, so that noise does not fill the plot.
+    /// The axis extends at least this far, so that noise does not fill the plot.
     least_top: f64,
 }
 

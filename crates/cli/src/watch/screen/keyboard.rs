@@ -1,7 +1,7 @@
-//! Waiting for keys, and noticing that the terminal is gone.
+//! Waits for keys, and detects that the terminal is gone.
 //!
-//! crossterm reads a terminal that was closed over and over and never returns, so it is only asked
-//! once the kernel says that there is something to read.
+//! crossterm reads a closed terminal over and over and never returns, so it is only called once the
+//! kernel reports that there is something to read.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -13,11 +13,11 @@ use std::time::Duration;
 /// The terminal that keys come from.
 pub enum Keyboard {
     StandardInput(io::Stdin),
-    /// Where standard input is something else.
+    /// If standard input is something else.
     ControllingTerminal(File),
 }
 
-/// What waiting came to.
+/// Result of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     Keys,
@@ -28,7 +28,7 @@ pub enum Wait {
 
 impl Keyboard {
     /// # Errors
-    /// Where there is no terminal at all.
+    /// If there is no terminal at all.
     pub fn open() -> io::Result<Self> {
         if io::stdin().is_terminal() {
             return Ok(Self::StandardInput(io::stdin()));

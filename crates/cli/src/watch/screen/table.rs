@@ -1,4 +1,4 @@
-//! Each process's part: who faults.
+//! Figures of each process: which one faults.
 
 use super::ProcessList;
 use pagewise_linux::proc::ProcessReading;

@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// What was counted since counting started, user mode only. `None` where the CPU has no such event
-/// or the kernel gave it no counter.
+/// Counts since counting started, user mode only. `None` if the CPU has no such event or the kernel
+/// gave it no counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count {
     /// Instructions.
     pub instructions: Option<f64>,
     /// Cycles.
     pub cycles: Option<f64>,
-    /// Cycles with a page walk under way.
+    /// Cycles with a page walk in progress.
     pub active: Option<f64>,
     /// Completed walks.
     pub all: Option<f64>,
@@ -28,7 +28,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// What came in since `earlier`.
+    /// The increase since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let less = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
@@ -41,7 +41,7 @@ impl Count {
         }
     }
 
-    /// Share of cycles with a walk under way, 0 to 1.
+    /// Share of cycles with a walk in progress, 0 to 1.
     #[must_use]
     pub fn walk_share(&self) -> Option<f64> {
         let cycles = self.cycles.filter(|&cycles| cycles > 0.0)?;
@@ -49,19 +49,19 @@ impl Count {
     }
 }
 
-/// Why nothing is counted.
+/// Why nothing can be counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The machine (or virtual machine) shows no PMU.
+    /// The machine (or virtual machine) has no PMU.
     NoPmu,
-    /// The kernel does not let us (`perf_event_paranoid`, seccomp).
+    /// The kernel does not allow it (`perf_event_paranoid`, seccomp).
     NotAllowed,
     /// Anything else, in the kernel's words.
     Other(String),
 }
 
 impl Refusal {
-    /// What a person reads, with what helps.
+    /// Text for the user, with a remedy.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
@@ -84,7 +84,7 @@ enum Kind {
     Huge,
 }
 
-/// Counters of some processes, their threads and those that they start later.
+/// Counters of some processes, their threads and the threads that they start later.
 #[derive(Debug)]
 pub struct Counting {
     events: Vec<(Kind, u32, u64)>,
@@ -94,8 +94,8 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Prepares the events of `table` (instructions and cycles alone without one) and looks
-    /// whether this machine counts at all, on ourselves.
+    /// Prepares the events of `table` (without one, only instructions and cycles) and tries on this
+    /// process whether the machine can count at all.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -122,13 +122,13 @@ impl Counting {
         })
     }
 
-    /// Counts the threads of `pids` from now on; those that are counted already go on.
+    /// Counts the threads of `pids` from now on; threads already being counted continue.
     pub fn follow(&mut self, proc: &ProcRoot, pids: &[i32]) {
         let tasks: Vec<i32> = pids.iter().flat_map(|&pid| proc.tasks(pid)).collect();
         for &task in &tasks {
             if !self.open.contains_key(&task) {
                 let counters = self.events.iter().filter_map(|&(kind, type_, config)| {
-                    // A thread that ended meanwhile has nothing to count.
+                    // A thread that has ended meanwhile has nothing to count.
                     Some((kind, open(type_, config, task).ok()?))
                 });
                 let counters: Vec<(Kind, EventFd)> = counters.collect();
@@ -148,7 +148,7 @@ impl Counting {
         }
     }
 
-    /// What was counted so far.
+    /// Counts so far.
     #[must_use]
     pub fn read(&self) -> Count {
         let mut sums = self.ended.clone();
@@ -168,7 +168,7 @@ impl Counting {
     }
 }
 
-/// Scaled for the time in which other events had the counter; `None` when it never ran.
+/// Scaled for the time in which other events used the counter; `None` if it never ran.
 fn read(event: &EventFd) -> Option<f64> {
     event.read_scaled().ok().flatten()
 }
@@ -183,7 +183,7 @@ fn open(type_: u32, config: u64, task: i32) -> io::Result<EventFd> {
     perf_event::open(&mut attr, task, -1, None)
 }
 
-/// Number of a named PMU, as hybrid machines have two.
+/// Type number of a named PMU; hybrid machines have two.
 fn pmu_type(sys: &Path, table: &Table) -> Option<u32> {
     let path = sys
         .join("bus/event_source/devices")

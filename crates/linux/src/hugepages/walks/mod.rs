@@ -1,5 +1,5 @@
-//! Page walks by page size, where the CPU counts them: event tables as data, one TOML file for
-//! each microarchitecture, chosen by what `/proc/cpuinfo` says (cpuid on x86, MIDR on Arm).
+//! Page walks by page size, if the CPU counts them: event tables as data, one TOML file for each
+//! microarchitecture, chosen by `/proc/cpuinfo` (cpuid on x86, MIDR on Arm).
 
 mod counting;
 mod table;

@@ -25,9 +25,9 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// For people.
+    /// Name to display.
     pub name: String,
-    /// Where the numbers stand.
+    /// Source of the event numbers.
     pub source: String,
     vendor: Option<String>,
     family: Option<u32>,
@@ -37,9 +37,9 @@ pub struct Table {
     models: Vec<u32>,
     #[serde(default)]
     implementers: Vec<u32>,
-    /// PMU to use where the machine has several kinds of cores.
+    /// PMU to use if the machine has several kinds of cores.
     pub pmu: Option<String>,
-    /// Cycles in which a walk is under way.
+    /// Cycles in which a walk is in progress.
     #[serde(default)]
     pub active: Vec<Event>,
     /// Completed walks of data accesses.
@@ -51,7 +51,7 @@ pub struct Table {
     /// Those that ended at a huge page of PMD level.
     #[serde(default)]
     pub huge: Vec<Event>,
-    /// What a reader should know.
+    /// A note for readers of the results.
     pub note: String,
 }
 
@@ -120,7 +120,7 @@ impl Table {
 /// All tables.
 ///
 /// # Panics
-/// Never: a test parses the files, which are part of this program.
+/// Never: a test parses the files, which are embedded in this program.
 #[must_use]
 pub fn tables() -> Vec<Table> {
     FILES
@@ -129,7 +129,7 @@ pub fn tables() -> Vec<Table> {
         .collect()
 }
 
-/// The table for a CPU; `None` for one that no table names.
+/// The table for a CPU; `None` if no table matches.
 #[must_use]
 pub fn table_for(cpu: &Cpu) -> Option<Table> {
     tables().into_iter().find(|table| table.fits(cpu))

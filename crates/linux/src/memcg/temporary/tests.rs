@@ -1,4 +1,4 @@
-//! Cgroups of files, and where root may make them, real ones.
+//! Cgroups made of files and, if root may create them, real ones.
 
 use super::*;
 use crate::proc::ProcRoot;
@@ -24,7 +24,7 @@ fn a_limit_that_is_none_or_stands_above_is_told_so() {
     let refused = |group: MemoryCgroup| group.beside_limit().unwrap_err();
     let free = group(top.path(), "free", "max\n");
     assert!(matches!(refused(free), Error::Unlimited));
-    // The cgroup of a container is the top of what it sees.
+    // The cgroup of a container is the top of the visible hierarchy.
     let container = MemoryCgroup {
         folder: top.path().to_path_buf(),
         ..group(top.path(), "", "4096\n")
@@ -139,7 +139,7 @@ fn a_process_runs_within_a_larger_limit_and_goes_back() {
         ..limited.0.clone()
     };
     assert_eq!(inside.limit().unwrap(), Some(Bytes(128 << 20)));
-    // As after a kill: the journal is there, and nobody holds it.
+    // As after a kill: the journal exists, and no process has it.
     let (group, journal) = (
         larger.group.clone(),
         larger.journal.as_ref().unwrap().path(),

@@ -1,5 +1,5 @@
-//! Whose turn it is: units take turns, sample more or less densely, rest in storms, and pause when
-//! they cost too much.
+//! Switching: units take turns, sample more or less densely, rest in storms, and pause when they
+//! cost too much.
 
 use super::super::Mode;
 use super::super::governor::Verdict;
@@ -38,15 +38,15 @@ impl Drain {
         if let Some(ladder) = &mut self.ladder {
             ladder.resume(monotonic_now());
         }
-        // Not the time that passed: on a busy machine the recorder waits for a CPU, at no cost to the
-        // program.
+        // CPU time, not elapsed time: on a busy machine the recorder waits for a CPU, at no cost to
+        // the program.
         let switched = thread_cpu_time() - cpu;
         if let (Mode::Sampled, Some(rotation)) = (self.mode, &mut self.rotation) {
             rotation.spend(switched);
         }
     }
 
-    /// Samples more or less densely when the rate of faults asks for it.
+    /// Samples more or less densely when the rate of faults calls for it.
     pub(super) fn climb(&mut self) {
         let sampled = self.samples_faults();
         let Some(ladder) = self.ladder.as_mut().filter(|_| sampled) else {
@@ -58,8 +58,8 @@ impl Drain {
         }
     }
 
-    /// Ends one unit's turn and starts another's. For sampling it is the ladder that says which
-    /// unit, and whether there is a rest at all.
+    /// Ends one unit's turn and starts another's. For sampling, the ladder determines which unit,
+    /// and whether there is a rest at all.
     fn switch_to(&mut self, next: Role) {
         let next = self.in_effect(next);
         if next == self.current {
@@ -70,7 +70,7 @@ impl Drain {
             self.open(next);
         }
         self.exchange(next);
-        // For a latency window sampling is only off: it goes on with the counts that it has.
+        // During a latency window sampling is only switched off: it continues with its counts.
         let goes_on = matches!(self.current, Role::Sampled(_)) && next == Role::Paired;
         if self.turns.has(self.current) && !goes_on {
             self.close(self.current);
@@ -105,13 +105,13 @@ impl Drain {
         }
     }
 
-    /// Hands over between units that are both open, thread by thread, so that hardly a fault goes
-    /// unseen between them.
+    /// Switches between units that are both open, thread by thread, so that hardly a fault is
+    /// missed in between.
     fn exchange(&mut self, next: Role) {
         let of = |role: Role| self.opened.instances.iter().filter(move |i| i.role == role);
         let mut on = of(next);
         for old in of(self.current) {
-            // A refusal means that the thread is gone.
+            // An error means that the thread is gone.
             let _ = old.events[0].disable();
             if let Some(new) = on.next() {
                 let _ = new.events[0].enable();
@@ -122,9 +122,9 @@ impl Drain {
         });
     }
 
-    /// Closes a unit once its records are taken in. Its ids stay known until its next turn: a fault
-    /// whose record was being written when its CPU was interrupted to switch the event off finishes
-    /// that record later.
+    /// Closes a unit once its records are read. Its ids stay known until its next turn: if a CPU
+    /// was interrupted to switch the event off while it wrote a fault's record, it finishes that
+    /// record later.
     fn close(&mut self, role: Role) {
         self.drain_rings();
         self.opened.close(role);
@@ -153,7 +153,7 @@ impl Drain {
         }
     }
 
-    /// Keeps the times at which faults were recorded.
+    /// Keeps the times during which faults were recorded.
     fn note_rest(&mut self) {
         let now = monotonic_now();
         if self.current != Role::Rest {
@@ -163,7 +163,7 @@ impl Drain {
         }
     }
 
-    /// Ends a window. The start of a program is one of its own, which stands for nothing else.
+    /// Ends a window. The start of a program is a separate window, which represents nothing else.
     fn end_fault_window(&mut self) {
         if let Some(since) = self.faults_since.take() {
             self.fault_windows.push((since, monotonic_now()));
@@ -176,7 +176,7 @@ impl Drain {
         }
     }
 
-    /// Pauses what costs too much and resumes what may go on.
+    /// Pauses units that cost too much and resumes those that may continue.
     pub(super) fn govern(&mut self) {
         let mut governors = std::mem::take(&mut self.governors);
         for (role, governor) in &mut governors {
@@ -200,7 +200,7 @@ impl Drain {
         for instance in &self.opened.instances {
             if instance.role == role {
                 let leader = &instance.events[0];
-                // A refusal means that the thread is gone.
+                // An error means that the thread is gone.
                 let _ = if on {
                     leader.enable()
                 } else {

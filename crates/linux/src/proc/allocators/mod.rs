@@ -1,14 +1,14 @@
-//! Which memory allocators a process really uses.
+//! The memory allocators that a process really uses.
 //!
-//! Read while it lives: from its mappings, its program file and its environment. The first in the
-//! list is the one that `malloc` resolves to, in the order of the dynamic linker: the program's
-//! own, then preloaded libraries, then linked ones, then the C library (ld.so(8)). A C library
-//! whose `malloc` is taken over is left out, because its settings do nothing. A program that calls
-//! a bundled allocator by another name (`je_malloc`) keeps the C library's next to it. Language
-//! runtimes with a heap of their own follow: they stand on top of the others.
+//! Found while the process lives, from its mappings, its program file and its environment. The
+//! first in the list is the one that `malloc` resolves to, in the order of the dynamic linker: the
+//! program's own, then preloaded libraries, then linked ones, then the C library (ld.so(8)). A C
+//! library whose `malloc` is replaced is left out, because its settings have no effect. If a
+//! program calls a bundled allocator by another name (`je_malloc`), both it and the C library are
+//! listed. Language runtimes with a heap of their own follow: they build on the others.
 //!
-//! Deliberately absent: allocators bundled inside other shared libraries, which nothing but a
-//! search of every symbol table would find.
+//! Deliberately absent: allocators bundled inside other shared libraries, which only a search of
+//! every symbol table would find.
 
 mod program;
 mod settings;
@@ -22,7 +22,7 @@ use settings::settings_of;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Allocators of process `pid`, as found now; empty where it is gone or may not be looked at.
+/// Allocators of process `pid` at this moment; empty if it is gone or may not be inspected.
 #[must_use]
 pub fn allocators(pid: i32) -> Vec<Allocator> {
     allocators_in(&ProcRoot::default(), pid)
@@ -42,19 +42,19 @@ pub fn allocators_in(proc: &ProcRoot, pid: i32) -> Vec<Allocator> {
     found
 }
 
-/// What the detection looks at.
+/// Input of the detection.
 struct Process {
     program: Program,
     /// Mapped files, as the process names them.
     files: BTreeSet<String>,
     environ: Vec<(String, String)>,
     arguments: Vec<String>,
-    /// Where the process's own root folder can be entered.
+    /// Path by which the process's own root folder can be entered.
     root: PathBuf,
 }
 
 impl Process {
-    /// `None` where the process is gone or another user's.
+    /// `None` if the process is gone or belongs to another user.
     fn read(proc: &ProcRoot, pid: i32) -> Option<Self> {
         let maps = proc.maps(pid).ok()??;
         let exe = proc.exe(pid).ok()??;
@@ -74,8 +74,8 @@ impl Process {
         })
     }
 
-    /// A mapped file as we can open it: through the process's own root folder, so that files of a
-    /// container are found.
+    /// Path by which we can open a mapped file: through the process's own root folder, so that
+    /// files of a container are found.
     fn reachable(&self, file: &str) -> PathBuf {
         let inside = self.root.join(file.trim_start_matches('/'));
         match inside.exists() {
@@ -84,7 +84,7 @@ impl Process {
         }
     }
 
-    /// Allocators that C code's calls reach, the one behind `malloc` first.
+    /// Allocators that calls from C code reach, the one behind `malloc` first.
     fn serving_malloc(&self) -> Vec<Allocator> {
         if let (Some(go), true) = (self.program.go_version(), self.program.is_static()) {
             return vec![go_runtime(go, true)];
@@ -193,7 +193,7 @@ impl Process {
     }
 }
 
-/// The runtime that a file's name tells.
+/// The runtime, if the file name identifies one.
 fn by_library(name: &str) -> Option<AllocatorKind> {
     match name {
         "libR.so" => Some(AllocatorKind::R),
@@ -254,8 +254,8 @@ fn library(file: &str) -> Option<AllocatorKind> {
         .map(|(_, kind)| kind)
 }
 
-/// Whether a mapped file is what `LD_PRELOAD` names: a link such as `libjemalloc.so.2` may stand
-/// for `libjemalloc.so.2.1`.
+/// Whether a mapped file is the library named in `LD_PRELOAD`: that may be a link, as
+/// `libjemalloc.so.2` to `libjemalloc.so.2.1`.
 fn same_library(file: &str, wanted: &str) -> bool {
     let stem = |path: &str| -> Option<String> {
         let name = base_name(path);
@@ -268,7 +268,7 @@ fn is_glibc(name: &str) -> bool {
     name == "libc.so.6" || (name.starts_with("libc-2.") && name.ends_with(".so"))
 }
 
-/// `ld-musl-*.so.1` is a link to musl's `libc.so`, which is what the kernel shows on Debian.
+/// `ld-musl-*.so.1` is a link to musl's `libc.so`, and the kernel shows the latter on Debian.
 fn is_musl(name: &str) -> bool {
     name == "libc.so" || name.starts_with("ld-musl-") || name.starts_with("libc.musl-")
 }

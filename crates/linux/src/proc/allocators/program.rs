@@ -1,4 +1,4 @@
-//! What the program file itself says about its allocator.
+//! What the program file itself shows about its allocator.
 
 use crate::proc::elf::Elf;
 use crate::proc::libc_version::glibc_version_in;
@@ -22,7 +22,7 @@ const FAMILIES: [(&str, AllocatorKind); 8] = [
 const GLIBC_INSIDE: [&str; 2] = ["_int_malloc", "main_arena"];
 const MUSL_INSIDE: [&str; 3] = ["__libc_malloc_impl", "__malloc_alloc_meta", "__expand_heap"];
 
-/// What each build of PHP exports to its extensions (Zend/zend_alloc.h).
+/// Exported by every build of PHP to its extensions (Zend/zend_alloc.h).
 const ZEND_MALLOC: &str = "_emalloc";
 
 /// Texts that survive stripping: an error message of glibc's malloc, and the first message of
@@ -38,7 +38,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Looks once through the symbol tables for everything that is asked later.
+    /// Searches the symbol tables once for all symbols needed later.
     pub fn read(path: PathBuf, elf: Option<Elf>) -> Self {
         let families = FAMILIES.iter().map(|(symbol, _)| *symbol);
         let others = ["malloc", "Py_BytesMain", ZEND_MALLOC];
@@ -67,8 +67,8 @@ impl Program {
         self.defined.contains(&symbol)
     }
 
-    /// Whether no dynamic linker starts it; preloading has no effect then. A file that cannot be
-    /// read counts as dynamic.
+    /// Whether it starts without a dynamic linker; preloading has no effect then. A file that
+    /// cannot be read counts as dynamic.
     pub fn is_static(&self) -> bool {
         self.elf.as_ref().is_some_and(|elf| !elf.has_interpreter())
     }
@@ -78,7 +78,7 @@ impl Program {
         self.is_static() || self.defines("malloc")
     }
 
-    /// Whether it carries the Python interpreter.
+    /// Whether it contains the Python interpreter.
     pub fn is_python(&self) -> bool {
         self.defines("Py_BytesMain")
     }
@@ -146,8 +146,8 @@ impl Program {
         }
     }
 
-    /// Version of the Go toolchain that built it (empty where the section has an older layout);
-    /// `None` for a program that is not Go's.
+    /// Version of the Go toolchain that built it (empty if the section has an older layout); `None`
+    /// for a program that is not written in Go.
     pub fn go_version(&self) -> Option<String> {
         let info = self.elf.as_ref()?.section(".go.buildinfo")?;
         Some(version_in_build_info(&info).unwrap_or_default())

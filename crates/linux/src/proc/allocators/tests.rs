@@ -41,7 +41,7 @@ fn shell() -> Command {
     command
 }
 
-/// A static or dynamic C program built by `compiler`; `None` where there is no such compiler.
+/// A static or dynamic C program built by `compiler`; `None` if there is no such compiler.
 fn built_by(compiler: &str, options: &[&str]) -> Option<(tempfile::TempDir, PathBuf)> {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("program.c");

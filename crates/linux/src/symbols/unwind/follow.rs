@@ -1,4 +1,4 @@
-//! Unwinding along a recording: keeps track of what code each process has mapped.
+//! Unwinding along a recording: keeps track of each process's mapped code.
 
 use super::Unwinder;
 use pagewise_model::address_space::{AddressSpace, Mapping};
@@ -6,19 +6,19 @@ use pagewise_model::event::{Event, Mmap, PERF_CONTEXT_USER, Sample};
 use pagewise_model::formats::perf_data::BuildId;
 use rustc_hash::FxHashMap;
 
-/// Takes a recording's events in order and gives the full user stacks of those samples that carry
-/// a copy of theirs.
+/// Takes a recording's events in order and returns the full user stacks of samples with a stack
+/// copy.
 pub struct StackFollower {
     unwinder: Option<Unwinder>,
     code: FxHashMap<i32, AddressSpace>,
     ever: FxHashMap<i32, AddressSpace>,
-    /// Build ids by path, for mappings whose records do not tell theirs.
+    /// Build ids by path, for mappings whose records have none.
     build_ids: FxHashMap<Box<str>, Box<[u8]>>,
 }
 
 impl StackFollower {
-    /// A follower of a recording made on this architecture (`uname -m`). On one that cannot be
-    /// unwound it gives no stacks, so the kernel's frame-pointer chains stay.
+    /// A follower of a recording made on this architecture (`uname -m`). If the architecture is not
+    /// supported it returns no stacks, so the kernel's frame-pointer chains stay.
     #[must_use]
     pub fn new(architecture: &str) -> Self {
         Self {
@@ -39,17 +39,17 @@ impl StackFollower {
         self
     }
 
-    /// All code that each process ever had mapped, the kernel's under -1: what stacks of any time
-    /// are named by. A later mapping covers an earlier one, but `execve(2)` and exit remove
-    /// nothing: address spaces lie at random positions, so a stack from before `execve(2)` hardly
-    /// ever falls into a file mapped after it.
+    /// All code that each process ever had mapped, the kernel's under -1, to name stacks of any
+    /// time. A later mapping covers an earlier one, but `execve(2)` and exit remove nothing:
+    /// address spaces are at random positions, so a stack from before `execve(2)` hardly ever falls
+    /// into a file mapped after it.
     #[must_use]
     pub fn code_ever_mapped(&self) -> &FxHashMap<i32, AddressSpace> {
         &self.ever
     }
 
-    /// Takes the next event. For a sample with a copy of its stack: the user frames, innermost
-    /// first; `None` for all others and where unwinding got no further than the sample itself.
+    /// Takes the next event. For a sample with a stack copy, returns the user frames, innermost
+    /// first; `None` for all others and if unwinding got no further than the sample itself.
     pub fn take(&mut self, event: &Event<'_>) -> Option<Vec<u64>> {
         match event {
             Event::Sample(sample) => return self.unwind(sample),

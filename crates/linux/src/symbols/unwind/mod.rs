@@ -1,7 +1,7 @@
-//! Full stacks where frame pointers are missing: from registers and a copy of the stack's top,
-//! by the unwind tables (`.eh_frame`) that each library brings along.
+//! Full stacks for code without frame pointers: from registers and a copy of the top of the stack,
+//! by the unwind tables (`.eh_frame`) in each library.
 //!
-//! Debian's libraries keep no frame pointers, so chains that the kernel walks stop inside libc's
+//! Debian's libraries keep no frame pointers, so chains walked by the kernel stop inside libc's
 //! allocator, just where the caller would be interesting.
 
 mod follow;
@@ -19,8 +19,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Stacks deeper than this are cut: the copy that the kernel makes is at most 64 KiB, and a frame
-/// takes at least two words of it.
+/// Deeper stacks are cut: the kernel's copy is at most 64 KiB, and a frame takes at least two words
+/// of it.
 const DEEPEST: usize = 4096;
 
 /// Unwinds the user stacks of one recording.
@@ -29,8 +29,7 @@ pub struct Unwinder {
     files: ModuleFiles,
 }
 
-/// Architectures that can be unwound. The numbers of registers are those of
-/// arch/*/include/uapi/asm/perf_regs.h.
+/// Supported architectures. Register numbers are those of arch/*/include/uapi/asm/perf_regs.h.
 enum Machine {
     X86(Processes<UnwinderX86_64<Section>>, Box<CacheX86_64>),
     Arm(Processes<UnwinderAarch64<Section>>, Box<CacheAarch64>),
@@ -38,7 +37,7 @@ enum Machine {
 
 type Processes<U> = FxHashMap<i32, Process<U>>;
 
-/// What the unwinder knows of a process: mapped modules by start, with end and path.
+/// The unwinder's state for a process: mapped modules by start, with end and path.
 struct Process<U> {
     unwinder: U,
     modules: BTreeMap<u64, (u64, Box<str>)>,
@@ -46,7 +45,7 @@ struct Process<U> {
 
 impl Unwinder {
     /// An unwinder for recordings of this architecture (`uname -m`), with the files of this
-    /// machine; `None` for others than `x86_64` and `aarch64`.
+    /// machine; `None` for architectures other than `x86_64` and `aarch64`.
     #[must_use]
     pub fn for_architecture(name: &str) -> Option<Self> {
         Self::with_root(name, Path::new("/"))
@@ -66,10 +65,10 @@ impl Unwinder {
         })
     }
 
-    /// The user frames of a sample, innermost first: the instruction pointer, then return
-    /// addresses as the frame-pointer walk of the kernel gives them. What a signal interrupted is
-    /// told as if it had called, by the address behind the one where it stood. Ends where the stack's copy
-    /// or the unwind tables do; empty when the registers needed were not recorded.
+    /// The user frames of a sample, innermost first: the instruction pointer, then return addresses
+    /// as from the kernel's frame-pointer walk. A frame interrupted by a signal is presented as if
+    /// it had made a call, with the address after the interrupted one. Ends with the stack copy or
+    /// the unwind tables; empty if the required registers were not recorded.
     #[must_use]
     pub fn unwind(&mut self, pid: i32, space: &AddressSpace, stack: UserStack<'_>) -> Vec<u64> {
         let files = &mut self.files;
@@ -90,7 +89,7 @@ impl Unwinder {
         frames.unwrap_or_default()
     }
 
-    /// Forgets a process whose address space is new (`execve(2)`) or gone.
+    /// Forgets a process whose address space was replaced (`execve(2)`) or is gone.
     pub fn forget(&mut self, pid: i32) {
         match &mut self.machine {
             Machine::X86(processes, _) => drop(processes.remove(&pid)),
@@ -159,8 +158,8 @@ impl<U> Process<U>
 where
     U: framehop::Unwinder<Module = Module<Section>, UnwindRegs: Clone>,
 {
-    /// Unwinds; when a frame falls into a module that is not known yet, makes it known and starts
-    /// again, which happens once a module.
+    /// Unwinds; if a frame falls into a module that is not loaded yet, loads it and starts again,
+    /// which happens once per module.
     fn unwind(
         &mut self,
         space: &AddressSpace,
@@ -201,14 +200,14 @@ where
             let mapping = space.find(frame.address_for_lookup());
             match mapping {
                 Some(mapping) if !self.knows(mapping) => return (frames, Some(mapping)),
-                // What is no code at all was misread from a stack without an end mark.
+                // An address outside all code was misread from a stack without an end mark.
                 None if !frames.is_empty() => break,
                 _ => {}
             }
             let address = frame.address();
             let is_trampoline =
                 mapping.is_some_and(|mapping| files.is_trampoline(mapping, address));
-            // Neither was called: told as if it had been, the call just before the next byte.
+            // Neither made a call: presented as if it had, with the call just before the next byte.
             let is_exact = !frames.is_empty() && (was_interrupted || is_trampoline);
             frames.push(address.saturating_add(u64::from(is_exact)));
             was_interrupted = is_trampoline;
@@ -224,7 +223,7 @@ where
         known.is_some_and(|(end, path)| *end == mapping.end && *path == mapping.path)
     }
 
-    /// Makes a mapping known, in place of those that it covers.
+    /// Adds a mapping, replacing those that it covers.
     fn add(&mut self, mapping: &Mapping, files: &mut ModuleFiles) {
         let covered = self.modules.range(..mapping.end).rev();
         let covered: Vec<u64> = covered

@@ -15,21 +15,21 @@ use std::sync::Arc;
 /// Bytes of one section, shared by all processes that map the file.
 pub(super) type Section = Arc<[u8]>;
 
-/// Files that were asked for, also those that cannot be used.
+/// Files that were looked up, including unusable ones.
 pub(super) struct ModuleFiles {
     root: PathBuf,
     by_path: FxHashMap<Box<str>, Option<Tables>>,
 }
 
-/// What unwinding needs of a file.
+/// The data of a file that unwinding needs.
 struct Tables {
-    /// Executable segments: offsets in the file, and the address that the first one is for.
+    /// Executable segments: offsets in the file, and the address of the first byte.
     code: Vec<(Range<u64>, u64)>,
     text: Option<Range<u64>>,
     got: Option<Range<u64>>,
     eh_frame: Option<(Range<u64>, Section)>,
     eh_frame_hdr: Option<(Range<u64>, Section)>,
-    /// The whole file, where it can be mapped.
+    /// The whole file, if it can be mapped.
     bytes: Option<MappedFile>,
 }
 
@@ -41,8 +41,8 @@ impl ModuleFiles {
         }
     }
 
-    /// The module of a mapping. `None` where it is no ELF file that can be read; frames in there
-    /// are walked by frame pointers.
+    /// The module of a mapping. `None` if it is not a readable ELF file; its frames are then walked
+    /// by frame pointers.
     pub fn module(&mut self, mapping: &Mapping) -> Option<Module<Section>> {
         if !self.by_path.contains_key(&mapping.path) {
             let file = self.root.join(mapping.path.trim_start_matches('/'));
@@ -54,7 +54,7 @@ impl ModuleFiles {
 }
 
 impl ModuleFiles {
-    /// Whether a signal handler's way back starts at this address of a mapping that is known.
+    /// Whether a signal trampoline starts at this address of a known mapping.
     pub fn is_trampoline(&self, mapping: &Mapping, address: u64) -> bool {
         let tables = self.by_path.get(&mapping.path).and_then(Option::as_ref);
         let Some(bytes) = tables.and_then(|tables| tables.bytes.as_deref()) else {
@@ -102,8 +102,8 @@ impl Tables {
         })
     }
 
-    /// The file as mapped. Mappings start on a page, segments need not: the segment is the one
-    /// that the mapping's range of the file meets.
+    /// The file as mapped. Mappings start on a page boundary, segments need not: the segment is the
+    /// one that overlaps the mapping's range of the file.
     fn module(&self, mapping: &Mapping) -> Option<Module<Section>> {
         let length = mapping.end - mapping.start;
         let mapped = mapping.file_offset..mapping.file_offset.saturating_add(length);

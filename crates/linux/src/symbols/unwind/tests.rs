@@ -20,7 +20,7 @@ fn registers_are_found_by_their_bit() {
     assert_eq!(register(&stack, 64), None);
 }
 
-/// perf records faults of awk with copied stacks; nearly each must unwind to its start.
+/// perf records faults of awk with copied stacks; nearly all of them must unwind to their start.
 #[test]
 fn faults_in_libraries_without_frame_pointers_get_full_stacks() {
     let directory = tempfile::tempdir().expect("temporary directory");
@@ -50,8 +50,8 @@ fn faults_in_libraries_without_frame_pointers_get_full_stacks() {
         if sample.user_stack.is_some() {
             let frames = frames.unwrap_or_else(|| vec![sample.ip]);
             assert_eq!(frames[0], sample.ip);
-            // What the loader does before main is shallow; what comes later has main, its two
-            // callers in libc and _start below it.
+            // Stacks in the loader, before main, are shallow; later ones have main, its two callers
+            // in libc and _start below.
             all += 1;
             deep += usize::from(frames.len() >= 5);
         }

@@ -5,8 +5,8 @@
 //!                                             ─▶ tracer ─▶ options, events ─▶ trace_pipe
 //! ```
 //!
-//! The tracer works in an instance since Linux 6.12; before, it has the top of tracefs to itself.
-//! The list of roots (`set_graph_function`) and the depth are shared by all in any case.
+//! The tracer works in an instance since Linux 6.12; before that, it needs the top of tracefs. The
+//! list of roots (`set_graph_function`) and the depth are shared by all in any case.
 
 mod settings;
 mod stats;
@@ -32,39 +32,39 @@ const TRACER: &str = "function_graph";
 pub struct Options {
     /// Buffer for each CPU in KiB.
     pub buffer_kib: u64,
-    /// How deep calls are recorded; 0 is no limit.
+    /// Maximum depth of recorded calls; 0 means no limit.
     pub depth: u32,
-    /// Whether to record events next to the calls.
+    /// Whether to record events with the calls.
     pub events: bool,
     /// Further functions from which to trace.
     pub roots: Vec<String>,
-    /// Whether to pass over settings that others left behind.
+    /// Whether to ignore settings that others left behind.
     pub forced: bool,
     /// Folder of the journal.
     pub journal: PathBuf,
 }
 
-/// Whose calls are recorded.
+/// Tasks whose calls are recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// These threads, and what they will start.
+    /// These threads, and threads and processes that they start.
     Tasks(Vec<i32>),
-    /// Everybody but this process.
+    /// All processes but this one.
     System,
 }
 
-/// How far a selection of functions went.
+/// Result of selecting functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Functions asked for.
+    /// Functions requested.
     pub wanted: usize,
-    /// Functions that the kernel says it traces.
+    /// Functions that the kernel traces.
     pub taken: usize,
-    /// Functions that it does not trace, by name.
+    /// Names of functions that it does not trace.
     pub rejected: Vec<String>,
 }
 
-/// A capture. Dropping it puts everything back.
+/// A capture. Dropping it restores everything.
 #[derive(Debug)]
 pub struct Capture {
     /// Closed before the guard restores: an open pipe pins the tracer.
@@ -76,21 +76,21 @@ pub struct Capture {
     in_instance: bool,
     buffer_kib: u64,
     events: Vec<String>,
-    /// Counters of losses that were there when the buffers were made.
+    /// What was restored after a killed process, if anything.
     recovered: Option<Recovered>,
     guard: Guard,
 }
 
 impl Capture {
-    /// Whether the kernel has the tracer: why not, if not.
+    /// Whether the kernel has the tracer; the error is the reason if not.
     ///
     /// # Errors
-    /// [`Error::Unable`] with what the kernel has, or a file that can't be read.
+    /// [`Error::Unable`] with the tracers of the kernel, or a file that can't be read.
     pub fn is_possible(tracefs: &Tracefs) -> Result<(), Error> {
         let top = tracefs.control();
         let tracers = top.setting("available_tracers")?.unwrap_or_default();
         if tracers.split_whitespace().any(|tracer| tracer == TRACER) {
-            // Lockdown and the like let tracers be listed, but no function chosen.
+            // Under lockdown and the like, tracers are listed, but no function can be selected.
             return match top.read("set_graph_function") {
                 Ok(_) => Ok(()),
                 Err(Error::Control { path, cause, .. }) => Err(Error::Unable(format!(
@@ -111,7 +111,7 @@ impl Capture {
     /// Takes the tracer and sets it up, with only the roots traced and recording off.
     ///
     /// # Errors
-    /// When it is in use, not allowed or not there. Everything is as before then.
+    /// If it is in use, not allowed or missing. Everything is restored then.
     pub fn prepare(tracefs: &Tracefs, options: &Options) -> Result<Self, Error> {
         Self::is_possible(tracefs)?;
         let functions = Functions::of(&tracefs.control(), &options.roots)?;
@@ -147,7 +147,8 @@ impl Capture {
                 Some("global" | "mono" | "mono_raw" | "boot" | "tai")
             )
         {
-            // Tasks move between CPUs, whose local clocks may differ; others don't tell time.
+            // Tasks move between CPUs, whose local clocks may differ; other clocks do not show
+            // time.
             self.guard.set(&control, "trace_clock", "global")?;
         }
         self.choose_roots()?;
@@ -161,7 +162,7 @@ impl Capture {
         for option in self.shared_options() {
             self.guard.keep(&option)?;
         }
-        // Kept before the tracer is chosen, for it is what has to be undone first.
+        // Saved before the tracer is set, because it has to be undone first.
         self.guard.set(&control, "current_tracer", TRACER)?;
         self.set_options()?;
         if options.events {
@@ -184,7 +185,7 @@ impl Capture {
         self.in_instance
     }
 
-    /// KiB of buffer that each CPU got.
+    /// KiB of buffer for each CPU.
     #[must_use]
     pub fn buffer_kib(&self) -> u64 {
         self.buffer_kib
@@ -196,7 +197,7 @@ impl Capture {
         &self.events
     }
 
-    /// What was put back after a killed process.
+    /// What was restored after a killed process.
     #[must_use]
     pub fn recovered(&self) -> Option<&Recovered> {
         self.recovered.as_ref()
@@ -205,7 +206,7 @@ impl Capture {
     /// Traces these functions inside the roots and no others. Recording should be off.
     ///
     /// # Errors
-    /// When the kernel takes none of them: an empty filter would trace every function.
+    /// If the kernel accepts none of them: an empty filter would trace every function.
     pub fn select(&mut self, functions: &[Function]) -> Result<Selection, Error> {
         const FILE: &str = "set_ftrace_filter";
         let control = self.control.clone();
@@ -248,7 +249,7 @@ impl Capture {
     /// Records the calls and events of `target` only.
     ///
     /// # Errors
-    /// When the kernel refuses: it knows none of the tasks any more.
+    /// If the kernel refuses because all tasks have ended.
     pub fn watch(&mut self, target: &Target) -> Result<(), Error> {
         let control = self.control.clone();
         let (chosen, tasks) = match target {
@@ -277,21 +278,21 @@ impl Capture {
     /// Starts recording.
     ///
     /// # Errors
-    /// When the switch can't be written.
+    /// If the switch can't be written.
     pub fn on(&self) -> Result<(), Error> {
         self.control.write("tracing_on", "1")
     }
 
-    /// Stops recording; what is in the buffers stays to be read.
+    /// Stops recording; the buffers can still be read.
     ///
     /// # Errors
-    /// When the switch can't be written.
+    /// If the switch can't be written.
     pub fn off(&self) -> Result<(), Error> {
         self.control.write("tracing_on", "0")
     }
 
-    /// Reads what is in the buffers, in the order of time, up to `most` bytes; appends to `out`.
-    /// Whether there was anything.
+    /// Reads the content of the buffers, in order of time, up to `most` bytes; appends to `out`.
+    /// Returns whether there was any.
     ///
     /// # Errors
     /// When reading fails.
@@ -300,7 +301,7 @@ impl Capture {
             return Ok(false);
         };
         let before = out.len();
-        // The kernel hands out a page at a time at most.
+        // The kernel returns at most a page at a time.
         let mut page = [0; 16 << 10];
         while out.len() - before < most {
             match pipe.read(&mut page) {
@@ -338,10 +339,10 @@ impl Capture {
         found
     }
 
-    /// The present time by the trace's clock, in microseconds, as printed in the text.
+    /// The current time by the trace's clock, in microseconds, as printed in the text.
     ///
     /// # Errors
-    /// When the kernel doesn't tell.
+    /// If the kernel does not report it.
     pub fn now_us(&self) -> Result<u64, Error> {
         let now = self.stats().into_iter().find_map(|(_, stats)| stats.now_us);
         now.ok_or_else(|| {
@@ -350,7 +351,7 @@ impl Capture {
         })
     }
 
-    /// The comment lines with which the kernel's text starts: the names of its columns.
+    /// The comment lines at the start of the kernel's text, with the names of its columns.
     ///
     /// # Errors
     /// When `trace` can't be read.
@@ -360,7 +361,7 @@ impl Capture {
         Ok(comments.take_while(|line| line.starts_with('#')).collect())
     }
 
-    /// Ends the capture and tells what could not be put back.
+    /// Ends the capture and returns what could not be restored.
     ///
     /// # Errors
     /// When the journal can't be emptied.
@@ -369,7 +370,7 @@ impl Capture {
         self.guard.restore()
     }
 
-    /// Sizes the buffers; asks for less where there is no memory for it.
+    /// Sizes the buffers; requests less if there is not enough memory.
     fn size_buffer(&mut self, wanted_kib: u64) -> Result<u64, Error> {
         const LEAST_KIB: u64 = 1024;
         let control = self.control.clone();

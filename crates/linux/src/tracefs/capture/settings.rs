@@ -1,9 +1,9 @@
 //! Options and events of a capture.
 
-/// Options with the value that the text needs, whatever somebody has set them to. Options that
-/// a kernel lacks are passed over; those that read so already are not written.
+/// Options with the value that the text needs, whatever their current value. Options that a kernel
+/// lacks are skipped; those with the right value are not written.
 pub(super) const OPTIONS: &[(&str, bool)] = &[
-    // Which columns the text has: time, CPU, task, duration and its mark; names at the ends.
+    // Columns of the text: time, CPU, task, duration and its mark; names at the ends of calls.
     ("funcgraph-abstime", true),
     ("funcgraph-proc", true),
     ("funcgraph-cpu", true),
@@ -23,10 +23,10 @@ pub(super) const OPTIONS: &[(&str, bool)] = &[
     ("fields", false),
     // Interrupts inside a fault are identified and subtracted from its time.
     ("funcgraph-irqs", true),
-    // Durations hold the time asleep, and that of the functions called: events separate them.
+    // Durations include time asleep and time in called functions: events separate them.
     ("sleep-time", true),
     ("graph-time", true),
-    // Children belong to what is traced.
+    // Children are traced, too.
     ("function-fork", true),
     ("event-fork", true),
     ("record-cmd", true),
@@ -42,8 +42,9 @@ pub(super) fn is_shared(option: &str) -> bool {
     option.starts_with("funcgraph-") || matches!(option, "sleep-time" | "graph-time")
 }
 
-/// Events in the same stream: why a task waited, for which lock, and what the fault's address
-/// and kind were. Wake-ups end a wait; without them time to run and time blocked are one.
+/// Events in the same stream: why a task waited, for which lock, and the address and kind of the
+/// fault. Wake-ups end a wait; without them, time ready to run and time blocked cannot be
+/// separated.
 pub(super) const EVENTS: &[&str] = &[
     "sched/sched_switch",
     "sched/sched_wakeup",

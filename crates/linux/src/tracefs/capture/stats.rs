@@ -1,4 +1,4 @@
-//! `per_cpu/cpuN/stats`: what a buffer holds and what it lost.
+//! `per_cpu/cpuN/stats`: content and losses of a buffer.
 
 /// The counters of one CPU's buffer (`ring_buffer_*` of kernel/trace/ring_buffer.c).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,16 +9,16 @@ pub struct Stats {
     pub overrun: u64,
     /// Events lost because an interrupt came while the buffer was full.
     pub commit_overrun: u64,
-    /// Events that were not written because the buffer was full and must not be overwritten.
+    /// Events not written because the buffer was full and may not be overwritten.
     pub dropped: u64,
     /// Bytes in the buffer.
     pub bytes: u64,
-    /// The present time by the trace's clock, in microseconds.
+    /// The current time by the trace's clock, in microseconds.
     pub now_us: Option<u64>,
 }
 
 impl Stats {
-    /// Reads the file's text; what is not in it is 0.
+    /// Parses the file's text; missing values are 0.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut stats = Self::default();
@@ -42,7 +42,7 @@ impl Stats {
         stats
     }
 
-    /// Events lost, however.
+    /// Events lost for any reason.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.overrun + self.commit_overrun + self.dropped

@@ -8,8 +8,8 @@ lock_mm_and_find_vma
 wp_page_copy
 ";
 
-/// A tracefs of plain files. They keep line numbers as they are, as kernels before 5.1 refuse
-/// them: the capture has to fall back to names.
+/// A tracefs of plain files. They keep line numbers as text, which the capture takes for a refusal,
+/// as from kernels before 5.1: it has to fall back to names.
 fn fake() -> (tempfile::TempDir, Tracefs, Options) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("tracing");

@@ -10,14 +10,14 @@ use std::path::PathBuf;
 pub struct Conflict {
     /// The file that shows it.
     pub file: PathBuf,
-    /// What the file holds.
+    /// The file's content.
     pub content: String,
-    /// What that means.
+    /// Its meaning.
     pub meaning: &'static str,
     /// How to end it.
     pub remedy: String,
-    /// Whether it may be what a tracer left behind that has long ended: a setting, or events in
-    /// the buffer. `--force` passes over these.
+    /// Whether it may be a leftover of a tracer that ended long ago: a setting, or events in the
+    /// buffer. `--force` ignores these.
     pub is_leftover: bool,
 }
 
@@ -52,10 +52,10 @@ const NUMBERS: [(&str, &str); 2] = [
     ("max_graph_depth", "the depth of graphed calls is limited"),
 ];
 
-/// Whatever shows that another process traces, or has left settings behind.
+/// Every sign that another process traces, or has left settings behind.
 ///
 /// # Errors
-/// When a file that is there can't be read.
+/// If a file that exists can't be read.
 pub fn conflicts(top: &Control) -> Result<Vec<Conflict>, Error> {
     let mut found = Vec::new();
     let tracer = top.setting("current_tracer")?.unwrap_or_default();
@@ -116,7 +116,7 @@ pub fn conflicts(top: &Control) -> Result<Vec<Conflict>, Error> {
     Ok(found)
 }
 
-/// Text of the refusal: each conflict with its file, its content and the way out.
+/// Text of the refusal: each conflict with its file, its content and the remedy.
 #[must_use]
 pub fn explain(conflicts: &[Conflict]) -> String {
     let mut text = String::from("tracefs is in use, and tracing would disturb it:");
@@ -161,7 +161,7 @@ fn shortened(content: &str) -> String {
     }
 }
 
-/// Events in the buffer: choosing a tracer throws them away.
+/// Events in the buffer: setting a tracer discards them.
 fn held_events(top: &Control) -> Result<Option<Conflict>, Error> {
     let mut entries = 0;
     for cpu in pseudo_file::names(&top.path("per_cpu")) {

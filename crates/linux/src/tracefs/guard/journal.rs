@@ -1,4 +1,4 @@
-//! What tracing changed, noted before it is changed ([`crate::journal`]).
+//! Changes made by tracing, each noted before it is made ([`crate::journal`]).
 
 use super::super::Error;
 use crate::journal::{self, Line, Lock, Owner, Setting};
@@ -14,21 +14,21 @@ pub(crate) const NAME: &str = "trace.journal";
 #[derive(Debug)]
 pub struct Journal(journal::Journal);
 
-/// What a journal tells.
+/// Content of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entries {
     /// The boot that it belongs to.
     pub boot: String,
     /// The process that wrote it.
     pub owner: String,
-    /// Instances that were made.
+    /// Instances that were created.
     pub instances: Vec<String>,
     /// Files with their content, in the order in which they were first changed.
     pub saved: Vec<Saved>,
 }
 
 impl Entries {
-    /// A name that leaves the folder that it is to be below.
+    /// A name that would leave its base folder.
     fn outside(&self) -> Option<&str> {
         let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
         let stays = |name: &str| !name.is_empty() && Path::new(name).components().all(is_name);
@@ -59,7 +59,7 @@ impl From<journal::Record> for Entries {
     }
 }
 
-/// A control file as it was.
+/// Earlier state of a control file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// Its path below the top of tracefs.
@@ -69,24 +69,24 @@ pub struct Saved {
 }
 
 impl Journal {
-    /// Opens and locks the journal in `folder`, which is made where it is missing.
+    /// Opens and locks the journal in `folder`, which is created if missing.
     ///
     /// # Errors
-    /// [`Error::Busy`] when another process has it, [`Error::Journal`] when it can't be opened.
+    /// [`Error::Busy`] if another process has it, [`Error::Journal`] if it can't be opened.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let opened = journal::Journal::open(folder, NAME, Lock::Alone);
         opened.map(Self).map_err(error)
     }
 
-    /// One that was opened as what somebody left behind.
+    /// A journal that was opened because it was left behind.
     pub(crate) fn abandoned(journal: journal::Journal) -> Self {
         Self(journal)
     }
 
-    /// What is in it; `None` when it is empty.
+    /// Its content; `None` if it is empty.
     ///
     /// # Errors
-    /// [`Error::Journal`] when it can't be read or is none of ours.
+    /// [`Error::Journal`] if it can't be read or is not ours.
     pub fn entries(&mut self) -> Result<Option<Entries>, Error> {
         let Some(record) = self.0.record().map_err(error)? else {
             return Ok(None);
@@ -117,7 +117,7 @@ impl Journal {
         })
     }
 
-    /// Notes an instance that is about to be made.
+    /// Notes an instance that is about to be created.
     ///
     /// # Errors
     /// [`Error::Journal`].
@@ -144,7 +144,7 @@ impl Journal {
         })
     }
 
-    /// Empties it: everything is as it was.
+    /// Empties it: everything is restored.
     ///
     /// # Errors
     /// [`Error::Journal`].
@@ -157,11 +157,11 @@ impl Journal {
     }
 }
 
-/// The same in the words of tracing.
+/// The error as one of tracing.
 fn error(error: journal::Error) -> Error {
     match error {
         journal::Error::Held(path) => {
-            // It is being written: what is readable of it is good enough for a message.
+            // It may be in the middle of a write: what can be read is good enough for a message.
             let record = journal::read(&path).ok().flatten();
             let owner = record.map(|record| Entries::from(record).owner);
             Error::Busy {
@@ -252,7 +252,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let head = match line.starts_with('{') {
                 true => "",
-                // As versions before wrote it.
+                // As earlier versions wrote it.
                 false => "pagewise-trace-journal 1\nboot b\nowner 7\n",
             };
             let mut journal = Journal::open(folder.path()).unwrap();

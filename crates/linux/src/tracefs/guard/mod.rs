@@ -1,13 +1,13 @@
-//! Changing tracefs so that it is afterwards as it was before.
+//! Changes tracefs such that its earlier state is restored afterwards.
 //!
-//! tracefs has no owner: whoever writes to it changes it for everybody, and what is left behind
-//! slows the machine down until the next start. So a [`Guard`] stands before every change. It
-//! refuses where another process traces ([`conflicts`]), writes down what a file held before it is
-//! first written ([`Journal`]), and puts everything back when it is dropped: at the end, on an
-//! error, on a panic. What a SIGKILL leaves behind is put back by the next [`Guard::begin`], by
-//! [`recover`], or by the next start of another command ([`crate::left_behind`]).
+//! tracefs has no owner: a write changes it for every process, and leftover settings slow the
+//! machine down until the next reboot. So every change goes through a [`Guard`]. It refuses if
+//! another process is tracing ([`conflicts`]), notes the content of a file before the first write
+//! ([`Journal`]), and restores everything when it is dropped: at the end, on an error, on a panic.
+//! What a SIGKILL leaves behind is restored by the next [`Guard::begin`], by [`recover`], or by the
+//! next start of another command ([`crate::left_behind`]).
 //!
-//! Deliberately absent: restoring what a trace buffer held. A buffer that holds something is a
+//! Deliberately absent: restoring the content of a trace buffer. A buffer that is not empty is a
 //! conflict.
 
 mod conflict;
@@ -23,7 +23,7 @@ use super::control::{Control, Rejected};
 use std::fs;
 use std::path::Path;
 
-/// The right to change tracefs, with the duty to put it back.
+/// The right to change tracefs, with the duty to restore it.
 #[derive(Debug)]
 pub struct Guard {
     top: Control,
@@ -32,21 +32,21 @@ pub struct Guard {
     restored: bool,
 }
 
-/// What was put back after a killed process.
+/// What was restored after a killed process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// The process that was killed.
     pub owner: String,
-    /// Files put back.
+    /// Files restored.
     pub files: usize,
     /// Instances removed.
     pub instances: usize,
-    /// What could not be put back.
+    /// What could not be restored.
     pub differences: Vec<Difference>,
 }
 
 impl Guard {
-    /// Takes the right, after putting back what a killed process left behind.
+    /// Acquires the right, after restoring what a killed process left behind.
     ///
     /// Settings left behind by others are a conflict, unless `forced`; another tracer always is.
     ///
@@ -86,10 +86,10 @@ impl Guard {
         &self.top
     }
 
-    /// Makes an instance of our own, whose files need no saving: it goes away as a whole.
+    /// Creates an instance of our own, whose files need no saving: it is removed as a whole.
     ///
     /// # Errors
-    /// When it can't be made.
+    /// If it can't be created.
     pub fn instance(&mut self) -> Result<Control, Error> {
         let name = format!("pagewise-{}", std::process::id());
         self.journal.note_instance(&name)?;
@@ -103,10 +103,10 @@ impl Guard {
         Ok(Control::at(path))
     }
 
-    /// Notes what a file at the top of tracefs holds, if it was not noted yet.
+    /// Notes the content of a file at the top of tracefs, unless it is already noted.
     ///
     /// # Errors
-    /// When it can't be read or noted.
+    /// If it can't be read or noted.
     pub fn keep(&mut self, file: &str) -> Result<(), Error> {
         if self.entries.saved.iter().any(|saved| saved.file == file) {
             return Ok(());
@@ -123,7 +123,7 @@ impl Guard {
     /// Writes a file of `control`, an instance of ours or the top of tracefs.
     ///
     /// # Errors
-    /// As [`Guard::keep`], and when it can't be written.
+    /// As [`Guard::keep`], and if it can't be written.
     pub fn set(&mut self, control: &Control, file: &str, value: &str) -> Result<(), Error> {
         self.keep_of(control, file)?;
         control.write(file, value)
@@ -150,10 +150,10 @@ impl Guard {
         }
     }
 
-    /// Puts everything back, and tells what does not read as before.
+    /// Restores everything, and returns what differs from before.
     ///
     /// # Errors
-    /// When the journal can't be emptied.
+    /// If the journal can't be emptied.
     pub fn restore(&mut self) -> Result<Vec<Difference>, Error> {
         if self.restored {
             return Ok(Vec::new());
@@ -167,15 +167,15 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Whoever wants to know calls `restore`; here, nobody is left to tell.
+        // To see the result, call `restore`; here it cannot be reported.
         let _ = self.restore();
     }
 }
 
-/// Puts back what a killed process left behind; `None` when there is nothing.
+/// Restores what a killed process left behind; `None` if there is nothing.
 ///
 /// # Errors
-/// [`Error::Busy`] when its owner lives, [`Error::Journal`].
+/// [`Error::Busy`] if its owner is alive, [`Error::Journal`].
 pub fn recover(top: &Control, folder: &Path) -> Result<Option<Recovered>, Error> {
     recover_from(&mut Journal::open(folder)?, top)
 }

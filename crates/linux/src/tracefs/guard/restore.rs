@@ -1,18 +1,18 @@
-//! Writing back what files held.
+//! Restoring the content of files.
 
 use super::super::control::{Control, is_no_entry};
 use super::journal::Entries;
 use std::fmt;
 use std::fs;
 
-/// A file that does not read as it did.
+/// A file whose content differs from before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The file, below the top of tracefs.
     pub file: String,
-    /// What it held.
+    /// Its earlier content.
     pub before: String,
-    /// What it holds now, or why that is unknown.
+    /// Its content now, or why it is unknown.
     pub now: String,
 }
 
@@ -23,12 +23,12 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Turns tracing off, puts everything back, then turns on what was on.
+/// Turns tracing off, restores everything, then turns on what was on.
 ///
-/// The order matters: emptying a filter while a function tracer is on would trace every function
-/// of the kernel, and the tracer's own options can only be set on old kernels while it is on.
+/// The order matters: emptying a filter while a function tracer is on would trace every function of
+/// the kernel, and old kernels accept the tracer's own options only while it is on.
 pub(super) fn restore(top: &Control, entries: &Entries) -> Vec<Difference> {
-    // Whatever fails here shows when the files are compared.
+    // Any failure shows when the files are compared.
     for instance in &entries.instances {
         let instance = Control::at(top.path("instances").join(instance));
         let _ = instance.write("tracing_on", "0");
@@ -52,7 +52,7 @@ pub(super) fn restore(top: &Control, entries: &Entries) -> Vec<Difference> {
     differences(top, entries)
 }
 
-/// When a file is put back.
+/// The order of restoring files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Event,
@@ -83,15 +83,15 @@ fn is_list(file: &str) -> bool {
 }
 
 fn write_back(top: &Control, file: &str, content: &str) {
-    // Restoring what is as it was would be harmless to read, but some writes are slow.
+    // Rewriting an unchanged file would be harmless, but some writes are slow.
     if top.read(file).is_ok_and(|now| now == content) {
         return;
     }
-    // Whatever fails shows when the files are compared.
+    // Any failure shows when the files are compared.
     if is_list(file) {
         let lines = content.lines().map(str::trim);
         let lines = lines.filter(|line| !is_no_entry(line));
-        // `name [module]` is how a function of a module reads.
+        // A function of a module is read as `name [module]`.
         let names: Vec<&str> = lines
             .map(|line| line.split(' ').next().unwrap_or(line))
             .collect();
@@ -113,7 +113,7 @@ fn value<'a>(file: &str, content: &'a str) -> &'a str {
         return chosen;
     }
     if file.starts_with("events/") {
-        // `1*`: on, and triggered besides.
+        // `1*`: on, with a trigger in addition.
         return content.trim_end_matches('*');
     }
     match never_expanded(content) {
@@ -122,15 +122,15 @@ fn value<'a>(file: &str, content: &'a str) -> &'a str {
     }
 }
 
-/// `1408` of `7 (expanded: 1408)`: a buffer that no tracer has used since the machine started.
-/// Once it was used there is no way back to that, only to the size that it grows to.
+/// `1408` of `7 (expanded: 1408)`: a buffer that no tracer has used since boot. Once it was used,
+/// this state cannot be restored, only the size that it expands to.
 fn never_expanded(content: &str) -> Option<&str> {
     let (_, rest) = content.split_once("(expanded: ")?;
     rest.trim_end().strip_suffix(')')
 }
 
-/// Whether the buffer now has the size that it grows to by itself, as the kernel rounds it: a
-/// page of the buffer holds less than a page.
+/// Whether the buffer now has the size to which it expands by itself, as the kernel rounds it: a
+/// page of the buffer has room for less than a page.
 fn is_expanded(before: &str, now: &str) -> bool {
     let kib = |text: &str| text.trim().parse::<u64>().ok();
     let wanted = never_expanded(before).and_then(kib);

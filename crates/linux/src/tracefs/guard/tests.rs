@@ -53,14 +53,14 @@ impl Fake {
         Guard::begin(self.top(), &self.journal(), false).map(|(guard, _)| guard)
     }
 
-    /// What files hold, those left out that the kernel itself would write.
+    /// Content of the files, except those that the kernel itself would write.
     fn snapshot(&self) -> Vec<(String, String)> {
         let read = |(file, _): &(&str, &str)| ((*file).to_owned(), self.top().read(file).unwrap());
         IDLE.iter().map(read).collect()
     }
 }
 
-/// Changes about everything that a capture changes.
+/// Changes nearly everything that a capture changes.
 fn change(guard: &mut Guard) {
     let top = guard.top().clone();
     for (file, value) in [
@@ -81,7 +81,7 @@ fn change(guard: &mut Guard) {
     guard.replace(&top, "set_ftrace_pid", ["42"]).unwrap();
 }
 
-/// Plain files keep what is written; an idle kernel's lists and choices read as something else.
+/// Plain files keep what is written; an idle kernel's lists and choices are read differently.
 fn as_the_kernel_reads(snapshot: &mut [(String, String)]) {
     for (file, text) in snapshot {
         let idle = IDLE.iter().find(|(name, _)| name == file).unwrap().1;
@@ -138,7 +138,7 @@ fn the_next_one_cleans_up_after_a_kill() {
     let instance = guard.instance().unwrap();
     let journal = fs::read(fake.journal().join("trace.journal")).unwrap();
     let killed = fake.snapshot();
-    // What a kill leaves: the files as they are, the journal as it is, the lock gone.
+    // State after a kill: the files and the journal as they are, the lock gone.
     drop(guard);
     for (file, text) in &killed {
         fake.put(file, text);

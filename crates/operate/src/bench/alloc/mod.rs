@@ -1,5 +1,5 @@
-//! The experiment of "A Study in Malloc" (Ezolt, 2001) on any allocator: take a block, touch it, give
-//! it back; from which size on does the kernel see each of them?
+//! The experiment of "A Study in Malloc" (Ezolt, 2001) on any allocator: take a block, touch it,
+//! give it back; from which size on does each block involve the kernel?
 
 mod plan;
 mod threshold;
@@ -22,31 +22,31 @@ const SIZES: [&str; 12] = [
     "4K", "16K", "64K", "126K", "127K", "128K", "256K", "1M", "4M", "16M", "32M", "64M",
 ];
 
-/// Totals of blocks that are taken one by one and given back together.
+/// Total sizes of blocks that are taken one by one and given back together.
 const TOTALS: [&str; 5] = ["256K", "1M", "4M", "16M", "64M"];
 
 /// Size of each of these blocks: below every allocator's mmap threshold.
 const SMALL_BLOCK: usize = 16 << 10;
 
-/// What is measured.
+/// What to measure.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Sizes of blocks; usual ones, and many small blocks together, where there is none.
+    /// Block sizes; if empty, usual ones, and many small blocks together.
     pub sizes: Vec<usize>,
-    /// Other allocators' libraries.
+    /// Libraries of other allocators.
     pub libraries: Vec<PathBuf>,
-    /// Texts of which an allocator's name contains one; all where there is none.
+    /// Texts, one of which an allocator's name must contain; all allocators if empty.
     pub only: Vec<String>,
-    /// Fresh processes for each figure.
+    /// Fresh processes for each measurement.
     pub runs: u32,
-    /// Time for each.
+    /// Time for each process.
     pub time: Duration,
 }
 
-/// Measures all that is asked for.
+/// Measures everything requested.
 ///
 /// # Errors
-/// When there is no such allocator, a measurement fails, or we are interrupted.
+/// If there is no such allocator, a measurement fails, or we are interrupted.
 pub fn measure(args: &Request, progress: &Listener<'_>) -> Result<Document<AllocatorBench>> {
     let (mut contenders, mut notes) = contenders(&args.libraries)?;
     let chosen = |name: &str| {
@@ -134,7 +134,7 @@ fn measure_table(
         .collect())
 }
 
-/// The cost in the middle by CPU time.
+/// The median cost by CPU time.
 fn median(mut costs: Vec<Cost>) -> Cost {
     costs.sort_by(|a, b| a.cpu_ns.total_cmp(&b.cpu_ns));
     costs.swap_remove(costs.len() / 2)
@@ -161,10 +161,10 @@ impl Request {
     }
 }
 
-/// A block size as it is written: `126K`.
+/// A block size such as `126K`.
 ///
 /// # Errors
-/// When it is none.
+/// If it is not valid.
 pub fn block_size(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()

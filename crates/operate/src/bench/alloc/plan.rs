@@ -1,4 +1,4 @@
-//! Which allocators are measured.
+//! The allocators to measure.
 
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::tune::recipes;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 /// `DEFAULT_MMAP_THRESHOLD_MIN` of glibc's malloc/malloc.c, in bytes.
 const GLIBC_DEFAULT_THRESHOLD: u64 = 128 << 10;
-/// Above all sizes measured.
+/// Larger than all measured sizes.
 const NEVER: u64 = 1 << 30;
 
-/// The system's allocator, with glibc's threshold fixed and raised; those that are installed; those
-/// given by path. Notes tell what is missing.
+/// The system's allocator, also with glibc's threshold fixed and raised; installed allocators;
+/// those given by path. Notes list what is missing.
 pub fn contenders(libraries: &[PathBuf]) -> Result<(Vec<Contender>, Vec<String>)> {
     let mut all = vec![Contender {
         name: "system".to_owned(),
@@ -55,7 +55,7 @@ pub fn contenders(libraries: &[PathBuf]) -> Result<(Vec<Contender>, Vec<String>)
     Ok((all, notes))
 }
 
-/// glibc with both thresholds set, which switches its own adaptation off.
+/// glibc with both thresholds set, which disables its own adaptation.
 fn by_hand(name: &str, threshold: u64) -> Contender {
     let tunable = |name: &str| Setting::GlibcTunable {
         name: format!("glibc.malloc.{name}_threshold"),

@@ -8,15 +8,15 @@ use pagewise_model::advice::Settings;
 use pagewise_model::units::Bytes;
 use std::time::Duration;
 
-/// Smallest and largest block looked at, as powers of two.
+/// Smallest and largest block tried, as powers of two.
 const POWERS: std::ops::RangeInclusive<u32> = 12..=26;
 /// The edge is found to this many bytes.
 const RESOLUTION: usize = 1 << 10;
 /// Share of a block's pages that must fault for it to count as fresh. Huge pages cover 512 pages
-/// with one fault, so this is told by size below.
+/// with one fault, which `is_fresh` allows for by size.
 const FRESH: f64 = 0.5;
 
-/// The first edge from kept to fresh blocks, `None` when even the largest is kept.
+/// The first edge from kept to fresh blocks, `None` if even the largest is kept.
 pub fn find(settings: &Settings, spend: Duration) -> Result<Option<Bytes>> {
     edge(|size| {
         Ok(is_fresh(
@@ -39,7 +39,7 @@ fn edge(mut is_fresh: impl FnMut(usize) -> Result<bool>) -> Result<Option<Bytes>
     Ok(None)
 }
 
-/// `kept` is kept (or 0), `fresh` is fresh.
+/// Invariant: blocks of `kept` are kept (or it is 0), blocks of `fresh` are fresh.
 fn bisect(
     mut kept: usize,
     mut fresh: usize,

@@ -1,4 +1,4 @@
-// A server that forks for each connection and waits for no child, and who asks it.
+// A server that forks for each connection and waits for no child, and its client.
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -37,7 +37,7 @@ fn children_that_end_between_two_readings_and_that_nobody_waits_for_are_counted(
         let finished = once(&launch, &load, None, Duration::from_secs(60));
         finished.unwrap().expect("it was in time").cost
     };
-    // 20 ms each, and what fork(2), exit(2) and the connection take in addition.
+    // 20 ms each, plus fork(2), exit(2) and the connection.
     let cost = of(30);
     let cpu = cost.cpu().as_secs_f64();
     assert!((0.6..1.2).contains(&cpu), "{cost:?}");

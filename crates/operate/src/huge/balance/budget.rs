@@ -1,10 +1,10 @@
-//! What the controller may spend: changes a second, and CPU time.
+//! Limits of the controller: changes per second, and CPU time.
 
 use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
 
-/// Time over which the share of CPU time holds: what was not spent may be spent at once, up to
-/// this much time's worth. A search for the best number of huge pages costs most at its start.
+/// Time over which the share of CPU time applies: unused time can be spent at once, up to this much
+/// time's worth. A search for the best number of huge pages costs most at its start.
 const HORIZON: Duration = Duration::from_secs(300);
 /// Changes may come in bursts of this much time's worth.
 const BURST: Duration = Duration::from_millis(250);
@@ -12,7 +12,7 @@ const BURST: Duration = Duration::from_millis(250);
 /// Limits as the user gives them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Changes a second.
+    /// Changes per second.
     pub actions_per_second: f64,
     /// Share of one CPU, 0 to 1.
     pub cpu_share: f64,
@@ -25,7 +25,7 @@ pub struct Budget {
     filled_at: Instant,
     actions: f64,
     cpu_seconds: f64,
-    /// CPU time of ours that is accounted for.
+    /// Our CPU time that is already accounted for.
     seen_cpu: Nanos,
     spent: Nanos,
 }
@@ -43,7 +43,7 @@ impl Budget {
         }
     }
 
-    /// Takes note of the time and of our CPU time so far.
+    /// Updates the account for the time and for our CPU time so far.
     pub fn update(&mut self, now: Instant, cpu: Nanos) {
         let elapsed = now.saturating_duration_since(self.filled_at).as_secs_f64();
         self.filled_at = now;
@@ -57,7 +57,7 @@ impl Budget {
             (self.cpu_seconds + elapsed * self.limits.cpu_share - used.as_secs_f64()).min(most_cpu);
     }
 
-    /// Takes one change from the account, if it holds one.
+    /// Takes one change from the account, if it has one.
     pub fn take_action(&mut self) -> bool {
         let affordable = self.actions >= 1.0 && self.cpu_seconds > 0.0;
         if affordable {
@@ -76,7 +76,7 @@ impl Budget {
         self.filling() < 0.4
     }
 
-    /// Whether half of the CPU time is there again.
+    /// Whether half of the CPU time is available again.
     pub fn is_half_full(&self) -> bool {
         self.filling() > 0.5
     }
@@ -107,7 +107,8 @@ mod tests {
         assert_eq!(burst.take_while(|&taken| taken).count(), 25);
         budget.update(start + Duration::from_millis(20), Nanos(0));
         assert!(budget.take_action() && budget.take_action() && !budget.take_action());
-        // 3 s of CPU time are 1 % of 300 s; after 4 s of them nothing more is done for 100 s.
+        // 3 s of CPU time are 1 % of 300 s; after 4 s have been used, nothing more is done for 100
+        // s.
         budget.update(start + Duration::from_secs(1), Nanos(4_000_000_000));
         assert!(!budget.take_action() && !budget.has_cpu());
         budget.update(start + Duration::from_secs(105), Nanos(4_000_000_000));

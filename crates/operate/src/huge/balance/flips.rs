@@ -8,24 +8,24 @@ use pagewise_linux::process::interrupt;
 use pagewise_simulate::balance::Victims;
 use std::time::{Duration, Instant};
 
-/// Pairs that are measured.
+/// Number of pairs.
 const PAIRS: usize = 8;
 /// Time for each half of a pair, after the change.
 const WINDOW: Duration = Duration::from_millis(500);
-/// Time after a change in which nothing is measured: caches and the TLB fill again.
+/// Time after a change in which nothing is measured, while caches and the TLB fill again.
 const SETTLE: Duration = Duration::from_millis(50);
-/// A change of all slots may take so long.
+/// Time limit for a change of all slots.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Flips all changeable slots; no pair where a flip did not go through or no work was seen.
+/// Flips all changeable slots; a pair is dropped if a flip failed or no work was seen.
 ///
 /// # Errors
-/// When a journal cannot be written.
+/// If a journal cannot be written.
 pub fn run(session: &mut Session<'_>) -> Result<Vec<Pair>> {
     let keep = session.population.summary().huge;
     let mut pairs = Vec::new();
     for pair in 0..PAIRS {
-        // Each order as often as the other.
+        // Each order equally often.
         let huge_first = pair % 2 == 0;
         let first = half(session, huge_first)?;
         let second = half(session, !huge_first)?;
@@ -37,7 +37,7 @@ pub fn run(session: &mut Session<'_>) -> Result<Vec<Pair>> {
             false => (first, second),
         });
     }
-    // What proved better stays; without a difference, what was there before.
+    // The better state stays; without a difference, the earlier one.
     let goal = match faster(&pairs) {
         Some(true) => session.population.possible(),
         Some(false) => 0,
@@ -69,8 +69,8 @@ fn half(session: &mut Session<'_>, huge: bool) -> Result<Option<f64>> {
     Ok(session.signal.cost(&sample))
 }
 
-/// Builds or splits until there are `goal` huge pages, or no more can be changed. False when it
-/// was interrupted, took too long, or changed less than nine tenths of what it should.
+/// Builds or splits until there are `goal` huge pages, or no more slots can be changed. False if it
+/// was interrupted, took too long, or made less than nine tenths of the changes.
 fn reach(session: &mut Session<'_>, change: Change, goal: u64) -> Result<bool> {
     let deadline = Instant::now() + PATIENCE;
     let distance = |session: &Session<'_>| session.population.summary().huge.abs_diff(goal);

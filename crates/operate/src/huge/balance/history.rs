@@ -1,4 +1,4 @@
-//! A process's page sizes over time, for the picture of them.
+//! A process's page sizes over time, for a picture.
 
 use pagewise_model::huge_map::HugeMap as Picture;
 use pagewise_model::huge_pages::HugeMap;
@@ -6,11 +6,11 @@ use pagewise_model::units::Bytes;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Page sizes at some moments. When they become many, every other one is forgotten.
+/// Page sizes at some moments. If there are too many, every other one is dropped.
 #[derive(Default)]
 pub struct History {
     moments: Vec<(Duration, Vec<u64>)>,
-    /// Looks between two moments that are kept, and those since the last.
+    /// Looks from one kept moment to the next, and looks since the last.
     stride: usize,
     since: usize,
     /// Slots in all moments.
@@ -19,14 +19,14 @@ pub struct History {
 
 /// Columns of the picture.
 const COLUMNS: usize = 240;
-/// Moments and slots kept at most: a few MiB.
+/// Maximum numbers of kept moments and slots: a few MiB.
 const MOST_MOMENTS: usize = 2 * COLUMNS;
 const MOST_SLOTS: usize = 1 << 20;
-/// Lowest bit of an address of a slot, which is aligned: set where it is huge.
+/// Lowest bit of a slot's address, which is aligned: set if the slot is huge.
 const HUGE: u64 = 1;
 
 impl History {
-    /// Keeps what the map shows now, if it is time.
+    /// Keeps the map's current state, if it is time.
     pub fn add(&mut self, at: Duration, map: &HugeMap) {
         self.since += 1;
         if self.since < self.stride {

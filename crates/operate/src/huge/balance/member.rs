@@ -1,4 +1,4 @@
-//! One process whose page sizes are balanced, and what was done to it.
+//! One process whose page sizes are balanced, and the changes made to it.
 
 use super::history::History;
 use anyhow::{Context, Result};
@@ -17,11 +17,11 @@ pub struct Member {
     /// Its page sizes so far.
     pub history: History,
     pub journal: Option<Journal>,
-    /// Slots that we changed: what they held before our first change, and how we left them.
+    /// Slots that we changed: their state before our first change, and how we left them.
     pub touched: BTreeMap<u64, Touched>,
-    /// Slots that could not be changed, and when that was tried.
+    /// Slots that could not be changed, and when this was tried.
     refused: BTreeMap<u64, (Refusal, Instant)>,
-    /// Slots that changed back without us.
+    /// Slots that changed back without our doing.
     pub fights: BTreeSet<u64>,
 }
 
@@ -36,7 +36,7 @@ pub struct Touched {
 const BUSY_AGAIN: Duration = Duration::from_secs(10);
 
 impl Member {
-    /// A process of which nothing was changed yet.
+    /// A process without changes so far.
     pub fn new(target: Target, map: HugeMap, comm: String) -> Self {
         Self {
             target,
@@ -119,8 +119,8 @@ impl Member {
         (slot < area.slots.len()).then_some((at, slot))
     }
 
-    /// A slot that is no longer as we left it was changed by khugepaged, reclaim or the program:
-    /// it is left to them. One that is empty was given back by the program.
+    /// A slot that is no longer as we left it was changed by khugepaged, reclaim or the program,
+    /// and is left to them. An empty one was freed by the program.
     pub fn note_fights(&mut self) {
         let mut lost = Vec::new();
         for (&address, touched) in &self.touched {

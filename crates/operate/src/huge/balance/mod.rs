@@ -1,5 +1,5 @@
-//! Builds and splits huge pages of running programs until their work costs least, from outside, on
-//! a stock kernel.
+//! Builds and splits huge pages of running programs until their work costs least, from outside the
+//! program and on a stock kernel.
 
 mod budget;
 mod flips;
@@ -37,18 +37,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use system::Written;
 
-/// Whose page sizes are balanced.
+/// Processes whose page sizes are balanced.
 #[derive(Clone, Debug)]
 pub enum Subject {
     /// Running processes.
     Processes(Vec<i32>),
     /// All processes of a cgroup: its folder, or its name below `/sys/fs/cgroup`.
     Cgroup(PathBuf),
-    /// A program that is started, and whatever it starts.
+    /// A program to start, and all processes that it starts.
     Program {
         /// What to start.
         launch: Box<Launch>,
-        /// Whether the kernel is to give it huge pages only where somebody asks.
+        /// Whether the kernel may use huge pages in it only on request.
         only_ours: bool,
     },
 }
@@ -64,49 +64,49 @@ pub enum Choice {
     Never,
 }
 
-/// What to do, to whom, and within which limits.
+/// What to do, for which processes, and within which limits.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// To whom.
+    /// The processes.
     pub subject: Subject,
     /// Whether page sizes are changed at all.
     pub acts: bool,
-    /// Who chooses.
+    /// How the number of huge pages is chosen.
     pub choice: Choice,
-    /// What counts as work; by itself the best that the machine counts.
+    /// What counts as work; by default the best that the machine can count.
     pub progress: Option<Progress>,
-    /// What may be spent.
+    /// Limits of the controller.
     pub limits: Limits,
     /// Resident memory beyond which no huge page is built.
     pub max_rss: Option<Bytes>,
-    /// Between two looks.
+    /// Time between two looks.
     pub interval: Duration,
-    /// How long; else until the program ends or somebody asks to stop.
+    /// Duration; without one, until the program ends or the user stops it.
     pub duration: Option<Duration>,
-    /// Whether base and huge pages are compared in turn at the end.
+    /// Whether base and huge pages are compared in alternation at the end.
     pub prove: bool,
-    /// Whether page sizes are given back at the end.
+    /// Whether page sizes are restored at the end.
     pub restore: bool,
-    /// Settings of the machine while this works.
+    /// Settings of the machine while the controller works.
     pub system: Vec<Wish>,
 }
 
-/// What came of it.
+/// Result of balancing.
 #[derive(Clone, Debug)]
 pub struct Balanced {
     /// The result.
     pub found: Document<Balance>,
-    /// How the program ended; `None` where it runs on, or was not started here.
+    /// How the program ended; `None` if it still runs, or was not started here.
     pub ending: Option<Ending>,
 }
 
-/// How long is looked where nothing is changed and nothing else said.
+/// Duration of a dry run unless one is given.
 const DRY_RUN: Duration = Duration::from_secs(5);
 
-/// Balances until the subject ends, the time is over or a signal comes; `say` hears what is done.
+/// Balances until the subject ends, the time is over or a signal comes; `say` receives messages.
 ///
 /// # Errors
-/// When the machine does not allow it or the subject is not there.
+/// If the machine does not allow it or the subject does not exist.
 pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
     let sizes = PageSizes::of(Path::new("/sys"))?;
     let trial = request.acts.then(|| works_here(sizes, say)).transpose()?;
@@ -135,7 +135,7 @@ pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
     let mut found = session.conclude()?;
     found.notes.extend(written.give_back()?);
     found.subject = about;
-    // One that still runs (after its time, or Ctrl-C) is left alone.
+    // A program that still runs (after its time, or Ctrl-C) is left alone.
     let ending = match (ended, child) {
         (None, Some(mut child)) => child.try_wait()?.map(|finished| finished.ending),
         (ended, _) => ended,
@@ -143,7 +143,8 @@ pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
     Ok(Balanced { found, ending })
 }
 
-/// What the best signal here tells of a running process, in a few seconds and without a change.
+/// What the best signal on this machine shows of a running process, in a few seconds and without
+/// changes.
 fn look(pid: i32, duration: Duration) -> Result<String> {
     let sizes = PageSizes::of(Path::new("/sys"))?;
     let population = Population::of(Selection::Processes(vec![pid]), sizes, None)?;
@@ -166,14 +167,14 @@ fn look(pid: i32, duration: Duration) -> Result<String> {
     Ok(session.conclude()?.verdict)
 }
 
-/// Whether huge pages would help a running process, in a sentence; `None` where it can't be looked at.
+/// Whether huge pages would help a running process, in a sentence; `None` if it can't be examined.
 #[must_use]
 pub fn verdict(pid: i32, duration: Duration) -> Option<String> {
     look(pid, duration).ok()
 }
 
 impl Subject {
-    /// The same for the result, which tells the processes of a cgroup itself.
+    /// The subject for the result, which lists the processes of a cgroup itself.
     fn about(&self) -> About {
         match self {
             Self::Processes(pids) => About::of_processes(pids.clone()),
@@ -186,7 +187,7 @@ impl Subject {
         }
     }
 
-    /// Starts the program, if there is one to start.
+    /// Starts the program, if there is one.
     fn start(self) -> Result<(Selection, Option<Running>)> {
         Ok(match self {
             Self::Processes(pids) => (Selection::Processes(pids), None),
@@ -222,8 +223,8 @@ impl Choice {
     }
 }
 
-/// The search's constants for a live process: trials of half a second, long enough that a window
-/// holds several time slices, short enough that a search ends within ten seconds.
+/// The search's constants for a live process: trials of half a second, long enough for a window to
+/// cover several time slices, short enough for a search to end within ten seconds.
 fn settings(plan: &Plan, slots: u64) -> MinCostSettings {
     let interval = plan.interval.as_secs_f64();
     let intervals = |seconds: f64| {
@@ -246,7 +247,7 @@ fn settings(plan: &Plan, slots: u64) -> MinCostSettings {
     }
 }
 
-/// Tries on a child of ours what will be done to others.
+/// Tries on a child process what will be done to others.
 fn works_here(sizes: PageSizes, say: &dyn Fn(&str)) -> Result<Trial> {
     let trial = trial::run(&ProcRoot::default(), sizes)?;
     let tell = |change, found| {
@@ -269,7 +270,7 @@ fn works_here(sizes: PageSizes, say: &dyn Fn(&str)) -> Result<Trial> {
     Ok(trial)
 }
 
-/// A folder below `/sys/fs/cgroup`, given whole or by name.
+/// A folder below `/sys/fs/cgroup`, given by path or by name.
 fn cgroup_folder(group: &Path) -> Result<PathBuf> {
     let mount = Path::new("/sys/fs/cgroup");
     let below = group.strip_prefix("/").unwrap_or(group);

@@ -12,16 +12,16 @@ use pagewise_model::balance::{
 use pagewise_model::units::{Bytes, Nanos};
 
 impl Session<'_> {
-    /// Everything that came of it.
+    /// All results of the session.
     ///
     /// # Errors
-    /// When `/proc` cannot be read.
+    /// If `/proc` cannot be read.
     pub fn conclude(mut self) -> Result<Document<Balance>> {
         self.budget.update(
             std::time::Instant::now(),
             pagewise_linux::sys::machine::thread_cpu_time(),
         );
-        // A program that ended has left its last state behind.
+        // For a program that has ended, its last known state is used.
         let after = match self.population.pids().is_empty() || !self.population.is_alive() {
             true => self.last,
             false => self.state(),
@@ -73,17 +73,17 @@ impl Session<'_> {
     fn verdict(&mut self) -> (HugeVerdict, String) {
         let sum = self.population.summary();
         let growth = match self.plan.acts {
-            // What building has added, the program's own growth aside.
+            // The growth due to building, without the program's own.
             true => self.population.growth_by_us() + sum.growth,
             false => sum.growth,
         };
-        // A program that ended has taken its map along.
+        // When a program ends, its map is gone.
         let seen = self.points.iter().map(|point| point.possible).max();
         let blind = self
             .points
             .iter()
             .all(|point| point.cost_ns.is_none() && point.walk_share.is_none());
-        // A chase says nothing where there is a better signal, and takes a while.
+        // A chase adds nothing if there is a better signal, and takes a while.
         let chase = match blind || !self.plan.acts {
             true => self.chase(),
             false => None,

@@ -1,4 +1,4 @@
-//! The processes whose page sizes are balanced, and every change that is made to them.
+//! The processes whose page sizes are balanced, and every change made to them.
 
 use super::member::Member;
 use super::selection::Selection;
@@ -14,18 +14,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What was done so far.
+/// Changes made so far.
 #[derive(Clone, Debug, Default)]
 pub struct Deeds {
-    /// Times of the calls that built a huge page, in nanoseconds.
+    /// Durations of the calls that built a huge page, in nanoseconds.
     pub collapses: Vec<u64>,
-    /// Times of the calls that split one.
+    /// Durations of the calls that split one.
     pub splits: Vec<u64>,
-    /// Tries that changed nothing, by reason.
+    /// Attempts that changed nothing, by reason.
     pub refusals: BTreeMap<Refusal, u64>,
 }
 
-/// All of them.
+/// All processes.
 pub struct Population {
     proc: ProcRoot,
     sizes: PageSizes,
@@ -40,14 +40,14 @@ pub struct Population {
     pub unreachable: BTreeMap<i32, String>,
 }
 
-/// The kernel counts a resident set in batches per CPU: this much it may be off.
+/// The kernel counts resident memory in batches per CPU: it may be off by this much.
 const RSS_SLACK: Bytes = Bytes(2 << 20);
 
 impl Population {
-    /// Who is selected now.
+    /// The processes selected now.
     ///
     /// # Errors
-    /// When nobody can be balanced.
+    /// If no process can be balanced.
     pub fn of(selection: Selection, sizes: PageSizes, most_rss: Option<Bytes>) -> Result<Self> {
         let proc = ProcRoot::default();
         let boot_id = boot_id(&proc);
@@ -75,10 +75,10 @@ impl Population {
         first.map_or("there is no such process, or it has ended", String::as_str)
     }
 
-    /// Looks who belongs to it now, and reads their maps afresh.
+    /// Updates the set of processes, and reads their maps afresh.
     ///
     /// # Errors
-    /// When the cgroup cannot be read.
+    /// If the cgroup cannot be read.
     pub fn refresh(&mut self) -> Result<()> {
         let wanted = self.selection.processes(&self.proc)?;
         self.members
@@ -89,7 +89,7 @@ impl Population {
             }
         }
         for member in &mut self.members {
-            // A process that ended meanwhile leaves at the next look.
+            // A process that has ended meanwhile is removed at the next look.
             if let Ok(map) = member.target.map() {
                 member.map = map;
             }
@@ -98,7 +98,7 @@ impl Population {
         Ok(())
     }
 
-    /// Reads again which slots are huge, in mappings that are known.
+    /// Reads again which slots are huge, in known mappings.
     pub fn rescan(&mut self) {
         for member in &mut self.members {
             let Member { target, map, .. } = member;
@@ -108,7 +108,7 @@ impl Population {
         }
     }
 
-    /// Keeps the page sizes of this moment, for the picture of them over time.
+    /// Keeps the present page sizes, for the picture of them over time.
     pub fn remember(&mut self, at: Duration) {
         for member in &mut self.members {
             member.history.add(at, &member.map);
@@ -168,7 +168,7 @@ impl Population {
         sizes.sum()
     }
 
-    /// Slots that fights with khugepaged or the program made us give up.
+    /// Slots that we gave up because khugepaged or the program changed them back.
     pub fn fights(&self) -> u64 {
         self.members
             .iter()
@@ -176,8 +176,8 @@ impl Population {
             .sum()
     }
 
-    /// Huge pages that there could be: those that are, and what can be built within the memory
-    /// that may be used.
+    /// Possible number of huge pages: existing ones, and those that can be built within the memory
+    /// limit.
     pub fn possible(&self) -> u64 {
         let huge = self.summary().huge;
         let mut growths: Vec<u64> = self
@@ -200,7 +200,7 @@ impl Population {
         u64::from(slot.growth(pages)) * self.sizes.base.0
     }
 
-    /// Bytes by which the resident set may grow.
+    /// Bytes by which resident memory may grow.
     fn headroom(&self) -> u64 {
         self.most_rss
             .map_or(u64::MAX, |most| (most - self.rss() - RSS_SLACK).0)
@@ -224,8 +224,8 @@ impl Population {
     }
 
     /// Slots in the order in which `change` should take them: for building, the densest first,
-    /// which cost least memory; for splitting, what we filled up most when we built it, then (or
-    /// always, by [`Victims::Random`]) any.
+    /// which add least memory; for splitting, those that grew most when we built them, then (or
+    /// always, with [`Victims::Random`]) any.
     pub fn queue(&mut self, change: Change, victims: Victims) -> Vec<(usize, u64)> {
         let mut found: Vec<(usize, u64, Slot)> = self.candidates(change).collect();
         self.random.shuffle(&mut found);
@@ -241,7 +241,7 @@ impl Population {
         places.collect()
     }
 
-    /// Whether building this slot would break the promise about memory.
+    /// Whether building this slot would keep to the memory limit.
     pub fn fits(&self, at: usize, address: u64) -> bool {
         self.most_rss.is_none() || {
             let slot = self.members[at].target.slot(address).unwrap_or_default();
@@ -252,14 +252,14 @@ impl Population {
     /// Changes one slot: noted in the journal first, verified afterwards.
     ///
     /// # Errors
-    /// When the journal cannot be written: then nothing was changed.
+    /// If the journal cannot be written: then nothing was changed.
     pub fn apply(&mut self, at: usize, address: u64, change: Change) -> Result<Option<Act>> {
         let member = &mut self.members[at];
         let Ok(before) = member.target.slot(address) else {
             return Ok(None);
         };
         member.note(&self.journals, &self.boot_id, address, change, before)?;
-        // A process that ended meanwhile leaves at the next look.
+        // A process that has ended meanwhile is removed at the next look.
         let Ok(act) = member.target.apply(change, address) else {
             return Ok(None);
         };
@@ -273,7 +273,8 @@ impl Population {
         Ok(Some(act))
     }
 
-    /// Slots that are not as they were before our first change, and the change that helps.
+    /// Slots that differ from their state before our first change, and the change that restores
+    /// them.
     pub fn to_restore(&self) -> Vec<(usize, u64, Change)> {
         let members = self.members.iter().enumerate();
         members
@@ -293,7 +294,7 @@ impl Population {
             .collect()
     }
 
-    /// Memory that huge pages hold now which base pages did not before we built them.
+    /// Memory in huge pages that was not in base pages before we built them.
     pub fn growth_by_us(&self) -> Bytes {
         let touched = self
             .members
@@ -303,7 +304,7 @@ impl Population {
         Bytes(grown.map(|touched| self.growth(touched.before)).sum())
     }
 
-    /// Huge pages by which we added memory, those that added most first.
+    /// Huge pages with which we added memory, largest growth first.
     pub fn filled_up(&self) -> Vec<(usize, u64)> {
         let mut found = Vec::new();
         for (at, member) in self.members.iter().enumerate() {
@@ -327,7 +328,7 @@ impl Population {
         let mut counts: BTreeMap<Obstacle, u64> = BTreeMap::new();
         for area in self.members.iter().flat_map(|member| &member.map.areas) {
             let populated = area.slots.iter().filter(|slot| !slot.is_empty()).count();
-            // Files are never changed; that is no news.
+            // Files are never changed, so this is not worth a sentence.
             if let Some(obstacle) = area.obstacle.filter(|&why| why != Obstacle::File) {
                 *counts.entry(obstacle).or_default() += populated as u64;
             }
@@ -339,7 +340,7 @@ impl Population {
             .collect()
     }
 
-    /// Where the journals of members with changes lie.
+    /// Paths of the journals of members with changes.
     pub fn journals(&self) -> Vec<PathBuf> {
         let journals = self
             .members
@@ -350,10 +351,10 @@ impl Population {
             .collect()
     }
 
-    /// Removes the journals: everything was taken back.
+    /// Removes the journals: everything was reverted.
     ///
     /// # Errors
-    /// When one cannot be removed.
+    /// If one cannot be removed.
     pub fn forget(&mut self) -> Result<()> {
         for member in &mut self.members {
             if let Some(journal) = member.journal.take() {

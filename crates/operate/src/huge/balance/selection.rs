@@ -1,25 +1,25 @@
-//! Who is balanced.
+//! Selection of the processes to balance.
 
 use anyhow::{Context, Result, bail};
 use pagewise_linux::proc::ProcRoot;
 use std::path::{Path, PathBuf};
 
-/// Who is balanced.
+/// The processes to balance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// These processes.
     Processes(Vec<i32>),
-    /// This process and whatever it starts.
+    /// This process and all processes that it starts.
     Tree(i32),
-    /// All processes of a cgroup and those below it.
+    /// All processes of a cgroup and its subgroups.
     Cgroup(PathBuf),
 }
 
 impl Selection {
-    /// Who belongs to it now.
+    /// The processes that belong to it now.
     ///
     /// # Errors
-    /// When the cgroup cannot be read.
+    /// If the cgroup cannot be read.
     pub fn processes(&self, proc: &ProcRoot) -> Result<Vec<i32>> {
         match self {
             Self::Processes(pids) => Ok(pids.clone()),

@@ -1,4 +1,4 @@
-//! What the processes' work costs: the ladder of signals, the best that this machine has.
+//! The cost of the processes' work, by a ladder of signals: the best that this machine has is used.
 
 use anyhow::{Result, bail};
 use pagewise_linux::hugepages::progress::Progress;
@@ -22,7 +22,7 @@ pub enum Work {
     Calls,
 }
 
-/// What one interval showed.
+/// Results of one interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// Its length.
@@ -31,7 +31,7 @@ pub struct Sample {
     pub cpu: Nanos,
     /// Units of work in it.
     pub work: f64,
-    /// What hardware counters saw.
+    /// Counts of the hardware counters.
     pub count: Count,
 }
 
@@ -39,30 +39,30 @@ pub struct Sample {
 pub struct Signal {
     proc: ProcRoot,
     work: Work,
-    /// Whether the counter belongs to all processes together.
+    /// Whether the counter is shared by all processes.
     is_common: bool,
     counting: Option<Counting>,
-    /// Events of this CPU.
+    /// Table of this CPU's events.
     pub table: Option<Table>,
-    /// Why nothing is counted by hardware.
+    /// Why there are no hardware counts.
     pub no_counters: Option<String>,
     resolved: BTreeMap<i32, Progress>,
     last: BTreeMap<i32, (Nanos, u64)>,
     last_common: Option<u64>,
     last_count: Count,
     last_at: Instant,
-    /// The last reason why the counter could not be read, until the first time that it could.
+    /// The last reason why the counter could not be read, until it is read for the first time.
     trouble: Option<String>,
     works: bool,
 }
 
-/// With fewer calls than this in an interval, their number says nothing about work.
+/// With fewer calls than this in an interval, their number is not enough to measure work.
 const FEWEST_CALLS: f64 = 20.0;
-/// A process that ran for less than this share of an interval shows no cost.
+/// A process that ran for less than this share of an interval gives no cost.
 const LEAST_BUSY: f64 = 0.02;
 
 impl Signal {
-    /// Opens what there is. `named` is the user's counter.
+    /// Opens the available counters. `named` is the user's counter.
     pub fn open(named: Option<&Progress>) -> Self {
         let proc = ProcRoot::default();
         let cpuinfo = std::fs::read_to_string(proc.path("cpuinfo")).unwrap_or_default();
@@ -94,7 +94,7 @@ impl Signal {
         }
     }
 
-    /// Words for a person.
+    /// Text for the user.
     pub fn label(&self) -> String {
         match &self.work {
             Work::Named(progress) => format!("CPU time by {}", progress.label()),
@@ -103,10 +103,10 @@ impl Signal {
         }
     }
 
-    /// Starts the next interval, and says what the last one showed.
+    /// Starts the next interval, and returns the last one's sample.
     ///
     /// # Errors
-    /// When the counter that the user named can be read for no process.
+    /// If the counter that the user named can be read for no process.
     pub fn sample(&mut self, pids: &[i32]) -> Result<Sample> {
         let now = Instant::now();
         let mut sample = Sample {
@@ -142,7 +142,7 @@ impl Signal {
         Ok(sample)
     }
 
-    /// Fails where the user's counter never could be read.
+    /// Fails if the user's counter could never be read.
     ///
     /// # Errors
     /// The counter's own.
@@ -200,7 +200,7 @@ impl Signal {
         }
     }
 
-    /// CPU seconds for a unit of work; `None` for an interval that shows none.
+    /// CPU seconds per unit of work; `None` for an interval without a usable figure.
     pub fn cost(&self, sample: &Sample) -> Option<f64> {
         let least = match self.work {
             Work::Calls => FEWEST_CALLS,
@@ -210,14 +210,14 @@ impl Signal {
         (busy && sample.work >= least).then(|| sample.cpu.as_secs_f64() / sample.work)
     }
 
-    /// Page walks of huge and of base pages per second, where they are counted by size.
+    /// Page walks of huge and of base pages per second, if they are counted by size.
     pub fn walks_by_size(sample: &Sample) -> Option<(f64, f64)> {
         let (all, huge) = (sample.count.all?, sample.count.huge?);
         let seconds = sample.elapsed.as_secs_f64().max(1e-9);
         Some((huge / seconds, (all - huge).max(0.0) / seconds))
     }
 
-    /// Page walks, where they are counted.
+    /// Page walks, if they are counted.
     pub fn refills(sample: &Sample) -> Option<Refills> {
         Some(Refills {
             all: as_count(sample.count.all?),

@@ -1,4 +1,4 @@
-//! `--system`: page sizes that faults give on the whole machine, while the controller works.
+//! `--system`: page sizes that faults use on the whole machine while the controller works.
 
 use super::population::boot_id;
 use anyhow::{Context, Result};
@@ -7,18 +7,18 @@ use pagewise_linux::hugepages::system::{self, Wish};
 use pagewise_linux::proc::ProcRoot;
 use std::path::Path;
 
-/// Settings of the machine that we have written. They are given back when this goes, whatever ends
-/// us but a kill; then `--undo` does it by the journal.
+/// Settings of the machine that we have written. They are restored when this is dropped, however we
+/// end except by a kill; then `--undo` restores them from the journal.
 pub struct Written {
     journal: Option<Journal>,
     knobs: Vec<Knob>,
 }
 
 impl Written {
-    /// Writes what is wished for, noted in a journal of our own process.
+    /// Writes the requested settings, noted in a journal of our own process.
     ///
     /// # Errors
-    /// When the machine lacks a size, or the setting or the journal cannot be written.
+    /// If the machine lacks a size, or the setting or the journal cannot be written.
     pub fn write(wishes: &[Wish]) -> Result<Self> {
         if wishes.is_empty() {
             return Ok(Self {
@@ -37,7 +37,7 @@ impl Written {
         };
         let mut journal = Journal::open(&journal::folder(), &subject)?;
         let written = system::write(Path::new("/sys"), wishes, &mut journal);
-        // What was written before one failed stands in the journal.
+        // Settings written before one failed are in the journal.
         let noted = journal::read(journal.path())?.knobs;
         let this = Self {
             journal: Some(journal),
@@ -47,10 +47,10 @@ impl Written {
         Ok(this)
     }
 
-    /// Gives them back, and says what became of each.
+    /// Restores them, and reports the result for each.
     ///
     /// # Errors
-    /// When one cannot be written: the journal then stays for `--undo`.
+    /// If one cannot be written: the journal then stays for `--undo`.
     pub fn give_back(mut self) -> Result<Vec<String>> {
         self.restore()
     }
@@ -80,7 +80,7 @@ impl Written {
 
 impl Drop for Written {
     fn drop(&mut self) {
-        // An error ends us already; the journal stays where this fails too.
+        // We are already ending with an error; the journal stays if this fails too.
         let _ = self.restore();
     }
 }

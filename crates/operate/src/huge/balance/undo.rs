@@ -1,4 +1,4 @@
-//! `--undo`: the journals of earlier controllers, taken back.
+//! `--undo`: reverts the changes in the journals of earlier controllers.
 
 use super::population::boot_id;
 use anyhow::{Result, bail};
@@ -11,10 +11,10 @@ use pagewise_model::answer::Document;
 use pagewise_model::huge_undo::{HugeUndo, Undone};
 use std::path::Path;
 
-/// Takes back what was done to `pids`, or to everybody with a journal.
+/// Reverts the changes made to `pids`, or to all processes with a journal.
 ///
 /// # Errors
-/// When a journal is unreadable or held by a controller at work.
+/// If a journal is unreadable or in use by a running controller.
 pub fn undo(pids: &[i32]) -> Result<Document<HugeUndo>> {
     let proc = ProcRoot::default();
     let boot = boot_id(&proc);
@@ -59,7 +59,7 @@ fn take_back(proc: &ProcRoot, record: &Record, boot: &str) -> Result<Undone> {
     let target = Target::open(proc, record.subject.pid, sizes).ok();
     let target = target.filter(|target| record.is_about(target, boot));
     let Some(target) = target else {
-        // The process ended, and its page sizes with it.
+        // The process has ended, so its page sizes are gone.
         journal::remove(&record.path)?;
         return Ok(undone);
     };

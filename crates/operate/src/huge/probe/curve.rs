@@ -1,4 +1,4 @@
-//! What a step costs, by the number of pages that a chase visits.
+//! The cost of a step, by the number of pages that a chase visits.
 
 use super::{Bench, LINE, STEPS, spread_line};
 use anyhow::Result;
@@ -8,16 +8,16 @@ use pagewise_linux::sys::anonymous::Anonymous;
 use pagewise_model::probe::{Curve, CurvePoint};
 use pagewise_model::units::Bytes;
 
-/// Points in an octave of a curve.
+/// Points per octave of a curve.
 const DENSITY: f64 = 4.0;
-/// Numbers that are measured between two points of a step.
+/// Numbers measured between two points of a step.
 const FINER: u64 = 8;
 
 /// What a curve is measured on.
 struct Memory {
     /// Pages `stride` apart.
     spread: Anonymous,
-    /// Lines that lie together.
+    /// Cache lines next to each other.
     together: Anonymous,
     stride: Bytes,
 }
@@ -43,7 +43,7 @@ impl Bench {
         Ok(all)
     }
 
-    /// Measures all of `counts` in rounds, each round in another order.
+    /// Measures all of `counts` in rounds, each in a different order.
     fn readings(&mut self, memory: &mut Memory, counts: &[u64]) -> Vec<Reading> {
         let mut found: Vec<Reading> = counts
             .iter()
@@ -65,8 +65,8 @@ impl Bench {
         found
     }
 
-    /// Nanoseconds of a step through `pages` pages, and of one through as many cache lines that lie
-    /// together.
+    /// Nanoseconds per step through `pages` pages, and through the same number of cache lines next
+    /// to each other.
     fn times(&mut self, memory: &mut Memory, pages: u64) -> (f64, f64) {
         let random = &mut self.random;
         let mut draw = |bound: usize| random.below(bound);
@@ -83,7 +83,7 @@ impl Bench {
         )
     }
 
-    /// A curve as it is drawn.
+    /// A curve prepared for drawing.
     pub fn drawn(&mut self, page: Bytes, readings: &[Reading]) -> Curve {
         let points = readings.iter().map(|reading| CurvePoint {
             pages: reading.pages,
@@ -97,7 +97,7 @@ impl Bench {
     }
 }
 
-/// Numbers from 4 to `most`, [`DENSITY`] of them in an octave.
+/// Numbers from 4 to `most`, [`DENSITY`] per octave.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! What a chase gains as more and more of its memory is in huge pages.
+//! A chase's gain as more and more of its memory is in huge pages.
 
 use super::memory::touch;
 use super::{Bench, LINE, STEPS, as_index};
@@ -15,24 +15,24 @@ use std::path::Path;
 /// Shares of huge pages in the chase that shows their effect.
 const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// What came of it.
+/// Result of the measurement.
 pub struct Effect {
     /// A point for each share of huge pages.
     pub points: Vec<EffectPoint>,
     /// Events that counted page walks.
     pub walk_events: Option<String>,
-    /// Why no event did.
+    /// Why there were none.
     pub no_counters: Option<String>,
 }
 
 impl Bench {
-    /// A random chase with more and more huge pages, each share in turn.
+    /// A random chase with an increasing share of huge pages, each share in turn.
     pub fn effect(&mut self, memory: Bytes) -> Result<Effect> {
         let huge = as_index(self.sizes.huge.0);
         let half = as_index(memory.0);
         let mut area = Anonymous::map(half * 2, huge, Pages::Huge)
             .with_context(|| format!("cannot map {} for the chase", Bytes(memory.0 * 2)))?;
-        // Without this, the second half is huge as well, which the map then shows.
+        // If this fails, the second half is huge as well, which the map then shows.
         let _ = area.advise(half, half, Pages::Base);
         touch(&mut area, 0, half * 2, self.sizes);
         self.make_huge(&area, half);
@@ -95,8 +95,8 @@ impl Bench {
         points
     }
 
-    /// A chase through `half` bytes of which `share` lie in the huge first half of the memory.
-    /// It has a word of its own in each line, so that all shares can be chased in turn.
+    /// A chase through `half` bytes of which `share` are in the huge first half of the memory. It
+    /// has a word of its own in each line, so that all shares can be chased in turn.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -114,7 +114,7 @@ impl Bench {
             let half_of = if slot < huge_slots { 0 } else { slots };
             let start = (slot + half_of) * slot_words;
             for page in 0..slot_words / base_words {
-                // Some lines of each page, drawn anew for each.
+                // Some lines of each page, drawn separately for each.
                 for _ in 0..2 {
                     let line = self.random.below(as_index(lines / 2)) as u64 * 2;
                     places.push(start + page * base_words + line * (LINE / 8) + word);

@@ -9,7 +9,7 @@ use pagewise_model::probe::{HostFinding, HostPages};
 use pagewise_model::units::{Bytes, Estimate};
 use std::path::Path;
 
-/// Huge pages over which the host's share is looked for; fewer than any first level holds.
+/// Huge pages over which the chase is spread; fewer than the entries of any first-level TLB.
 const SPREAD: u64 = 24;
 
 impl Bench {
@@ -36,8 +36,8 @@ impl Bench {
         Ok(judge(is_guest, share))
     }
 
-    /// Cost of TLB misses of a chase over `pages` base-sized steps within huge pages, and over as
-    /// many base pages.
+    /// Cost of TLB misses of a chase over `pages` base-sized steps within huge pages, and over the
+    /// same number of base pages.
     fn within_and_among(
         &mut self,
         huge: &mut Anonymous,
@@ -56,7 +56,7 @@ impl Bench {
         let among: Vec<u64> = (0..pages)
             .map(|page| page * base_words + spread_line(page, lines))
             .collect();
-        // The same number of lines in one page and its neighbours: the data's own cost.
+        // The same number of lines in one page and its neighbours: the cost of the data itself.
         let together: Vec<u64> = (0..pages).map(|page| page * LINE / 8).collect();
         let empty = Reading {
             pages,
@@ -118,7 +118,7 @@ fn is_guest() -> bool {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
     let hides = flags.is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
-    // Arm and others say it in the device tree or in sysfs.
+    // Arm and others report it in the device tree or in sysfs.
     hides
         || Path::new("/sys/hypervisor/type").exists()
         || Path::new("/proc/device-tree/hypervisor").exists()

@@ -26,9 +26,9 @@ impl Bench {
         Ok(memory)
     }
 
-    /// Where faults gave base pages, they are collapsed; what stays small is said.
+    /// Collapses the memory if faults gave base pages; notes what stays small.
     pub fn make_huge(&mut self, memory: &Anonymous, length: usize) {
-        // A refusal shows in the map.
+        // If this fails, the map shows it.
         let _ = memory.collapse(0, length);
         let small = small_slots(memory, length, self.sizes);
         if small > 0 {
@@ -53,7 +53,7 @@ pub fn touch(memory: &mut Anonymous, from: usize, length: usize, sizes: PageSize
     }
 }
 
-/// Slots of our own memory that no huge page maps; all, where that cannot be seen.
+/// Slots of our own memory that no huge page maps; all of them if the map cannot be read.
 fn small_slots(memory: &Anonymous, length: usize, sizes: PageSizes) -> usize {
     let slots = length / as_index(sizes.huge.0);
     let me = i32::try_from(std::process::id()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What this machine's TLB does, by timed pointer chases: no counters and no privileges needed.
+//! Properties of this machine's TLB, by timed pointer chases, without counters or privileges.
 
 mod curve;
 mod effect;
@@ -22,23 +22,23 @@ use std::time::Instant;
 const STEPS: u64 = 100_000;
 /// Base pages in the largest chase: 64 MiB of 4 KiB pages, beyond every second level so far.
 const MOST_BASE: u64 = 16_384;
-/// Cache line of all machines that are probed, as far as spreading lines over sets goes.
+/// Cache line of all probed machines, precise enough to spread lines over sets.
 const LINE: u64 = 64;
 
-/// How much is measured.
+/// Extent of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Memory of the chases at most.
+    /// Maximum memory of the chases.
     pub memory: Bytes,
     /// Measurements per point.
     pub rounds: u32,
 }
 
-/// Measures levels, the cost of a walk, the host's pages and what huge pages change; `say` hears
-/// what is measured now.
+/// Measures levels, the cost of a walk, the host's pages and the effect of huge pages; `say`
+/// receives progress messages.
 ///
 /// # Errors
-/// When memory cannot be had.
+/// If memory cannot be allocated.
 pub fn probe(request: Request, say: &dyn Fn(&str)) -> Result<Document<Probe>> {
     let started = Instant::now();
     let sizes = PageSizes::of(Path::new("/sys"))?;
@@ -87,8 +87,8 @@ pub fn probe(request: Request, say: &dyn Fn(&str)) -> Result<Document<Probe>> {
     Ok(Document::of(found).with_notes(bench.notes))
 }
 
-/// Change of a random chase's time through `memory` from base to huge pages: what a program can
-/// gain at most. `None` where no huge pages can be had.
+/// Change of the time of a random chase through `memory` from base to huge pages: the most that a
+/// program can gain. `None` if no huge pages are available.
 pub fn effect_on_chase(memory: Bytes, sizes: PageSizes) -> Option<Estimate> {
     let mut bench = Bench {
         sizes,
@@ -151,8 +151,8 @@ impl Bench {
     }
 }
 
-/// Word of a line in page number `page`: another line for each page, so that all cache sets are
-/// used alike.
+/// Word of a line in page number `page`: a different line for each page, so that all cache sets are
+/// used equally.
 fn spread_line(page: u64, lines: u64) -> u64 {
     (page * 7 + page / lines) % lines * LINE / 8
 }

@@ -14,40 +14,40 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
-/// Which program is traced, and how much of it is written.
+/// The program to trace, and how much of the trace is written.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// What of the run is written.
+    /// How much of the run is written.
     pub extent: Extent,
 }
 
-/// What of a run is written.
+/// How much of a run is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Accesses at most.
+    /// Maximum number of accesses.
     pub limit: Option<u64>,
-    /// One stretch in so many.
+    /// One in this many stretches.
     pub every: u64,
     /// Pages, not addresses.
     pub by_page: bool,
 }
 
-/// Runs the program until it ends, its trace into `sink`; its output goes to standard error where
+/// Runs the program until it ends, with its trace to `sink`; its output goes to standard error if
 /// `stdout_is_taken`.
 ///
 /// # Errors
-/// When the emulator, a compiler or the program is missing.
+/// If the emulator, a compiler or the program is missing.
 pub fn trace(request: &Request, sink: OwnedFd, stdout_is_taken: bool) -> Result<ExitStatus> {
     let mut child = emulate(&request.command, sink, request.extent, stdout_is_taken)?;
     Ok(child.wait()?)
 }
 
-/// Whether a trace ends with the block that says so: kind 127, a length, and as many bytes.
+/// Whether a trace ends with its end block: kind 127, a length, and that many bytes.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn is_whole(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -60,11 +60,11 @@ pub fn is_whole(path: &Path) -> io::Result<bool> {
     }))
 }
 
-/// Bytes of the end block at most: kind, length and two varints.
+/// Maximum bytes of the end block: kind, length and two varints.
 const LONGEST_END: u64 = 22;
 
-/// Starts `command` under the emulator; its trace goes to `sink`, which the caller closes so that
-/// a reader of a pipe sees the end. Its output goes to standard error where `stdout_is_taken`.
+/// Starts `command` under the emulator; its trace goes to `sink`, which the caller closes so that a
+/// reader of a pipe sees the end. Its output goes to standard error if `stdout_is_taken`.
 fn emulate(
     command: &[OsString],
     sink: OwnedFd,
@@ -113,7 +113,7 @@ fn options(emulator: &Emulator, command: &[OsString], sink: i32, extent: Extent)
     options
 }
 
-/// What the emulator loads: the program itself, or the interpreter of a script.
+/// The program for the emulator: the command itself, or the interpreter of a script.
 struct Program {
     /// `argv[0]`.
     name: OsString,

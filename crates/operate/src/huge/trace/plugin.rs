@@ -1,5 +1,5 @@
-//! Our plugin for QEMU's user-mode emulator: built by the machine's own compiler when it is first
-//! used, kept in a private cache.
+//! Our plugin for QEMU's user-mode emulator: built by the machine's own compiler on first use, and
+//! kept in a private cache.
 
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The plugin's source, so that one installed file does everything.
+/// The plugin's source, embedded so that a single installed file suffices.
 const SOURCE: &str = include_str!("../../../../../plugin/memory_trace.c");
 /// Compilers by name, first choice first.
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
@@ -17,20 +17,20 @@ const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
 /// An emulator with our plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emulator {
-    /// `qemu-x86_64` and its kin.
+    /// `qemu-x86_64` and the like.
     pub program: PathBuf,
     /// The plugin.
     pub plugin: PathBuf,
-    /// As it calls itself.
+    /// Its version as it reports it.
     pub version: String,
 }
 
 impl Emulator {
-    /// Finds the emulator of this machine's processor and builds the plugin for it, unless that was
-    /// done before.
+    /// Finds the emulator for this machine's processor and builds the plugin for it, unless it is
+    /// already built.
     ///
     /// # Errors
-    /// With the package that is missing.
+    /// Names the missing package.
     pub fn ready() -> Result<Self> {
         let name = format!("qemu-{}", std::env::consts::ARCH);
         let Some(program) = find(&name) else {
@@ -52,7 +52,7 @@ impl Emulator {
     }
 }
 
-/// Version of the plugin interface that an emulator takes: 1 up to QEMU 8.1, 2 from 8.2 on.
+/// Version of the plugin interface of an emulator: 1 up to QEMU 8.1, 2 from 8.2 on.
 fn api_version(version: &str) -> u32 {
     let number = version.split_whitespace().nth(2).unwrap_or_default();
     let mut parts = number.split('.').map(|part| part.parse().unwrap_or(0));
@@ -63,7 +63,7 @@ fn api_version(version: &str) -> u32 {
     }
 }
 
-/// The plugin for an interface, from the cache or fresh.
+/// The plugin for an interface, from the cache or newly built.
 fn built(api: u32) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     (SOURCE, api).hash(&mut hasher);
@@ -78,7 +78,7 @@ fn built(api: u32) -> Result<PathBuf> {
              (Debian, Ubuntu), 'dnf install gcc' (Fedora)"
         );
     };
-    // Under another name first, so that a run at the same time never sees half a file.
+    // Under another name first, so that a concurrent run never sees half a file.
     let fresh = folder.join(format!(".fresh-{}", std::process::id()));
     compile(&compiler, api, &fresh)?;
     fs::rename(&fresh, &plugin).with_context(|| format!("cannot make {}", plugin.display()))?;
@@ -97,7 +97,7 @@ fn compile(compiler: &Path, api: u32, output: &Path) -> Result<()> {
         .spawn()
         .with_context(|| format!("cannot run {}", compiler.display()))?;
     if let Some(mut input) = child.stdin.take() {
-        // A compiler that ends early says why below.
+        // If the compiler ends early, its reason is reported below.
         let _ = input.write_all(SOURCE.as_bytes());
     }
     let done = child.wait_with_output()?;
@@ -116,7 +116,7 @@ fn compile(compiler: &Path, api: u32, output: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A folder that is ours alone: what lies in it is loaded and run.
+/// A folder that is ours alone, because its files are loaded and run.
 fn cache() -> Result<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let folder = match (set("XDG_CACHE_HOME"), set("HOME")) {

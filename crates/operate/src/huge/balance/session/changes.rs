@@ -1,4 +1,4 @@
-//! Changes of page sizes: within the budget, and back.
+//! Changes of page sizes, within the budget, and their reversal.
 
 use super::Session;
 use anyhow::Result;
@@ -24,7 +24,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Changes up to `count` slots, as far as the budget goes. Returns how many it changed.
+    /// Changes up to `count` slots, as far as the budget allows. Returns how many it changed.
     pub fn change(&mut self, change: Change, count: u64, victims: Victims) -> Result<u64> {
         if count == 0 || !self.plan.trial.is_some_and(|trial| trial.allows(change)) {
             return Ok(0);
@@ -47,7 +47,7 @@ impl Session<'_> {
         Ok(done)
     }
 
-    /// Where the program grew beyond the promise, what we filled up is given back.
+    /// If the program grew beyond the memory limit, splits huge pages that added memory.
     pub(super) fn keep_promise(&mut self) -> Result<()> {
         let Some(most) = self.plan.max_rss else {
             return Ok(());
@@ -62,8 +62,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A search that was cut short leaves the number of its last trial behind: the best so far
-    /// takes its place.
+    /// A search that was cut short leaves the number of its last trial: the best so far replaces
+    /// it.
     pub(super) fn settle(&mut self) -> Result<()> {
         if let Some(best) = self.best_number() {
             self.is_comparing = true;
@@ -73,7 +73,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Gives every slot that we changed its first size back.
+    /// Restores the first size of every slot that we changed.
     pub fn restore(&mut self) -> Result<()> {
         for (at, address, change) in self.population.to_restore() {
             self.population.apply(at, address, change)?;

@@ -1,4 +1,4 @@
-//! The loop: look, decide, act, until the program ends or somebody asks to stop.
+//! The loop: look, decide, act, until the program ends or the user stops it.
 
 mod changes;
 mod search;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 pub struct Plan {
     /// Whether page sizes are changed at all.
     pub acts: bool,
-    /// What this kernel does; `None` where nothing is changed.
+    /// What works with this kernel; `None` if nothing is changed.
     pub trial: Option<Trial>,
     /// What counts as work.
     pub progress: Option<Progress>,
@@ -32,7 +32,7 @@ pub struct Plan {
     pub interval: Duration,
     pub duration: Option<Duration>,
     pub max_rss: Option<Bytes>,
-    /// Compare base and huge pages in turn at the end.
+    /// Compare base and huge pages in alternation at the end.
     pub prove: bool,
     /// Restore page sizes at the end.
     pub restore: bool,
@@ -46,41 +46,41 @@ pub struct Session<'a> {
     pub points: Vec<BalancePoint>,
     pub before: PageState,
     pub peak_rss: Bytes,
-    /// A comparison in turn, pair by pair.
+    /// Pairs of a comparison in alternation.
     pub pairs: Vec<Pair>,
     pub notes: Vec<String>,
     pub controller_name: &'static str,
     pub budget: Budget,
     pub started: Instant,
     controller: Box<dyn Controller>,
-    /// Who hears what is done.
+    /// Receives messages on what is done.
     listener: &'a dyn Fn(&str),
     /// When mappings were last read afresh.
     refreshed: Instant,
     refresh_every: Duration,
     is_settled: bool,
-    /// Whether a number is on trial.
+    /// Whether a number is being tried.
     is_searching: bool,
-    /// Whether a comparison is under way, which was asked for and knows no budget.
+    /// Whether a comparison is in progress, which was requested and has no budget.
     pub is_comparing: bool,
-    /// Whether work was seen yet.
+    /// Whether any work has been seen.
     has_begun: bool,
     /// State at the last look.
     pub last: PageState,
-    /// The number to stay at until the account has filled again.
+    /// The number to stay at until the account has filled up again.
     resting_at: Option<u64>,
-    /// What a chase gains on this machine, once it was measured; `Some(None)` where it could not be.
+    /// A chase's gain on this machine, once measured; `Some(None)` if it could not be.
     chase: Option<Option<Estimate>>,
-    /// Slots changed since the last look, and in the interval that it showed.
+    /// Slots changed since the last look, and in the interval before it.
     changes: u64,
     changes_before: u64,
 }
 
-/// Mappings are read afresh so often at first…
+/// Mappings are read afresh this often at first…
 const REFRESH: Duration = Duration::from_millis(500);
-/// … and this many times as seldom as reading takes: 0.2 % of a CPU.
+/// … and then at intervals of this many times the time of reading: 0.2 % of a CPU.
 const REFRESH_SHARE: u32 = 500;
-/// Intervals get so many times longer once a number has been settled on.
+/// Factor for the interval once a number has been settled on.
 const CALM: u32 = 5;
 /// Points are thinned out beyond this number.
 const MOST_POINTS: usize = 20_000;
@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
         session
     }
 
-    /// Page sizes and memory now, as far as they were last read.
+    /// Current page sizes and memory, as last read.
     pub fn state(&self) -> PageState {
         let sum = self.population.summary();
         PageState {
@@ -134,7 +134,7 @@ impl<'a> Session<'a> {
             small: sum.small,
             blocked: sum.blocked,
             growth: sum.growth,
-            // One that has just ended has none: what it held last is more telling.
+            // A process that has just ended has no resident memory; use its last value.
             rss: match self.population.rss() {
                 Bytes(0) => self.last.rss,
                 resident => resident,
@@ -142,11 +142,11 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Goes on until the program ends, the time is over or a signal comes. Returns how a program
+    /// Continues until the program ends, the time is over or a signal comes. Returns how a program
     /// of ours ended.
     ///
     /// # Errors
-    /// When a journal cannot be written, or the named counter not be read.
+    /// If a journal cannot be written, or the named counter cannot be read.
     pub fn watch(&mut self, mut child: Option<&mut Running>) -> Result<Option<Ending>> {
         self.signal.sample(&self.population.pids())?;
         loop {
@@ -200,14 +200,14 @@ impl<'a> Session<'a> {
     }
 
     fn step(&mut self) -> Result<()> {
-        // A program that is just ending shows empty maps, which say nothing of it.
+        // A program that is just ending shows empty maps, which carry no information.
         if self.population.rss() == Bytes(0) {
             return Ok(());
         }
         let sample = self.sample()?;
         self.signal.check()?;
         let seen = self.observation(&sample);
-        // What a program held before it started to work says nothing.
+        // Page sizes before the program starts to work carry no information.
         self.has_begun |= seen.cost.is_some();
         let reason = match self.plan.acts {
             true => self.act(&seen)?,
@@ -272,17 +272,17 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Keeps the page sizes of this moment for the map.
+    /// Keeps the present page sizes for the map.
     pub fn remember(&mut self) {
         self.population.remember(self.started.elapsed());
     }
 
-    /// What is left to do while the program still runs.
+    /// Final steps that need the program to be still running.
     fn finish_live(&mut self) -> Result<()> {
         if self.population.members.is_empty() {
             return Ok(());
         }
-        // The request ended the watching; the comparison is the next phase.
+        // The request to end stops the watching; the comparison is the next phase.
         if self.plan.prove && self.plan.acts && interrupt::requested().is_none() {
             self.say("alternating between base and huge pages");
             self.is_comparing = true;

@@ -1,4 +1,4 @@
-//! What the controller asks for, and what is done of it where CPU time is short or no work is seen.
+//! Carries out the controller's decisions, also if CPU time is short or no work is seen.
 
 use super::Session;
 use crate::huge::probe::effect_on_chase;
@@ -10,17 +10,17 @@ use pagewise_simulate::balance::{Action, Observation, Reason};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Intervals from which on a number's cost is known.
+/// Number of intervals after which a number's cost counts as known.
 const ENOUGH: usize = 3;
-/// Time without any work seen after which the last rung of the ladder is taken.
+/// Time without any visible work after which the last rung of the ladder is used.
 const WITHOUT_WORK: Duration = Duration::from_secs(3);
-/// What a chase must gain (a share) for huge pages to be built unmeasured.
+/// Gain (a share) of a chase above which huge pages are built without a measurement.
 const ASSUMED_GAIN: f64 = 0.05;
-/// Memory of the chase at most.
+/// Maximum memory of the chase.
 const MOST_CHASE: Bytes = Bytes(256 << 20);
 
 impl Session<'_> {
-    /// Asks the controller and does what it says, as far as the account reaches.
+    /// Asks the controller and does what it decides, as far as the account allows.
     pub(super) fn act(&mut self, seen: &Observation) -> Result<String> {
         self.budget.update(Instant::now(), thread_cpu_time());
         if let Some(number) = self.resting_at.take_if(|_| !self.budget.is_half_full()) {
@@ -44,8 +44,9 @@ impl Session<'_> {
         Ok(order.reason.to_string())
     }
 
-    /// The last rung: nothing counts this program's work, so what a chase gains through as much
-    /// memory decides whether huge pages are built. That is a guess, and said to be one.
+    /// The last rung: there is no counter of this program's work, so a chase's gain through the
+    /// same amount of memory decides whether huge pages are built. That is a guess, and reported as
+    /// one.
     fn assume(&mut self, seen: &Observation) -> Result<String> {
         let gains = self
             .chase()
@@ -59,7 +60,7 @@ impl Session<'_> {
         })
     }
 
-    /// Change of a chase's time from base to huge pages, through as much memory as there is here
+    /// Change of a chase's time from base to huge pages, through as much memory as the program has,
     /// up to a limit. Takes a second or two, once.
     pub fn chase(&mut self) -> Option<Estimate> {
         let sum = self.population.summary();
@@ -72,9 +73,9 @@ impl Session<'_> {
         })
     }
 
-    /// A search that has spent its CPU time looks at the number where it stands, which costs
-    /// nothing, and then stays at the best number so far: the account's last two fifths are kept for
-    /// getting there.
+    /// A search that has spent its CPU time observes the current number, which costs nothing, and
+    /// then stays at the best number so far: the account's last two fifths are kept for getting
+    /// there.
     fn stop_searching(&mut self, wanted: Action, huge: u64) {
         let is_satisfied = match wanted {
             Action::Hold => true,
@@ -90,7 +91,7 @@ impl Session<'_> {
         }
     }
 
-    /// The number of huge pages at which work cost least, of those that were seen often enough.
+    /// The number of huge pages at which work cost least, among those seen often enough.
     pub(super) fn best_number(&self) -> Option<u64> {
         let known = self
             .costs()
@@ -104,7 +105,7 @@ impl Session<'_> {
         best.map(|(huge, _)| huge)
     }
 
-    /// What a unit of work cost, by number of huge pages.
+    /// Cost of a unit of work, by number of huge pages.
     fn costs(&self) -> BTreeMap<u64, Vec<f64>> {
         let mut costs: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for point in &self.points {
