@@ -1,5 +1,5 @@
-//! What would happen under other page sizes, controllers and paging policies. Pure: no I/O, no
-//! clock, no randomness but what is passed in as a seed.
+//! Predicts behaviour under other page sizes, controllers and paging policies. Pure: no I/O, no
+//! clock, no randomness except a given seed.
 //!
 //! | module | simulates |
 //! |---|---|

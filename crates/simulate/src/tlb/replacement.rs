@@ -1,4 +1,4 @@
-//! Which entry of a set goes.
+//! Which entry of a set is replaced.
 
 use serde::Deserialize;
 
@@ -8,11 +8,12 @@ use serde::Deserialize;
 pub enum Replacement {
     /// The least recently used.
     Lru,
-    /// A tree of bits that point away from what was used (ways must be a power of two).
+    /// A tree of bits that point away from the most recently used entries (the number of ways must
+    /// be a power of two).
     TreePlru,
     /// The one that was filled first.
     Fifo,
-    /// Any.
+    /// Any entry.
     Random,
 }
 
