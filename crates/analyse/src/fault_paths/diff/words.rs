@@ -7,17 +7,17 @@ use pagewise_model::fault_diff::{
 use pagewise_model::fault_paths::Class;
 use pagewise_model::units::Nanos;
 
-/// What a sentence needs besides its finding.
+/// The data that a sentence needs in addition to its finding.
 pub(super) struct Context<'a> {
     pub labels: [&'a str; 2],
-    /// Mean whole time of the faults that it is about.
+    /// Mean whole time of the faults concerned.
     pub time: Pairs,
     pub slow: Option<SlowCalls>,
-    /// How much of the change could be the error of the correction, in its unit.
+    /// The part of the change that could be the error of the correction, in its unit.
     pub error: f64,
 }
 
-/// What was waited for.
+/// The reason for waiting.
 pub(super) fn wait(wait: Wait) -> &'static str {
     match wait {
         Wait::Runnable => "waiting for a CPU",
