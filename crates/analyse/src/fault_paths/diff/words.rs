@@ -112,7 +112,7 @@ pub(super) fn finding(finding: &Finding, context: &Context<'_>) -> String {
     }
 }
 
-/// `12 % longer`, `2.3 times as long`, `30 % less time`: a time over another.
+/// `12 % longer`, `2.3 times as long`, `30 % less time`: the ratio of two times in words.
 pub(super) fn longer(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 1.995 => format!("{ratio:.1} times as long"),
@@ -180,7 +180,7 @@ pub(super) fn explanation(found: &Explanation, what: &str, [a, b]: [&str; 2]) ->
         .iter()
         .map(|part| part.ns.abs())
         .fold(0.0, f64::max);
-    // Where parts cancel out, shares of what is left say nothing.
+    // If parts cancel out, shares of the rest mean nothing.
     let all = if found.change_ns.abs() * 2.0 >= largest {
         found.change_ns
     } else {
@@ -260,7 +260,7 @@ fn rank(quantile: &str) -> &str {
     }
 }
 
-/// An outline of one line.
+/// An outline shortened to one line.
 fn shortened(outline: &str) -> String {
     const MOST: usize = 160;
     if outline.chars().count() <= MOST {
