@@ -84,7 +84,8 @@ impl Analysis {
 
     /// The complete findings, with advice for the recorded machine.
     ///
-    /// # Errors When a built-in rule has a mistake.
+    /// # Errors
+    /// When a built-in rule has a mistake.
     pub fn findings(&self) -> Result<Findings, RuleError> {
         let rules = Rules::shipped()?;
         let mut findings = crate::findings(

@@ -93,7 +93,8 @@ fn names() -> String {
 
 /// The policy called `name`.
 ///
-/// # Errors When there is no policy of that name, or the configuration is out of range.
+/// # Errors
+/// When there is no policy of that name, or the configuration is out of range.
 pub fn by_name(name: &str, config: &Config) -> Result<Box<dyn Policy>, PolicyError> {
     if config.pages > MAX_PAGES {
         return Err(PolicyError::TooManyPages(config.pages));

@@ -125,7 +125,8 @@ unsafe impl Sync for Foreign {}
 impl Foreign {
     /// Loads the policy in the shared object at `path`. It is never unloaded.
     ///
-    /// # Errors When it is not a policy of this version, or refuses to be created.
+    /// # Errors
+    /// When it is not a policy of this version, or refuses to be created.
     pub fn load(path: &str, pages: u32, budget: u32) -> Result<Self, ForeignError> {
         let table = table(path)?;
         let lacks = |what| ForeignError::Lacks {

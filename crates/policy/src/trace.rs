@@ -80,8 +80,9 @@ pub struct Trace {
 impl Trace {
     /// Reads a trace.
     ///
-    /// # Errors When `bytes` are not a trace of this version, or contain no uses. A truncated last
-    /// record is counted in [`Trace::cut`].
+    /// # Errors
+    /// When `bytes` are not a trace of this version, or contain no uses. A truncated last record is
+    /// counted in [`Trace::cut`].
     pub fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
         let (head, body) = bytes
             .split_first_chunk::<{ Header::BYTES }>()

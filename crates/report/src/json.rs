@@ -9,8 +9,9 @@ use std::io::{self, Write};
 /// A document on one line, with a newline at the end. Characters that control terminals or change
 /// the direction of text are escaped: names of functions and programs are untrusted.
 ///
-/// # Errors Only if a figure could not be written, which the model's types rule out: its maps have
-/// string keys and its numbers are finite or become `null`.
+/// # Errors
+/// Only if a figure could not be written, which the model's types rule out: its maps have string
+/// keys and its numbers are finite or become `null`.
 pub fn to_string(document: &impl Serialize) -> Result<String, serde_json::Error> {
     let mut bytes = Vec::new();
     document.serialize(&mut Serializer::with_formatter(&mut bytes, Escaping))?;

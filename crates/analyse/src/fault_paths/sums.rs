@@ -205,8 +205,9 @@ impl Total {
 
     /// Adds the sums of another part.
     ///
-    /// # Errors When they are of another version, inconsistent, or have a cost that was not
-    /// announced. Nothing is added then.
+    /// # Errors
+    /// When they are of another version, inconsistent, or have a cost that was not announced.
+    /// Nothing is added then.
     pub fn add(&mut self, part: &Sums) -> Result<(), SumsError> {
         part.check()?;
         let pools = &self.collector.costs;

@@ -42,7 +42,8 @@ pub enum ReadError {
 
 /// Reads a sequence file of either format.
 ///
-/// # Errors [`ReadError`] contains the unreadable line and the reason.
+/// # Errors
+/// [`ReadError`] contains the unreadable line and the reason.
 pub fn read(text: &[u8]) -> Result<Database, ReadError> {
     let mut lines = Vec::new();
     for (number, line) in (1..).zip(text.split(|&b| b == b'\n')) {

@@ -158,7 +158,8 @@ const SHIPPED: [RuleFile; 4] = [
 impl Rules {
     /// The built-in rules.
     ///
-    /// # Errors [`RuleError`] for a rule file with a mistake; a test checks that there is none.
+    /// # Errors
+    /// [`RuleError`] for a rule file with a mistake; a test checks that there is none.
     pub fn shipped() -> Result<Self, RuleError> {
         let mut rules = Vec::new();
         for file in SHIPPED {
@@ -169,7 +170,8 @@ impl Rules {
 
     /// The rules of one file.
     ///
-    /// # Errors [`RuleError`] if the text is not a valid rule file.
+    /// # Errors
+    /// [`RuleError`] if the text is not a valid rule file.
     pub fn parse(file: &str, text: &str) -> Result<Self, RuleError> {
         Ok(Self(read::<Advising>(file, text)?.rule))
     }

@@ -111,7 +111,8 @@ impl Kind {
 impl ProfileRules {
     /// The built-in rules.
     ///
-    /// # Errors [`RuleError`] if one has a mistake; a test checks that none has.
+    /// # Errors
+    /// [`RuleError`] if one has a mistake; a test checks that none has.
     pub fn shipped() -> Result<Self, RuleError> {
         SHIPPED.read()
     }

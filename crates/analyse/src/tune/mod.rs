@@ -109,7 +109,8 @@ const SHIPPED: RuleFile = rule_file!("tune.toml");
 
 /// The built-in recipes, most promising first.
 ///
-/// # Errors [`RuleError`] if the list has a mistake; a test checks that it has none.
+/// # Errors
+/// [`RuleError`] if the list has a mistake; a test checks that it has none.
 pub fn recipes() -> Result<Vec<Recipe>, RuleError> {
     Ok(SHIPPED.read::<Recipes>()?.recipe)
 }

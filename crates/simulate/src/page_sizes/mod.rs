@@ -50,7 +50,8 @@ pub enum PageSizesError {
 
 /// Compares page sizes; runs a controller if one is given.
 ///
-/// # Errors When the request names an unknown controller, or a program can't be created.
+/// # Errors
+/// When the request names an unknown controller, or a program can't be created.
 pub fn simulate(
     machine: &Machine,
     request: &Request,

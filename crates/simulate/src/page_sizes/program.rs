@@ -30,7 +30,8 @@ impl Source {
 
     /// A new workload from the start of the source.
     ///
-    /// # Errors When no generator has this name, or the size is invalid.
+    /// # Errors
+    /// When no generator has this name, or the size is invalid.
     pub fn workload(&self, seed: u64) -> Result<Box<dyn Workload>, PageSizesError> {
         match self {
             Self::Trace(replay) => Ok(Box::new(replay.clone())),

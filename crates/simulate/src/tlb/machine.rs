@@ -183,7 +183,8 @@ const SHIPPED: [(&str, &str); 5] = [
 
 /// The machines that come with Pagewise, by the name used to select them.
 ///
-/// # Errors Never with the built-in files, as a test checks.
+/// # Errors
+/// Never with the built-in files, as a test checks.
 pub fn shipped() -> Result<Vec<(&'static str, Machine)>, MachineError> {
     let parse = |(name, text): (&'static str, &str)| Ok((name, Machine::parse(text)?));
     SHIPPED.into_iter().map(parse).collect()
@@ -192,7 +193,8 @@ pub fn shipped() -> Result<Vec<(&'static str, Machine)>, MachineError> {
 impl Machine {
     /// Reads a description.
     ///
-    /// # Errors When it isn't valid TOML of this structure, or describes an impossible machine.
+    /// # Errors
+    /// When it isn't valid TOML of this structure, or describes an impossible machine.
     pub fn parse(text: &str) -> Result<Self, MachineError> {
         let machine: Self = toml::from_str(text)?;
         machine.check()?;
@@ -234,7 +236,8 @@ impl Machine {
 
     /// Checks whether the machine can be simulated.
     ///
-    /// # Errors Describes what is impossible about it.
+    /// # Errors
+    /// Describes what is impossible about it.
     pub fn check(&self) -> Result<(), MachineError> {
         let fail = |what: String| Err(MachineError::Impossible(what));
         let (small, huge) = (self.small_page, self.huge_page);

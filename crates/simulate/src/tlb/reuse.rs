@@ -13,9 +13,10 @@
 //!
 //! Unlike [`super::Exact`], this has one page size, no sets and no upper levels.
 //!
-//! # Error There are two independent errors, both shrinking with a larger sample: the miss ratio is
-//! off by at most [`Reuse::error`] (95 %), and each size by the relative [`Reuse::size_error`],
-//! since a list of `n × rate` pages stands for `n`.
+//! # Error
+//! There are two independent errors, both shrinking with a larger sample: the miss ratio is off by
+//! at most [`Reuse::error`] (95 %), and each size by the relative [`Reuse::size_error`], since a
+//! list of `n × rate` pages stands for `n`.
 
 use super::visit::Visit;
 use rustc_hash::FxHashMap;

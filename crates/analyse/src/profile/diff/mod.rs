@@ -93,7 +93,8 @@ struct Samples<'a> {
 
 /// Compares B with A.
 ///
-/// # Errors When they have nothing comparable in common.
+/// # Errors
+/// When they have nothing comparable in common.
 pub fn diff(
     a: &Profile,
     b: &Profile,

@@ -33,7 +33,8 @@ struct Touch {
 impl SettingRules {
     /// The built-in rules.
     ///
-    /// # Errors [`RuleError`] if one has a mistake; a test checks that none has.
+    /// # Errors
+    /// [`RuleError`] if one has a mistake; a test checks that none has.
     pub fn shipped() -> Result<Self, RuleError> {
         SHIPPED.read()
     }

@@ -140,7 +140,8 @@ impl<W: Write> ParquetWriter<W> {
     /// # Errors
     /// When the file can't be written.
     ///
-    /// # Panics When the values do not match the columns, which is the caller's mistake.
+    /// # Panics
+    /// When the values do not match the columns, which is the caller's mistake.
     pub fn write(&mut self, row: &[Value<'_>]) -> io::Result<()> {
         assert_eq!(row.len(), self.columns.len(), "a value for each column");
         for ((column, pending), value) in self.columns.iter().zip(&mut self.waiting).zip(row) {

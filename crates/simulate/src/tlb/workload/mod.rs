@@ -76,7 +76,8 @@ pub const NAMES: [(&str, &str); 8] = [
 /// A generator by its name; a size as in `chase:256M` overrides the default if the generator has
 /// one.
 ///
-/// # Errors Lists the available names.
+/// # Errors
+/// Lists the available names.
 pub fn named(name: &str, bytes: Option<u64>, seed: u64) -> Result<Box<dyn Workload>, String> {
     const MIB: u64 = 1 << 20;
     let size = |usual: u64| bytes.unwrap_or(usual).max(MIB);
