@@ -458,7 +458,8 @@ mod tests {
         assert_eq!(findings.losses.of(LossKind::FaultsWithoutEvent), 900);
     }
 
-    /// A hundred faults whose frame-pointer walk ends in one frame, and `unwound` with a full stack.
+    /// A hundred faults whose frame-pointer walk ends in one frame, and `unwound` with a full
+    /// stack.
     fn places(unwound: u64) -> Vec<Site> {
         let sources = [EventSource {
             name: "page-faults".into(),

@@ -53,7 +53,7 @@ pub fn larger_budget(
     })
 }
 
-/// Random pages whose next use was watched for.
+/// Random pages that were watched for their next use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watched {
     /// Pages watched for one second.

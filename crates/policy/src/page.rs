@@ -24,13 +24,13 @@ impl Span {
         self.first.saturating_add(self.count)
     }
 
-    /// Whether `page` lies in the run.
+    /// Whether `page` is in the run.
     #[must_use]
     pub const fn contains(self, page: Page) -> bool {
         page >= self.first && page < self.end()
     }
 
-    /// The part of this run that lies in `other`.
+    /// The part of this run inside `other`.
     #[must_use]
     pub fn clipped(self, other: Span) -> Span {
         let first = self.first.max(other.first);

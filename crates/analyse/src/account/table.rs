@@ -215,7 +215,7 @@ impl Reason {
     }
 }
 
-/// The system call whose function this is.
+/// The system call that this function implements.
 fn call_of(function: &str) -> Option<&str> {
     let call = CALL_PREFIXES
         .iter()

@@ -37,9 +37,9 @@ pub struct Observed<'a> {
     pub total: f64,
 }
 
-/// Where a program faulted, from a run whose samples have whole stacks, and one without them in
-/// which `each` fault was recorded: the first shows the place, the second the cause. `None` if
-/// nothing was recorded.
+/// Where a program faulted and why: the places from a run whose samples have whole stacks, the
+/// causes from a run without stacks in which `each` fault was recorded. `None` if nothing was
+/// recorded.
 #[must_use]
 pub fn faults_seen(stacks: &Findings, each: Option<&Findings>) -> Option<FaultsSeen> {
     let each = each.filter(|each| is_complete(each));

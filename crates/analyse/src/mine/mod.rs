@@ -2,12 +2,12 @@
 //!
 //! | mode | a pattern is | its support |
 //! |---|---|---|
-//! | [`Algorithm::Prefix`] | how a sequence begins (Algorithm 1 of Wei & Wang, 2024) | sequences that begin so |
-//! | [`Algorithm::Classic`] | items in this order, with gaps (PrefixSpan, Pei et al., 2001) | sequences that hold it |
-//! | [`Algorithm::Closed`] | the classic ones without a longer one of the same support | the same |
-//! | [`Algorithm::Maximal`] | the classic ones without a longer frequent one | the same |
-//! | [`Algorithm::Contiguous`] | items that follow one another directly | sequences that hold it |
-//! | [`Algorithm::Suffixes`] | the same (Algorithm 1 over all suffixes) | places where it stands |
+//! | [`Algorithm::Prefix`] | a prefix of a sequence (Algorithm 1 of Wei & Wang, 2024) | sequences with it |
+//! | [`Algorithm::Classic`] | items in order, with gaps (PrefixSpan, Pei et al., 2001) | sequences that contain it |
+//! | [`Algorithm::Closed`] | classic ones without a longer one of the same support | the same |
+//! | [`Algorithm::Maximal`] | classic ones without a longer frequent one | the same |
+//! | [`Algorithm::Contiguous`] | consecutive items | sequences that contain it |
+//! | [`Algorithm::Suffixes`] | the same (Algorithm 1 over all suffixes) | places where it occurs |
 //!
 //! "Closed" follows the definition: no longer pattern has the same support. PrefixSpan-py, the
 //! usual implementation for comparison, checks one match in each sequence, the latest, and so keeps

@@ -1,5 +1,4 @@
-//! What a program does whose time is not spent in any problem: computing, work in the kernel,
-//! waiting.
+//! What a program does if no problem takes its time: computing, work in the kernel, waiting.
 
 use super::open::Open;
 use super::symptom::Symptom;

@@ -173,7 +173,8 @@ mod tests {
     use super::super::tests::Maker;
     use super::*;
 
-    /// Ten seconds at 99 samples per second, some of them idle, with a stall from second 4.2 to 5.2.
+    /// Ten seconds at 99 samples per second, some of them idle, with a stall from second 4.2 to
+    /// 5.2.
     fn stalled(stall: bool) -> Profile {
         let mut maker = Maker::default();
         for at in 0..990_u64 {

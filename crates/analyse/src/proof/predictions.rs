@@ -5,8 +5,8 @@ use pagewise_model::advice::Advice;
 use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::quantity::told_factor;
 
-/// Adds to the summary whether its prediction was right, and to the notes the same for the other
-/// settings.
+/// Adds to the summary whether the prediction reported there was right, and to the notes the same
+/// for the other settings.
 pub fn judge(proof: &mut Proof, advice: &[Advice]) {
     let measured = |name: &str| {
         let again = proof.confirmation.as_ref().filter(|one| one.arm == name);

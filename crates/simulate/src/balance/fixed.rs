@@ -11,7 +11,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// As many huge pages as memory holds.
+    /// As many huge pages as memory can contain.
     #[must_use]
     pub fn always() -> Self {
         Self::new("always", u64::MAX, Victims::Random)

@@ -6,9 +6,9 @@
 //! never names pages: which page is split first follows from [`Victims`], ranked by the caller by
 //! heat and density.
 //!
-//! | controller | decides by |
+//! | controller | bases its decision on |
 //! |---|---|
-//! | [`Paper`] | imbalance of refills per TLB entry, as Zhu Chen et al. published it |
+//! | [`Paper`] | imbalance of refills per TLB entry, as published by Zhu Chen et al. |
 //! | [`MinCost`] | the number of huge pages at which a unit of work costs least |
 //! | [`Fixed`] | nothing: `always`, `never`, and `oracle` where the best number is known |
 

@@ -55,8 +55,8 @@ fn second(space: Space) -> PageSize {
 /// All chunks of all spaces, found through a two-level table for each space:
 ///
 /// ```text
-///  chunk number ─▶ region (upper bits) ─▶ where its leaf starts ─▶ leaf (lower bits) ─▶ tag
-///                  └ a few regions are remembered; a hash table knows all
+///  chunk number ─▶ region (upper bits) ─▶ start of its leaf ─▶ leaf (lower bits) ─▶ tag
+///                  └ a few recent regions; a hash table has all
 /// ```
 #[derive(Clone, Debug)]
 pub struct Chunks {

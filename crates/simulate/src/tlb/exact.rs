@@ -1,7 +1,7 @@
 //! The exact engine: every entry of every array.
 //!
 //! ```text
-//!  addresses ─▶ tags, repeats of a page left out ─▶ first level ─▶ beyond it
+//!  addresses ─▶ tags, repeats of a page skipped  ─▶ first level ─▶ beyond it
 //!               a block at a time, no branch        most end here
 //! ```
 

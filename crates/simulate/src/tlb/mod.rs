@@ -5,7 +5,7 @@
 //!            levels of TLBs            beyond them
 //!  address ─▶ L1 ─▶ L2 ─▶ … ─▶ refill: fixed cost by page size, or a page walk with its caches
 //!             │
-//!             └ each level: arrays that hold small pages, huge pages or both
+//!             └ each level: arrays that store small pages, huge pages or both
 //! ```
 //!
 //! Processors are described as data ([`Machine`], `machines/*.toml`). Address spaces are native or

@@ -27,7 +27,7 @@ pub struct Recent {
     pub sets: [Sets; 2],
 }
 
-/// Sets of the first level that hold pages of a size.
+/// Sets of the first level that store pages of a size.
 #[derive(Clone, Copy, Debug)]
 pub struct Sets {
     /// Bits of a page's number that select the group.

@@ -38,8 +38,8 @@ impl Draws {
     }
 }
 
-/// The bits of a tree over `ways` leaves, the root at bit 1 and the children of `n` at `2n`, `2n + 1`;
-/// a set bit says that the upper half is the older one.
+/// The bits of a tree over `ways` leaves, the root at bit 1 and the children of `n` at `2n`, `2n +
+/// 1`; a set bit means that the upper half is the older one.
 pub fn plru_touch(bits: u128, ways: usize, way: usize) -> u128 {
     let mut bits = bits;
     let mut node = 1;

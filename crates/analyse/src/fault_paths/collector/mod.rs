@@ -3,8 +3,8 @@
 //! Each fault's time is split so that nothing is counted twice:
 //!
 //! ```text
-//! total = own time of every call        (on CPU, this fault's work)
-//!       + interrupts                    (frames taken out with all they called)
+//! total = self time of every call       (on CPU, this fault's work)
+//!       + interrupts                    (frames subtracted with all callees)
 //!       + off CPU                       (from sched_switch; else the switch lines; else the gap
 //!                                        before finish_task_switch(); else schedule())
 //! ```

@@ -4,7 +4,7 @@
 //! for the average of both (Kitagawa, 1955):
 //!
 //! ```text
-//! Δ Σ p_c m_c  =  Σ Δp_c (m̄_c − m̄)        the mix: more of the slow kinds
+//! Δ Σ p_c m_c  =  Σ Δp_c (m̄_c − m̄)        the mix: more faults of slow kinds
 //!              +  Σ p̄_c Δm_c               the same kind takes longer …
 //! ```
 //!

@@ -154,8 +154,8 @@ fn as_long(diff: &FaultDiff, usual: &str) -> String {
     }
 }
 
-/// Where most of a difference lies, among the parts beyond chance, with the kind if more or fewer
-/// faults of a kind are the reason.
+/// Where most of a difference lies, among the parts beyond chance; with the kind if the reason is
+/// more or fewer faults of that kind.
 fn whereabouts(diff: &FaultDiff, found: &Explanation) -> Option<(String, Option<Class>)> {
     let all = found.change_ns;
     let mut causes: BTreeMap<_, (f64, &Part)> = BTreeMap::new();

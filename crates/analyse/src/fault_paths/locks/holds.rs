@@ -4,11 +4,11 @@
 //! waiting writer, new readers queue even if only readers hold the lock. So a wait consists of
 //!
 //! ```text
-//! time in which …                    is laid to             for readers   for writers
+//! time in which …                    is attributed to       for readers   for writers
 //! a writer held the lock             that writer                 1             1
 //! a writer was queued before         that writer                 2             3
-//! readers held the lock              whoever did longest         3             2
-//! no one the trace shows had it      no one
+//! readers held the lock              the last to release it      3             2
+//! no traced task had it              no task
 //! ```
 //!
 //! in the order of the last columns if several apply. The last line is mostly the time between a

@@ -4,8 +4,8 @@
 //! made. Kernels have many functions that do almost nothing, so that over all functions
 //!
 //! ```text
-//! inside  = least own time of calls that make none
-//! outside = least (own time − inside) / calls made
+//! inside  = least self time of calls that make none
+//! outside = least (self time − inside) / calls made
 //! ```
 //!
 //! Neither part determines the other: Linux 4.18 takes the time after it has written its record,
