@@ -166,7 +166,7 @@ fn name(mmap: &Mmap<'_>) -> Named {
     })
 }
 
-/// Files that are memory: those named `shmem_kernel_file_setup` in the kernel, and tmpfs for
+/// Files that are memory: names that the kernel passes to `shmem_kernel_file_setup`, and tmpfs for
 /// `shm_open(3)`.
 fn is_shared_memory(path: &[u8]) -> bool {
     [&b"/dev/zero"[..], b"/memfd:", b"/dev/shm/", b"/SYSV"]
