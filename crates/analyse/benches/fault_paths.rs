@@ -1,10 +1,10 @@
 //! MB/s from function_graph text to findings: parse, call trees, classification, time splits,
-//! histograms, mining (Algorithm 1 at 1 %) and the report's figures, on one core, and the same on
-//! two. MB/s are per CPU time (`/proc/thread-self/schedstat`), which is least affected by a busy
-//! machine; the gain from two cores is in elapsed time and needs an idle machine.
+//! histograms, mining (Algorithm 1 at 1 %) and the report's figures, on one core; and the same
+//! on two. MB/s are of CPU time (`/proc/thread-self/schedstat`),
+//! which a busy machine changes least; the gain by two cores is of wall time and needs an idle one.
 //!
-//! `cargo bench -p pagewise-analyse --bench fault_paths -- TRACE.txt[.zst] [MIB]` repeats the trace
-//! to the given size (500 MiB) in memory. For comparison, on the same text:
+//! `cargo bench -p pagewise-analyse --bench fault_paths -- TRACE.txt[.zst] [MIB]` repeats the
+//! trace to the given size (500 MiB) in memory. Beside it, on the same text:
 //! `bench/peers/function_graph.py TRACE.txt`.
 
 use pagewise_analyse::fault_paths::{Collector, FaultPaths, analyse, estimate};

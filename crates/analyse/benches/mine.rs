@@ -1,5 +1,4 @@
-//! Patterns per second on a sequence file, for comparison with `bench/peers/prefixspan_py.py` on
-//! the same file.
+//! Patterns per second on a sequence file, beside `bench/peers/prefixspan_py.py` on the same file.
 //!
 //! `cargo bench -p pagewise-analyse --bench mine -- SEQUENCES MIN_SUPPORT MAX_LENGTH`
 

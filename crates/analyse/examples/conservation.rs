@@ -1,9 +1,9 @@
 //! Time conservation over a million faults: self + children + interrupts + off the CPU = total.
 //!
 //! `cargo run --release -p pagewise-analyse --example conservation -- [TRACE.txt[.zst]…]` reads
-//! generated faults, whose parts are known, and then real traces, and reports violations: calls
-//! whose parts exceed their total by more than the printed precision, and sums that are off by more
-//! than a tick per fault. Exits with 1 if there are any.
+//! generated faults, whose parts are known, and then real traces, and shows violations: calls whose
+//! parts exceed their whole by more than the printed precision, and sums that are off by more than
+//! a tick a fault. Exits with 1 where there are any.
 
 use pagewise_analyse::fault_paths::{Collector, FaultPaths, analyse, estimate};
 use pagewise_model::formats::function_graph::{Cores, read_on};
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 const FAULTS: u64 = 1_000_000;
 
-/// Text of random faults on one CPU, generated as it is read, and the sums of its contents in ns.
+/// Text of random faults on one CPU, made as it is read, and the sums of what is in it, ns.
 struct Generated {
     random: u64,
     now: u64,
@@ -47,7 +47,7 @@ impl Generated {
         );
     }
 
-    /// A call with its children; returns its duration. `own` is its self time.
+    /// A call with its children; how long it took. `own` is what it spent itself.
     fn call(&mut self, out: &mut String, depth: usize) -> u64 {
         let own = self.below(3000) + 40;
         let begin = self.now;
@@ -67,7 +67,7 @@ impl Generated {
         }
         if out.len() == behind {
             out.truncate(open);
-            // A leaf's line has the time at which it began.
+            // A leaf's line bears the time at which it began.
             let end = std::mem::replace(&mut self.now, begin);
             self.line(out, Some(total), depth, &format!("{name}();"));
             self.now = end;
@@ -88,7 +88,7 @@ impl Generated {
         ns
     }
 
-    /// Off the CPU for whole microseconds, starting at a whole microsecond.
+    /// Off the CPU for whole microseconds, at whole microseconds.
     fn sleep(&mut self, out: &mut String, depth: usize) -> u64 {
         let rounded = self.now.next_multiple_of(1000) - self.now;
         self.now += rounded;
@@ -160,7 +160,7 @@ fn main() -> io::Result<ExitCode> {
         "{} of {} generated faults, {} violations",
         found.faults, made.faults, found.conservation.violations
     );
-    // Long calls are printed in ticks of 10 ns or more.
+    // Long calls are printed in ticks of 10 ns and more.
     for (part, planted, got, tick) in [
         ("total", made.total, split.total_ns, 10),
         ("self", made.own, split.self_ns, 10),

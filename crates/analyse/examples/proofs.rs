@@ -1,6 +1,5 @@
-//! How proofs decide on simulated machines: false gains, gains found, and runs spent, with the rule
-//! that stops early and with the previous one. `cargo run --release -p pagewise-analyse --example
-//! proofs [N]`.
+//! How proofs decide on simulated machines: false gains, gains found, and runs spent, by the rule that
+//! stops early and by the one before. `cargo run --release -p pagewise-analyse --example proofs [N]`.
 
 #[path = "../tests/proofs/simulated.rs"]
 mod simulated;

@@ -1,9 +1,9 @@
 //! How fast, and in how much memory, faults are attributed.
 //!
 //! `cargo run --release -p pagewise-analyse --example throughput [FAULTS]` plays that many faults
-//! (10⁷ by default), each with begin and end and a stack of 20 frames out of 500, on blocks of 64
-//! MiB that are mapped, touched and unmapped, and prints seconds of CPU time and the peak resident
-//! memory. The time includes generating the events.
+//! (10⁷ by default), each with begin and end and a stack of 20 frames out of 500, on blocks of
+//! 64 MiB that are mapped, touched and unmapped, and prints seconds of CPU time and the peak
+//! resident set. Making the events is part of the time.
 
 use pagewise_analyse::faults::Attributor;
 use pagewise_model::event::{
@@ -132,7 +132,7 @@ fn main() {
         chains: (0..STACKS).map(chain).collect(),
     };
     let begun = Instant::now();
-    // Half of the blocks churn at one address; the others are touched once, at adjacent addresses.
+    // Half of the blocks churn at one address; the others are touched once, side by side.
     for round in 0..wanted.div_ceil(BLOCK_PAGES) {
         let fresh = 0x6000_0000_0000 + round * BLOCK_PAGES * PAGE;
         let start = if round % 2 == 0 {

@@ -1,10 +1,9 @@
-//! How often comparing two traces finds differences that do not exist, and those that do.
+//! How often comparing two traces finds what is not there, and what is there.
 //!
-//! `cargo run --release -p pagewise-analyse --example trace_halves -- FOLDER [HALVES [TRIES]]`
-//! splits the traces of `FOLDER` into random halves, `HALVES` (200) in all: in turn by single
-//! faults and in runs of 10 and of 100 faults. Then it plants changes into one half of the Redis
-//! trace, `TRIES` (10) times each. Exits with 1 if more than 5 % of the unchanged halves show a
-//! difference.
+//! `cargo run --release -p pagewise-analyse --example trace_halves -- FOLDER [HALVES [TRIES]]` splits
+//! the traces of `FOLDER` into random halves, `HALVES` (200) in all: fault by fault, in runs of 10
+//! and of 100 faults by turns. Then it plants changes into one half of the Redis trace, `TRIES` (10)
+//! times each. Exits with 1 where more than 5 % of the halves that are alike show anything.
 
 #[path = "../tests/halves/mod.rs"]
 mod halves;
@@ -26,7 +25,7 @@ const ALIKE: [&str; 10] = [
     "workloads-7.2/anon",
 ];
 const RUNS: [usize; 3] = [1, 10, 100];
-/// The first faults of a trace, which are split.
+/// A trace's first faults that are split.
 const MOST: usize = 3000;
 
 const PLANTED: [Change; 15] = [
@@ -68,7 +67,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether few enough of the unchanged halves show a difference.
+/// Whether few enough of the halves that are alike show anything.
 fn run(folder: &Path, halves: u64, tries: u64) -> std::io::Result<bool> {
     let each = halves.div_ceil((ALIKE.len() * RUNS.len()) as u64);
     let (mut claims, mut in_phases, mut all) = (0, 0, 0);
@@ -100,7 +99,7 @@ fn run(folder: &Path, halves: u64, tries: u64) -> std::io::Result<bool> {
     Ok(claims * 20 <= all)
 }
 
-/// How many of the halves are reported to differ, and how many only in few of their phases.
+/// How many of the halves are said to differ, and how many but in few of their phases.
 fn claiming(trees: &Trees, run: usize, splits: u64) -> [u64; 2] {
     let mut claims = [0, 0];
     for seed in 0..splits {
@@ -119,7 +118,7 @@ fn claiming(trees: &Trees, run: usize, splits: u64) -> [u64; 2] {
     claims
 }
 
-/// How many of the changed halves show a difference, and how many show the planted one.
+/// How many of so many changed halves show anything, and what was changed in them.
 fn told(plain: &Trees, changed: &mut Trees, change: Change, tries: u64) -> [u64; 2] {
     let mut told = [0, 0];
     for seed in 0..tries {

@@ -1,6 +1,6 @@
 //! Prints a sample report: `cargo run -p pagewise-report --example sample_report -- KIND FORMAT`,
-//! where KIND is `churning`, `healthy`, `bare`, `hostile`, `large` or `both` (with samples of CPU
-//! time) and FORMAT is `text`, `json` or `html`.
+//! where KIND is `churning`, `healthy`, `bare`, `hostile`, `large` or `both` (with samples of CPU time) and
+//! FORMAT is `text`, `json` or `html`.
 
 use pagewise_report::text::Style;
 

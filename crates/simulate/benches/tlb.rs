@@ -1,11 +1,10 @@
-//! Accesses per CPU second of the engines on each generated workload, and over all workloads
-//! together (all accesses divided by total time, so that slow workloads weigh most).
+//! Accesses per second of CPU time of the engines on each generated workload, and over all of them
+//! together (all accesses by all the time they took, so that slow workloads weigh most).
 //!
 //! `cargo bench -p pagewise-simulate --bench tlb [-- NAME…]` (machines, workloads; all by default)
 //!
-//! `PEER` names a program that simulates Golden Cove's TLBs for small pages on a file of addresses
-//! and prints CPU seconds (`bench/tlb/peer` builds one): its rounds alternate with those of our
-//! engine.
+//! `PEER` names a program that simulates Golden Cove's TLBs for small pages on a file of addresses and
+//! prints CPU seconds (`bench/tlb/peer` builds one): it takes turns with our engine.
 
 use pagewise_simulate::tlb::workload::{NAMES, named};
 use pagewise_simulate::tlb::{Engine, Exact, Machine, PageSize, Reuse, Space};
@@ -17,7 +16,7 @@ use std::process::Command;
 const ACCESSES: usize = 1 << 23;
 const ROUNDS: usize = 3;
 
-/// CPU seconds of this thread, so that other work on the machine does not count.
+/// CPU seconds of this thread: other work on the machine does not count.
 fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
