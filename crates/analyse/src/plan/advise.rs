@@ -336,8 +336,8 @@ fn by_small_pages(findings: &Findings, huge_faults: f64) -> Estimate {
 
 /// Base pages of a huge page: 2 MiB of 4 KiB.
 const BASE_PAGES: f64 = 512.0;
-/// Least share of the CPU time in any prediction: samples cannot show how the last few hundredths are
-/// spent.
+/// Least share of the CPU time in any prediction: samples cannot show how the last few hundredths
+/// are spent.
 const LEAST_LEFT: Estimate = Estimate {
     value: 0.02,
     low: 0.004,
