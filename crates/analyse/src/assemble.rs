@@ -1,4 +1,4 @@
-//! From an attribution and names to findings.
+//! Builds findings from an attribution and names.
 
 use crate::account::{KernelTable, account, count_waits, elapsed, huge_faults, reconcile, tasks};
 use crate::attribute::{self, Counted, Doubt, Ledger, Scale, ledger};
@@ -21,9 +21,9 @@ use pagewise_model::symbol::SymbolTable;
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Kernel functions under which a wait for a sleeping lock is one for `mmap_lock`: fault handling
-/// and the memory calls (mm/memory.c, mm/mmap.c, mm/madvise.c, mm/mprotect.c, mm/mremap.c; Linux
-/// 5.10 to 6.18).
+/// Kernel functions below which a wait for a sleeping lock is a wait for `mmap_lock`: fault
+/// handling and the memory calls (mm/memory.c, mm/mmap.c, mm/madvise.c, mm/mprotect.c, mm/mremap.c;
+/// Linux 5.10 to 6.18).
 const MMAP_LOCK_CALLERS: [&str; 14] = [
     "lock_mm_and_find_vma",
     "do_user_addr_fault",
@@ -41,7 +41,7 @@ const MMAP_LOCK_CALLERS: [&str; 14] = [
     "exit_mmap",
 ];
 
-/// All that is known of a run, and what it means: measured, counted and concluded.
+/// All findings about a run: measured, counted and concluded.
 #[must_use]
 pub fn findings(
     attribution: &Attribution,
@@ -121,7 +121,7 @@ pub fn measure(
     }
 }
 
-/// Who was observed. Recordings of a whole machine and of other tools name no process.
+/// The observed processes. Recordings of a whole machine and of other tools have no process.
 fn subject(sidecar: &Sidecar) -> Subject {
     let is_known = !sidecar.collection.whole_machine && sidecar.pid > 0;
     Subject {
@@ -130,8 +130,8 @@ fn subject(sidecar: &Sidecar) -> Subject {
     }
 }
 
-/// Allocators of the process that faults most: its own decide what helps, not those of a shell that
-/// started it.
+/// Allocators of the process that faults most: those decide which advice helps, not those of a
+/// shell that started it.
 fn allocators(attribution: &Attribution, sidecar: &Sidecar) -> Vec<Allocator> {
     let mut faults: BTreeMap<i32, f64> = BTreeMap::new();
     for thread in &attribution.threads {
@@ -142,8 +142,7 @@ fn allocators(attribution: &Attribution, sidecar: &Sidecar) -> Vec<Allocator> {
     sidecar.allocators_of(busiest).to_vec()
 }
 
-/// Where the kernel's stacks were not seen, faults and memory calls that were timed explain what
-/// they can of its time.
+/// If the kernel's stacks were not seen, timed faults and memory calls explain a part of its time.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn explain_blindly(account: &mut Account, time: &FaultTime) {
     if account.sees_kernel() {
@@ -160,7 +159,7 @@ fn explain_blindly(account: &mut Account, time: &FaultTime) {
     };
 }
 
-/// What the kernel counted, on the scale of weights. The peak of resident memory is that of any one
+/// The kernel's counts, on the scale of weights. The peak of resident memory is that of the largest
 /// process, so it counts once for each process that faulted.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn counted(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Counted {
@@ -199,7 +198,7 @@ fn fault_weights(
     weights(parts, Some(total * scale.factor))
 }
 
-/// Share of all faults by which classification itself may be wrong where faults are sampled.
+/// Share of all faults by which the classification itself may be wrong if faults are sampled.
 const SAMPLED_DOUBT: f64 = 0.01;
 
 fn by_cause(
@@ -332,7 +331,7 @@ fn lock_waits(attribution: &Attribution, names: &Names<'_>) -> (u64, Nanos) {
         })
 }
 
-/// Costs of memory calls, scaled from the part of the run in which they were on record.
+/// Costs of memory calls, scaled up from the part of the run in which they were recorded.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -357,7 +356,7 @@ fn mm_calls(attribution: &Attribution, sidecar: &Sidecar) -> Vec<MmCallCost> {
         .collect()
 }
 
-/// Time of faults in processes that were forked for one task, where most forks were.
+/// Time of faults in processes that were forked for a single task, if most forks were of that kind.
 #[allow(clippy::cast_precision_loss, reason = "counts of one run")]
 fn faults_of_forks(attribution: &Attribution, times: &Times) -> Option<KernelWork> {
     let tally = &attribution.tally;
@@ -374,7 +373,7 @@ fn faults_of_forks(attribution: &Attribution, times: &Times) -> Option<KernelWor
     })
 }
 
-/// Share of the run during which memory calls were on record.
+/// Share of the run during which memory calls were recorded.
 fn recorded_share(sidecar: &Sidecar) -> f64 {
     let windows = &sidecar.collection.call_windows;
     let wall = sidecar.cost.wall.as_secs_f64();
@@ -412,7 +411,7 @@ mod tests {
     const BLOCK: u64 = 0x7f00_0000_0000;
 
     /// Twenty rounds over a block of 4,000 pages, seen through one sample in 997, without calls;
-    /// memory never held more than `resident_pages`.
+    /// resident memory never exceeded `resident_pages`.
     fn rarely_sampled(resident_pages: u64) -> Findings {
         let mut sidecar = sidecar();
         sidecar.cost.minor_faults = 80_000;
@@ -436,7 +435,7 @@ mod tests {
         let findings = rarely_sampled(4000);
         let churn = faults_by(&findings, Cause::is_churn);
         assert!((churn / 80_000.0 - 0.95).abs() < 0.01, "{churn}");
-        // Mapped once and never again: it was given back where it is.
+        // Mapped once and never again: it was freed in place.
         assert_eq!(findings.churn.routes[0].cause, Cause::RefaultAfterDontneed);
     }
 
@@ -459,7 +458,8 @@ mod tests {
         assert_eq!(findings.losses.of(LossKind::FaultsWithoutEvent), 900);
     }
 
-    /// A hundred faults whose frame-pointer walk ends in one frame, and `unwound` with a full stack.
+    /// A hundred faults whose frame-pointer walk ends in one frame, and `unwound` with a full
+    /// stack.
     fn places(unwound: u64) -> Vec<Site> {
         let sources = [EventSource {
             name: "page-faults".into(),
@@ -515,7 +515,7 @@ mod tests {
         let enough = places(50);
         assert_eq!(enough.len(), 1, "{enough:?}");
         assert_eq!(enough[0].stack, ["main", "fill", "memset"]);
-        // They stand for all faults, not for their own only.
+        // They represent all faults, not only their own.
         assert!((enough[0].faults - 150.0).abs() < 1.0, "{enough:?}");
     }
 }

@@ -1,12 +1,12 @@
-//! Whether huge pages pay, from whichever signal there was.
+//! Whether huge pages pay, from the best available signal.
 
 use crate::compare::centre;
 use pagewise_model::balance::{BalancePoint, Basis, Effect, HugeVerdict};
 use pagewise_model::quantity::{change_by_interval, percent};
 use pagewise_model::units::{Bytes, Estimate};
 
-/// A change of CPU time below this is called none (a share): machines differ by as much from
-/// minute to minute.
+/// A smaller change of CPU time (a share) counts as none: machines vary by as much from minute to
+/// minute.
 const LEAST: f64 = 0.01;
 /// An interval of the change that reaches further than this on either side of zero decides nothing.
 const NEGLIGIBLE: f64 = 0.05;
@@ -24,7 +24,7 @@ pub type Pair = (f64, f64);
 /// What was seen.
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
-    /// Pairs of a comparison in turn.
+    /// Pairs of an interleaved comparison.
     pub pairs: &'a [Pair],
     /// Whether such a comparison was requested (`--prove`).
     pub proves: bool,
@@ -36,11 +36,11 @@ pub struct Evidence<'a> {
     pub slots: u64,
     /// Slots that are huge.
     pub huge: u64,
-    /// What a chase shows on this machine: change of its time, base to huge.
+    /// Result of a pointer chase on this machine: change of its time, base to huge.
     pub chase: Option<Estimate>,
 }
 
-/// Whether huge pages were faster in all pairs but one (true) or slower (false).
+/// Whether huge pages were faster (true) or slower (false) in all pairs but one.
 #[must_use]
 pub fn faster(pairs: &[Pair]) -> Option<bool> {
     let wins = pairs.iter().filter(|(base, huge)| huge < base).count();
@@ -53,7 +53,7 @@ pub fn faster(pairs: &[Pair]) -> Option<bool> {
     }
 }
 
-/// The verdict from the best evidence, and the sentence that says it.
+/// The verdict from the best evidence, and its sentence.
 #[must_use]
 pub fn verdict(evidence: &Evidence<'_>) -> (HugeVerdict, String) {
     if evidence.slots == 0 {
@@ -94,11 +94,11 @@ fn paired(pairs: &[Pair]) -> Option<Estimate> {
     interval(&ratios.collect::<Vec<f64>>())
 }
 
-/// The same from intervals at different times, nearest in time together.
+/// The same from intervals at different times, matching those nearest in time.
 fn apart(points: &[BalancePoint]) -> Option<Estimate> {
     #[allow(clippy::cast_precision_loss, reason = "slots are far below 2^52")]
     let share = |point: &BalancePoint| point.huge as f64 / point.possible.max(1) as f64;
-    // The first interval with work holds the program's start as well.
+    // The first interval with work also contains the program's start.
     let first = points.iter().position(|point| point.cost_ns.is_some())? + 1;
     let calm = points[first..].iter().filter(|point| point.changes == 0);
     let costs = |keep: &dyn Fn(f64) -> bool| -> Vec<f64> {

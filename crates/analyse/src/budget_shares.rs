@@ -1,32 +1,35 @@
-//! How the budget of a run is divided among its processes: a calculation, and nothing else.
+//! How the budget of a run is divided among its processes: pure calculation.
 //!
-//! What cannot be managed is taken off first. Of the rest each keeps what it uses; what nobody uses goes
-//! to those that evict, in proportion to what they read back; and where all is in use, a little of the
-//! share of who reads back least moves to who reads back most, at each look.
+//! Memory that cannot be managed is subtracted first. Of the rest, each process keeps what it uses;
+//! what is unused goes to those that evict, in proportion to the pages they read back. When
+//! everything is in use, at each step a little of the share of the process that reads back least
+//! moves to the one that reads back most.
 
-/// The least share of a process that evicts: this part of the budget, and at least so many bytes.
+/// The least share of a process that evicts: this fraction of the budget, and at least this many
+/// bytes.
 const LEAST: (u64, u64) = (64, 1 << 20);
-/// What an idle process may grow by until the next look, bytes.
+/// Bytes by which an idle process may grow until the next step.
 const IDLE_GROWTH: u64 = 256 << 10;
-/// The part of the budget that moves from one process to another in a look.
+/// The fraction of the budget that moves from one process to another in a step.
 const STEP: u64 = 32;
-/// A share moves where one process reads back so many times what the other does,
+/// A share moves if one process reads back this many times as many pages as the other,
 const CONTRAST: f64 = 2.0;
-/// and so many pages per second more.
+/// and this many more pages per second.
 const LEAST_RATE: f64 = 64.0;
 
-/// A process, as it was seen at a look. All in bytes, pages that several have divided among them.
+/// The state of a process at a step. All sizes in bytes; shared pages are divided among their
+/// users.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Member {
     /// Resident.
     pub resident: u64,
-    /// Of that, what cannot be managed.
+    /// Of that, memory that cannot be managed.
     pub fixed: u64,
-    /// What it was given at the last look, beyond what cannot be managed.
+    /// Its share at the last step, without memory that cannot be managed.
     pub share: u64,
-    /// Pages that it reads back in a second.
+    /// Pages that it reads back per second.
     pub refaults: f64,
-    /// Whether it has evicted since the last look, so that it has a use for more.
+    /// Whether it has evicted since the last step, so that it can use more memory.
     pub is_short: bool,
 }
 
@@ -36,8 +39,8 @@ impl Member {
     }
 }
 
-/// What each of `members` may have resident, beyond what cannot be managed: together what is left of
-/// `budget`, but none less than it needs to go on at all.
+/// The resident memory allowed for each of `members`, without memory that cannot be managed:
+/// together the rest of `budget`, but for each at least what it needs to run at all.
 #[must_use]
 pub fn divide(budget: u64, members: &[Member]) -> Vec<u64> {
     let fixed: u64 = members.iter().map(|one| one.fixed).sum();
@@ -59,7 +62,8 @@ pub fn least(budget: u64) -> u64 {
     (budget / LEAST.0).max(LEAST.1)
 }
 
-/// What a process keeps of its former share: all of it while it evicts, else what it uses and a little.
+/// The part of its former share that a process keeps: all of it while it evicts, otherwise what it
+/// uses plus a little.
 fn kept(one: &Member, least: u64) -> u64 {
     let movable = one.movable();
     match one.is_short {
@@ -68,8 +72,8 @@ fn kept(one: &Member, least: u64) -> u64 {
     }
 }
 
-/// Gives `spare` bytes to those that evict, by what they read back; where nobody does, to all, by their
-/// sizes, so that who grows need not wait.
+/// Gives `spare` bytes to the processes that evict, by the pages they read back; if none evicts, to
+/// all, by their sizes, so that growing ones need not wait.
 fn hand_out(spare: u64, members: &[Member], shares: &mut [u64]) {
     let any_short = members.iter().any(|one| one.is_short);
     let weight = |one: &Member| match (any_short, one.is_short) {
@@ -84,7 +88,7 @@ fn hand_out(spare: u64, members: &[Member], shares: &mut [u64]) {
     }
 }
 
-/// Takes `excess` bytes away, from each in proportion to what it has beyond the least share.
+/// Takes `excess` bytes away, in proportion to each share beyond the least one.
 fn cut(excess: u64, least: u64, shares: &mut [u64]) {
     let free = |share: u64| share.saturating_sub(least);
     let sum: u64 = shares.iter().map(|share| free(*share)).sum();
@@ -98,8 +102,8 @@ fn cut(excess: u64, least: u64, shares: &mut [u64]) {
     }
 }
 
-/// Moves `step` bytes from the process that reads back least to the one that reads back most, where
-/// they are far enough apart.
+/// Moves `step` bytes from the process that reads back least to the one that reads back most, if
+/// they differ enough.
 fn move_one_step(step: u64, least: u64, members: &[Member], shares: &mut [u64]) {
     let rates = || members.iter().map(|one| one.refaults).enumerate();
     let most = rates().max_by(|a, b| a.1.total_cmp(&b.1));
@@ -119,8 +123,8 @@ fn move_one_step(step: u64, least: u64, members: &[Member], shares: &mut [u64]) 
     }
 }
 
-/// What each may have resident just now: its `wanted` bytes, but those that may grow no more than what
-/// all others have really given up, so that all together stay within `budget`.
+/// The resident memory allowed for each right now: its `wanted` bytes, but growth is limited to
+/// what the others have really given up, so that the sum stays within `budget`.
 #[must_use]
 pub fn grant(budget: u64, members: &[Member], wanted: &[u64]) -> Vec<u64> {
     let resident: u64 = members.iter().map(|one| one.resident).sum();
@@ -172,7 +176,7 @@ mod tests {
         }
     }
 
-    /// What they have after `looks`, each as large as its share.
+    /// Their shares after `looks` steps, each as large as its share.
     fn after(looks: usize, budget: u64, members: &[Member]) -> Vec<u64> {
         let mut members = members.to_vec();
         for _ in 0..looks {

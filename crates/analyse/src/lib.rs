@@ -1,5 +1,5 @@
 //! From events to findings, and from findings to advice. Pure: no I/O, no clock, no randomness
-//! but what is passed in.
+//! except a given seed.
 #![forbid(unsafe_code)]
 
 mod account;

@@ -1,4 +1,4 @@
-//! What is said about huge pages for an observed program, and of a proof that compared page sizes.
+//! The text about huge pages for an observed program, and about a proof that compared page sizes.
 
 use crate::compare::centre;
 use crate::gain::predicted_speedup;
@@ -11,26 +11,26 @@ use pagewise_model::ratio::Ratio;
 use pagewise_model::recording::{PageSizesSeen, ProcessPages};
 use pagewise_model::units::{Bytes, Estimate};
 
-/// Programs that never hold more than this are within reach of any TLB's second level, or nearly
-/// (1536 entries of 4 KiB are 6 MiB). 32 MiB of a tree whose nodes lie anywhere are not: huge pages gain
-/// ×1.29 (cpp-tree of bench/programs).
+/// Programs whose resident memory never exceeds this are covered, or nearly, by any TLB's second
+/// level (1536 entries of 4 KiB are 6 MiB). 32 MiB of a tree with scattered nodes are not: huge
+/// pages gain ×1.29 (cpp-tree of bench/programs).
 pub const SMALL: Bytes = Bytes(24 << 20);
 
-/// The finding that they would save faults worth naming.
+/// The finding that huge pages would avoid a relevant number of faults.
 pub(crate) const HELP: &str = "huge_pages.help";
-/// What faults do not tell.
+/// The finding that faults do not show the effect.
 const UNMEASURED: &str = "huge_pages.unmeasured";
 
-/// Whether a finding is [`note`]'s.
+/// Whether a finding comes from [`note`].
 pub(crate) fn is_note(one: &Diagnosis) -> bool {
     [HELP, UNMEASURED].contains(&one.id.as_str())
 }
 
-/// A note on huge pages for a program that holds enough memory, or whose faults they would save;
-/// `None` for others.
+/// A note on huge pages for a program with enough memory, or whose faults they would avoid; `None`
+/// for others.
 #[must_use]
 pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
-    // More of them is no advice where zeroing them is the trouble.
+    // More huge pages are no advice if zeroing them is the problem.
     if zeroing(findings) >= NOT_MORE {
         return None;
     }
@@ -116,7 +116,7 @@ pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
     })
 }
 
-/// Share of the CPU time that zeroing huge pages takes from which on no more are advised.
+/// Share of the CPU time spent zeroing huge pages from which no more are advised.
 const NOT_MORE: f64 = 0.05;
 
 fn zeroing(findings: &Findings) -> f64 {
@@ -126,9 +126,9 @@ fn zeroing(findings: &Findings) -> f64 {
     time / findings.cost.cpu().as_secs_f64().max(1e-9)
 }
 
-/// A saving of CPU time below this share is none: runs differ by as much.
+/// A saving of CPU time below this share counts as none: runs differ by as much.
 const LEAST: f64 = 0.01;
-/// Sizes between a base page and the largest, and who gets them.
+/// Sizes between a base page and the largest, and the memory that gets them.
 fn between(sizes: &[(Bytes, String)]) -> String {
     let (given, kept): (Vec<_>, Vec<_>) = sizes.iter().partition(|(_, enabled)| enabled != "never");
     let named = given
@@ -146,18 +146,18 @@ fn between(sizes: &[(Bytes, String)]) -> String {
     }
 }
 
-/// What huge pages would save a run by fewer page faults.
+/// The saving of huge pages in a run through fewer page faults.
 struct FewerFaults {
     /// Faults on memory that huge pages can map.
     faults: Estimate,
     /// Share of the CPU time.
     share: Estimate,
-    /// What the first touch of a base page costs on this machine, by size of page.
+    /// Cost of the first touch of a base page on this machine, by size of page.
     base_ns: f64,
     huge_ns: f64,
 }
 
-/// Share of a process's memory that lies in whole huge pages where nobody looked.
+/// Share of a process's memory in whole huge pages if it was not examined.
 const UNSEEN: Estimate = Estimate {
     value: 0.8,
     low: 0.4,
@@ -165,13 +165,13 @@ const UNSEEN: Estimate = Estimate {
 };
 
 impl FewerFaults {
-    /// `None` where faults cost next to nothing, or no huge pages can be had.
+    /// `None` if faults cost next to nothing, or no huge pages are available.
     fn of(findings: &Findings, seen: &PageSizesSeen) -> Option<Self> {
         let cpu = findings.cost.cpu().0 as f64;
         let all = findings.cost.faults() as f64;
         let faults = avoidable(findings);
         let kernel = findings.time.total_ns?;
-        // Not even all of them together would be worth naming.
+        // Even all of them together would be irrelevant.
         if all == 0.0 || kernel.high * faults.high / all < LEAST * cpu {
             return None;
         }
@@ -180,7 +180,7 @@ impl FewerFaults {
         let pairs = touched.huge.iter().zip(&touched.base);
         let ratio = centre(&pairs.map(|(huge, base)| huge / base).collect::<Vec<_>>())?;
         let covered = pages.map_or(UNSEEN, |pages| covered(pages, findings.cost.max_rss));
-        // A huge page is zeroed as a whole, used or not.
+        // A huge page is zeroed as a whole, whether used or not.
         let density = pages.map_or(1.0, density);
         let saves = |ratio: f64| 1.0 - (ratio / density).clamp(0.0, 1.0);
         let saved = Estimate {
@@ -216,8 +216,8 @@ impl FewerFaults {
     }
 }
 
-/// Whether free memory of this virtual machine belongs to its host again after a while, block by block
-/// as large as a huge page (free page reporting). Base pages come from smaller blocks first.
+/// Whether free memory of this virtual machine is returned to its host after a while, in blocks as
+/// large as a huge page (free page reporting). Base pages come from smaller blocks first.
 fn gives_memory_back(findings: &Findings) -> bool {
     let order = findings.host.settings.get(REPORTING);
     order.is_some_and(|order| order.parse().is_ok_and(|order: i32| order >= 0))
@@ -226,9 +226,9 @@ fn gives_memory_back(findings: &Findings) -> bool {
 const REPORTING: &str = "page_reporting.page_reporting_order";
 const FROM_THE_HOST: &str = "this virtual machine returns free memory to its host (free page reporting): the first touch of memory that must come from there takes many times as long as measured, and huge pages come from there more often";
 
-/// Faults that gave a fresh base page of anonymous memory. What a first touch costs is known of memory
-/// that was in use just before; that is the memory of churn, but not of other first touches where free
-/// memory belongs to the host.
+/// Faults that allocated a fresh base page of anonymous memory. The cost of a first touch was
+/// measured on memory that had just been in use; that applies to the memory of churn, but not to
+/// other first touches if free memory is returned to the host.
 fn avoidable(findings: &Findings) -> Estimate {
     let sure = match gives_memory_back(findings) {
         true => fresh(findings, Cause::is_churn).low,
@@ -282,19 +282,19 @@ fn covered(pages: &ProcessPages, resident: Bytes) -> Estimate {
     }
 }
 
-/// Share of its slots that is in use.
+/// Share of its slots in use.
 #[allow(clippy::cast_precision_loss, reason = "bytes of memory, below 2^53")]
 fn density(pages: &ProcessPages) -> f64 {
     let all = pages.memory + pages.growth;
     (pages.memory.0 as f64 / all.0.max(1) as f64).max(0.01)
 }
 
-/// Name of the arm that gives huge pages.
+/// Name of the arm with huge pages.
 const WITH: &str = "huge pages";
-/// Name of the arm that takes them away.
+/// Name of the arm without them.
 const WITHOUT: &str = "no huge pages";
 
-/// The other page size as an arm of a proof, for a program that holds enough memory where
+/// The other page size as an arm of a proof, for a program with enough memory, given that
 /// `transparent_hugepage/enabled` is `enabled`: its name and setting.
 #[must_use]
 pub fn other_size(findings: &Findings, enabled: &str) -> Option<(&'static str, Setting)> {
@@ -321,12 +321,12 @@ pub fn other_size(findings: &Findings, enabled: &str) -> Option<(&'static str, S
     }
 }
 
-/// The setting by which what holds the program's memory asks for huge pages; `None` where nothing
-/// but the program itself can.
+/// The setting by which the owner of the program's memory requests huge pages; `None` if only the
+/// program itself can.
 fn asking(allocators: &[Allocator]) -> Option<Setting> {
     let of = |kind: AllocatorKind| allocators.iter().find(|one| one.kind == kind);
     if let Some(jvm) = of(AllocatorKind::Jvm) {
-        // `java` tells what it picked up; the flag is HotSpot's and OpenJ9 passes over it.
+        // `java` reports the options it picked up; the flag is HotSpot's, and OpenJ9 ignores it.
         let flag = "-XX:+UseTransparentHugePages";
         let is_set = ["-XX:+UseLargePages", flag].map(|set| jvm.settings.contains_key(set));
         return (!is_set.contains(&true)).then(|| added(jvm, "JAVA_TOOL_OPTIONS", " ", flag));
@@ -334,14 +334,15 @@ fn asking(allocators: &[Allocator]) -> Option<Setting> {
     if let Some(jemalloc) = of(AllocatorKind::Jemalloc) {
         return Some(added(jemalloc, "MALLOC_CONF", ",", "thp:always"));
     }
-    // Go's heap and musl's have no such setting; glibc asks by madvise(2) for what malloc hands out (2.35).
+    // Go's heap and musl's have no such setting; glibc uses madvise(2) for the memory of malloc
+    // (2.35).
     of(AllocatorKind::Glibc).map(|_| Setting::GlibcTunable {
         name: "glibc.malloc.hugetlb".into(),
         value: "1".into(),
     })
 }
 
-/// The environment variable `name` with `word` behind what it held before.
+/// The environment variable `name` with `word` appended to its previous value.
 fn added(allocator: &Allocator, name: &str, between: &str, word: &str) -> Setting {
     let before = allocator.settings.get(name);
     Setting::Env {
@@ -350,17 +351,17 @@ fn added(allocator: &Allocator, name: &str, between: &str, word: &str) -> Settin
     }
 }
 
-/// Share of the page faults from which on they are as many as before: a huge page saves 511.
+/// Ratio of the page faults from which they count as unchanged: a huge page saves 511.
 const UNCHANGED: f64 = 0.95;
 
-/// "Huge pages would help: −31 % … −28 % CPU, +12 MiB", where a proof compared page sizes.
+/// "Huge pages would help: −31 % … −28 % CPU, +12 MiB", if a proof compared page sizes.
 #[must_use]
 pub fn verdict(proof: &Proof) -> Option<String> {
     let found = proof
         .comparisons
         .iter()
         .find(|one| (one.arm == WITH || one.arm == WITHOUT) && one.pairs > 0)?;
-    // The arm's gain, seen from huge pages.
+    // The arm's gain, relative to huge pages.
     let is_with = found.arm == WITH;
     let is_untouched = found.verdict == Verdict::NotReached;
     if is_with && (is_untouched || found.fault_ratio.low > UNCHANGED) {
@@ -567,21 +568,22 @@ mod tests {
             watched: None,
         };
         let saved = FewerFaults::of(&findings, &seen).expect("they cost something");
-        // 0.5 [0.4, 0.6] of 0.1 s, of which 1 − 0.2 / 0.5 is saved; a prediction adds some doubt.
+        // 0.5 [0.4, 0.6] of 0.1 s, of which 1 − 0.2 / 0.5 is saved; a prediction adds some
+        // uncertainty.
         let share = saved.share;
         for (told, true_share) in [(share.value, 0.03), (share.low, 0.024), (share.high, 0.036)] {
             assert!((told - true_share).abs() < 0.007, "{share:?}");
         }
         assert_eq!(note(&findings, &seen).unwrap().id, HELP);
-        // numpy-gather and java-gather of bench/programs: ×0.70 and ×0.57 with huge pages, which this
-        // machine's host has to provide first.
+        // numpy-gather and java-gather of bench/programs: ×0.70 and ×0.57 with huge pages, which
+        // this machine's host has to provide first.
         let settings = &mut findings.host.settings;
         settings.insert(REPORTING.to_owned(), "9".to_owned());
         let told = note(&findings, &seen).unwrap();
         assert_eq!(told.id, UNMEASURED);
         assert!(told.headline.contains("might help"), "{}", told.headline);
         assert!(told.evidence.iter().any(|line| line == FROM_THE_HOST));
-        // Memory that was in use just before is the program's own.
+        // Memory that had just been in use belongs to the program.
         findings.by_cause[0].key = Cause::RefaultAfterMunmap;
         assert_eq!(note(&findings, &seen).unwrap().id, HELP);
     }

@@ -1,28 +1,29 @@
-//! What samples of a run under user-level paging tell of all its pages.
+//! What samples of a run under user-level paging show about all its pages.
 
 use crate::attribute::wilson;
 use pagewise_model::paging::{DistanceBucket, Heat, LargerBudget};
 use pagewise_model::units::Estimate;
 
-/// Refaults of a sample below which nothing is said.
+/// With fewer sampled refaults nothing is reported.
 const LEAST_SAMPLES: f64 = 50.0;
-/// A budget is worth naming that spares so many of the refaults, even at the lower end.
+/// A larger budget is reported if it avoids at least this share of the refaults, even at the lower
+/// end.
 const WORTH: f64 = 0.5;
 
-/// Refaults of which some were followed.
+/// Refaults, some of which were followed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// Followed refaults.
     pub samples: u64,
-    /// Sum of the squares of what each of them stands for.
+    /// Sum of the squares of the refaults that each of them stands for.
     pub squares: u64,
-    /// Pages that they are of.
+    /// Number of their distinct pages.
     pub pages: u64,
 }
 
-/// The smallest budget of the histogram's steps that would have avoided most refaults: a page that
-/// returns after `n` evictions would have stayed, had there been room for `n` more. With room for
-/// `away_pages`, all that can be away at a time, each would have.
+/// The smallest budget among the histogram's steps that would have avoided most refaults: a page
+/// that returns after `n` evictions would have stayed if there had been room for `n` more. With
+/// room for `away_pages`, the most that can be evicted at a time, every page would have stayed.
 #[must_use]
 pub fn larger_budget(
     buckets: &[DistanceBucket],
@@ -31,7 +32,7 @@ pub fn larger_budget(
     page_bytes: u64,
 ) -> Option<LargerBudget> {
     let whole = float(buckets.iter().map(|bucket| bucket.refaults).sum());
-    // Refaults of one page are much alike: no more of them count than there are pages.
+    // Refaults of one page are similar: at most as many count as there are pages.
     let independent = (whole * whole / float(sample.squares).max(1.0))
         .min(float(sample.samples))
         .min(float(sample.pages));
@@ -52,22 +53,22 @@ pub fn larger_budget(
     })
 }
 
-/// Random pages whose next use was awaited.
+/// Random pages that were watched for their next use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watched {
-    /// For a second.
+    /// Pages watched for one second.
     pub soon_of: u64,
     /// Of these, used.
     pub soon: u64,
     /// Of these, written.
     pub written: u64,
-    /// For eight seconds.
+    /// Pages watched for eight seconds.
     pub later_of: u64,
     /// Of these, used.
     pub later: u64,
 }
 
-/// How much is hot, warm and cold; none where nothing was watched.
+/// The amounts of hot, warm and cold memory; `None` if nothing was watched.
 #[must_use]
 pub fn heat(watched: &Watched) -> Option<Heat> {
     let share = |part: u64, whole: u64| {
@@ -78,7 +79,7 @@ pub fn heat(watched: &Watched) -> Option<Heat> {
         watched.later_of.saturating_sub(watched.later),
         watched.later_of,
     );
-    // Both shares are of other pages, so that their rest may fall below nothing.
+    // The two shares come from different pages, so their rest may be below zero.
     let warm = cold.map(|cold| {
         let rest = (1.0 - hot.value - cold.value).max(0.0);
         wilson(rest, float(watched.later_of))

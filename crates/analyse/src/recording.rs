@@ -1,5 +1,5 @@
-//! From a recording's events to causes and names: the one path that `doctor`, `report` and every
-//! later reader of recordings takes.
+//! From a recording's events to causes and names: the one path used by `doctor`, `report` and all
+//! other readers of recordings.
 
 use crate::RuleError;
 use crate::faults::{Attribution, Attributor};
@@ -20,72 +20,72 @@ use pagewise_model::symbol::{NamedList, SymbolTable};
 use pagewise_model::units::Nanos;
 use std::path::Path;
 
-/// The code that ran: who called whom, and what it is called.
+/// The code that ran: call chains and names.
 pub trait Code {
-    /// Takes the next event. For a sample with a copy of its stack: the user frames, innermost
-    /// first; `None` for all others and where unwinding got no further than the sample itself.
+    /// Takes the next event. For a sample with a stack copy, returns the user frames, innermost
+    /// first; `None` for all others and if unwinding got no further than the sample itself.
     fn follow(&mut self, event: &Event<'_>) -> Option<Vec<u64>>;
 
     /// The name of each address, or why it has none.
     fn names(&mut self, keys: &[FrameKey]) -> NamedList;
 
-    /// What kept names from being found that the user can mend.
+    /// The reason for missing names, if the user can fix it.
     fn note(&self) -> Option<String>;
 }
 
-/// A recording, read once from front to back.
+/// A recording, read once from beginning to end.
 #[derive(Debug)]
 pub struct Analysis {
     attribution: Attribution,
     names: SymbolTable,
     sidecar: Sidecar,
-    /// Whether CPU times and exact counts are known: only our own recordings have them.
+    /// Whether CPU times and exact counts are known: only our own recordings contain them.
     knows_cost: bool,
     profile: Option<Profile>,
 }
 
 impl Analysis {
-    /// Where CPU time and other events went, where the recording has samples of them.
+    /// Where CPU time and other events were spent, if the recording has samples of them.
     #[must_use]
     pub fn profile(&self) -> Option<&Profile> {
         self.profile.as_ref()
     }
 
-    /// The same for good.
+    /// The same, consuming the analysis.
     #[must_use]
     pub fn into_profile(self) -> Option<Profile> {
         self.profile
     }
 
-    /// Estimated nanoseconds that recording cost, where the recorder noted it.
+    /// Estimated nanoseconds that recording cost, if the recorder measured it.
     #[must_use]
     pub fn own_cost(&self) -> Option<Nanos> {
         self.knows_cost.then_some(self.sidecar.collection.own_cost)
     }
 
-    /// How many records of faults there were.
+    /// Number of fault records.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.attribution.tally.samples
     }
 
-    /// The files whose reads at random positions threads waited for, where what a read takes would
-    /// tell whether fewer pages a read are better.
+    /// Files with reads at random positions that threads waited for, if the time of a read would
+    /// show whether reading fewer pages is better.
     pub fn read_at_random(&self) -> impl Iterator<Item = &Path> {
         let files = self.attribution.file_reads.iter();
         let told = files.filter(|file| plan::is_read_at_random(file));
         told.map(|file| Path::new(&file.path))
     }
 
-    /// Takes note of what reading single pages of those takes (`page_reads` of the surroundings).
+    /// Stores the time of reading single pages of those files (`page_reads` of the surroundings).
     pub fn learn(&mut self, page_reads: Vec<(String, Nanos)>) {
         self.sidecar.surroundings.page_reads = page_reads;
     }
 
-    /// What it all means, and what to do about it on the machine that it was recorded on.
+    /// The complete findings, with advice for the recorded machine.
     ///
     /// # Errors
-    /// When a rule that ships with this program has a mistake.
+    /// When a built-in rule has a mistake.
     pub fn findings(&self) -> Result<Findings, RuleError> {
         let rules = Rules::shipped()?;
         let mut findings = crate::findings(
@@ -104,7 +104,7 @@ impl Analysis {
 }
 
 /// Reads a recording: attributes its faults, unwinds its stack copies, names its code. `done` is
-/// told up to which byte the file is not needed any more.
+/// called with the byte up to which the file is no longer needed.
 #[must_use]
 pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize)) -> Analysis {
     let own = data.sidecar().cloned();
@@ -131,7 +131,7 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
     if !is_own {
         complete(&mut sidecar, &attribution);
     }
-    // What is read was counted when it was written, too.
+    // Losses found on reading were already counted on writing.
     let recorded = sidecar.losses.clone();
     sidecar.losses.take_in(&reading.losses);
     let told: Vec<String> = reading
@@ -174,7 +174,7 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
     }
 }
 
-/// The profile of a recording, whatever it sampled, without an analysis of its faults.
+/// The profile of a recording, whatever was sampled, without an analysis of its faults.
 #[must_use]
 pub fn profile(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize)) -> Profile {
     let own = data.sidecar().cloned();
@@ -213,7 +213,7 @@ fn both(some: &Losses, others: &Losses) -> Losses {
     all
 }
 
-/// What our own recording is of.
+/// The subject of our own recording.
 fn observed(sidecar: &Sidecar) -> Observed {
     match (sidecar.collection.whole_machine, sidecar.ending) {
         (true, _) => Observed::Machine,
@@ -222,7 +222,7 @@ fn observed(sidecar: &Sidecar) -> Observed {
     }
 }
 
-/// How much the CPUs were shared, with what the program's own switches tell.
+/// How much the CPUs were shared, including the program's own context switches.
 fn contention(sidecar: &Sidecar) -> Option<Contention> {
     let (cost, cpu) = (&sidecar.cost, sidecar.cost.cpu().as_secs_f64());
     let counted = cost.voluntary_switches + cost.involuntary_switches > 0;
@@ -233,12 +233,12 @@ fn contention(sidecar: &Sidecar) -> Option<Contention> {
     (found != Contention::default()).then_some(found)
 }
 
-/// The counters on the profile's clock. What was counted before its first sample is left out: of a
-/// reading that tells of time on both sides of it, the part that lies before.
+/// The counters on the profile's clock. Counts before its first sample are left out: of a reading
+/// that spans it, the part before.
 fn series(counters: &[Counter], start: Nanos) -> Vec<CounterSeries> {
     let one = |counter: &Counter| {
         let points = &counter.points;
-        // Readings come at equal distances, so the first one tells of as much time as the second.
+        // Readings are at equal distances, so the first one covers as much time as the second.
         let first_step = points.windows(2).next().map(|two| two[1].0 - two[0].0);
         let first_begin = points.first().zip(first_step).map(|(p, step)| p.0 - step);
         let mut begin = first_begin.unwrap_or(start);
@@ -260,9 +260,9 @@ fn series(counters: &[Counter], start: Nanos) -> Vec<CounterSeries> {
     counters.iter().map(one).collect()
 }
 
-/// A collector for what is to be seen as a profile: of everything, where no faults were recorded;
-/// next to faults, where CPU time or waits were. Memory calls and locks of our own recordings are
-/// evidence for faults, and sampled too unevenly for a profile.
+/// A collector for the part to show as a profile: everything, if no faults were recorded; next to
+/// faults, CPU time or waits if they were recorded. Memory calls and locks of our own recordings
+/// are evidence for faults, and sampled too unevenly for a profile.
 fn profiled(sources: &[EventSource], is_own: bool) -> Option<ProfileCollector> {
     let is_evidence = |source: &EventSource| match &source.kind {
         EventKind::Tracepoint(name) if is_own => {
@@ -282,7 +282,7 @@ fn profiled(sources: &[EventSource], is_own: bool) -> Option<ProfileCollector> {
     (!has_faults).then(|| ProfileCollector::new(sources, |_| true))
 }
 
-/// Whether an event tells of faults.
+/// Whether an event is about faults.
 #[must_use]
 pub fn is_about_faults(kind: &EventKind) -> bool {
     match kind {
@@ -292,7 +292,7 @@ pub fn is_about_faults(kind: &EventKind) -> bool {
     }
 }
 
-/// Without CPU times nothing can be called healthy or costly: says so instead, and what to do.
+/// Without CPU times nothing can be called healthy or costly: reports that instead, with advice.
 fn withhold_judgement(findings: &mut Findings) {
     let churn: f64 = findings
         .by_cause
@@ -324,7 +324,7 @@ fn withhold_judgement(findings: &mut Findings) {
     findings.diagnoses.insert(0, unknown);
 }
 
-/// What perf and other recorders say about the run: the machine, and the command behind `--`.
+/// Metadata recorded by perf and other tools: the machine, and the command after `--`.
 fn of_another_tool(origin: &Origin) -> Sidecar {
     let own = origin.cmdline.iter().skip_while(|word| *word != "--");
     Sidecar {
@@ -351,8 +351,8 @@ fn of_another_tool(origin: &Origin) -> Sidecar {
     }
 }
 
-/// Adds what only the events tell of files of other tools: the process that faulted most, how
-/// long events go on, and how many faults the samples stand for.
+/// Adds data that files of other tools contain only in their events: the process that faulted most,
+/// the time span of the events, and the number of faults that the samples stand for.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

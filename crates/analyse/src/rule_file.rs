@@ -1,8 +1,8 @@
 //! Rules, tables and words are data: TOML files in `crates/analyse/rules`, all read here.
 //!
-//! A file is refused where a field is unknown or missing, and where what it says does not hold
-//! together ([`Content::check`]). The files that ship are compiled in and read by a test each, so
-//! that they cannot fail in use.
+//! A file is rejected if a field is unknown or missing, and if its parts are inconsistent
+//! ([`Content::check`]). The built-in files are compiled in, and each is read by a test, so that
+//! they cannot fail in use.
 
 use serde::de::DeserializeOwned;
 
@@ -18,7 +18,7 @@ pub struct RuleError {
     pub what: String,
 }
 
-/// What is wrong with a file that is well-formed otherwise.
+/// An error in an otherwise well-formed file.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     /// Byte of the text.
@@ -27,9 +27,9 @@ pub(crate) struct Mistake {
     pub what: String,
 }
 
-/// What a rule file holds.
+/// The contents of a rule file.
 pub(crate) trait Content: DeserializeOwned {
-    /// Whether its parts hold together.
+    /// Whether its parts are consistent.
     fn check(&self) -> Result<(), Mistake> {
         Ok(())
     }
@@ -53,18 +53,18 @@ macro_rules! rule_file {
 pub(crate) use rule_file;
 
 impl RuleFile {
-    /// What it holds.
+    /// Its contents.
     pub fn read<T: Content>(&self) -> Result<T, RuleError> {
         read(self.name, self.text)
     }
 
-    /// The same of a file that a test reads.
+    /// The same for a file that is checked by a test.
     pub fn shipped<T: Content>(&self) -> T {
         self.read().unwrap_or_else(|error| panic!("{error}"))
     }
 }
 
-/// What a file of this name holds.
+/// The contents of a file with this name.
 pub(crate) fn read<T: Content>(name: &str, text: &str) -> Result<T, RuleError> {
     let refused = |at: usize, what: &str| RuleError {
         file: name.to_owned(),

@@ -1,11 +1,11 @@
-//! Language runtimes and their heaps, as call stacks show them: data, `rules/runtimes.toml`.
+//! Language runtimes and their heaps, as visible in call stacks: data, `rules/runtimes.toml`.
 
 use crate::rule_file::{Content, RuleFile, rule_file};
 use pagewise_model::allocator::AllocatorKind;
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// The file as it stands.
+/// The contents of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Runtimes {
@@ -16,7 +16,7 @@ pub(crate) struct Runtimes {
 #[serde(deny_unknown_fields)]
 struct Runtime {
     kind: AllocatorKind,
-    /// For people.
+    /// The displayed name.
     name: String,
     heap: Vec<String>,
     #[serde(default)]
@@ -28,24 +28,24 @@ const SHIPPED: RuleFile = rule_file!("runtimes.toml");
 
 impl Content for Runtimes {}
 
-/// What the C library calls its entries for memory.
+/// The C library's names of memory calls.
 const KERNEL_CALLS: [&str; 5] = ["mmap", "mmap64", "munmap", "madvise", "mremap"];
 
 impl Runtimes {
-    /// The table that ships with Pagewise.
+    /// The built-in table.
     pub fn shipped() -> &'static Self {
         static TABLE: LazyLock<Runtimes> = LazyLock::new(|| SHIPPED.shipped());
         &TABLE
     }
 
-    /// The runtime that one function of a call for memory belongs to.
+    /// The runtime to which a function in the stack of a memory call belongs.
     pub fn heap_of(&self, function: &str) -> Option<AllocatorKind> {
         let found = self.runtime.iter().find(|one| matches(&one.heap, function));
         found.map(|one| one.kind)
     }
 
-    /// The runtime whose file makes a call for memory itself; `[libruby.so]` stands for a function of
-    /// it without a name.
+    /// The runtime whose file makes a memory call itself; `[libruby.so]` stands for one of its
+    /// functions without a name.
     pub fn calling_module(&self, stack: &[String]) -> Option<AllocatorKind> {
         let caller = stack
             .iter()
@@ -68,7 +68,7 @@ impl Runtimes {
         self.runtime.iter().any(|one| one.kind == kind)
     }
 
-    /// Its name for people.
+    /// Its displayed name.
     pub fn name(&self, kind: AllocatorKind) -> Option<&str> {
         let found = self.runtime.iter().find(|one| one.kind == kind);
         found.map(|one| one.name.as_str())

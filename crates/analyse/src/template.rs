@@ -1,6 +1,7 @@
-//! Texts with places to be filled: `{faults} of {all} page faults`.
+//! Texts with placeholders: `{faults} of {all} page faults`.
 //!
-//! Which values a text may name is checked when its file is read, so that none is left open in use.
+//! The values that a text may refer to are checked when its file is read, so that no placeholder
+//! remains unfilled in use.
 
 use crate::rule_file::Mistake;
 use serde::de::Error;
@@ -11,7 +12,7 @@ use toml::Spanned;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     parts: Vec<Part>,
-    /// Where it stands in its file.
+    /// Its position in the file.
     at: usize,
 }
 
@@ -22,7 +23,7 @@ enum Part {
 }
 
 impl Template {
-    /// `at` is where the text stands in its file.
+    /// `at` is the position of the text in its file.
     pub fn parse(text: &str, at: usize) -> Result<Self, &'static str> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -46,7 +47,7 @@ impl Template {
         Ok(Self { parts, at })
     }
 
-    /// Refuses a text that names a value that it is not given.
+    /// Rejects a text with a value that is not among `given`.
     pub fn check(&self, given: &[&str]) -> Result<(), Mistake> {
         match self.names().find(|name| !given.contains(name)) {
             None => Ok(()),
@@ -60,12 +61,12 @@ impl Template {
         }
     }
 
-    /// A mistake that this text has part in.
+    /// A mistake at the position of this text.
     pub fn mistake(&self, what: String) -> Mistake {
         Mistake { at: self.at, what }
     }
 
-    /// Values that it names.
+    /// Values that it refers to.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Value(name) => Some(name.as_str()),
@@ -86,7 +87,7 @@ impl Template {
         parts.collect()
     }
 
-    /// A text that names no values.
+    /// A text without values.
     pub fn plain(&self) -> String {
         self.fill(&[])
     }

@@ -1,4 +1,4 @@
-//! Each rule for known bottlenecks on profiles that were recorded of programs that suffer from one
+//! Each rule for known bottlenecks on profiles recorded from programs with such a bottleneck
 //! (tests/bottlenecks/record): it finds its own, and is silent on the others.
 
 use pagewise_analyse::profile::{ProfileRules, summarise};
@@ -6,8 +6,7 @@ use pagewise_model::formats::{folded, perf_script};
 use pagewise_model::profile::{Profile, WeightUnit};
 use std::path::{Path, PathBuf};
 
-/// What is to be found in which recording; nothing in the others. What else is found is a false
-/// alarm.
+/// The expected findings in each recording; anything else is a false alarm.
 const EXPECTED: [(&str, &[&str]); 14] = [
     ("io_scheduler.cpu", &["io_scheduler"]),
     // A loop device cannot be polled under any scheduler.
@@ -31,7 +30,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/bottlenecks")
 }
 
-/// Folded stacks behind comments that tell the event and the host's settings.
+/// Folded stacks after comments with the event and the host's settings.
 fn stacks(text: &str) -> Profile {
     let (comments, stacks): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.starts_with("# "));
@@ -49,7 +48,7 @@ fn stacks(text: &str) -> Profile {
     profile
 }
 
-/// Times and CPUs, as perf script prints them: the text does not tell the frequency.
+/// Times and CPUs, as perf script prints them: the text does not contain the frequency.
 fn times(name: &str, text: &str) -> Profile {
     let mut profile = perf_script::read(text.as_bytes()).expect("perf script's text");
     profile.events[0].unit = WeightUnit::Nanoseconds;

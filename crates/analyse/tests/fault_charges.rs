@@ -1,4 +1,5 @@
-//! The ways of a charge to a limited memory cgroup, on captures of two kernels that show them all.
+//! The code paths of a charge to a limited memory cgroup, on captures of two kernels that contain
+//! all of them.
 
 use pagewise_analyse::fault_paths::{Collector, analyse, estimate};
 use pagewise_model::fault_paths::ChargeWay;
@@ -12,8 +13,8 @@ fn text(kernel: &str) -> Vec<u8> {
     zstd::decode_all(&packed[..]).expect("zstd")
 }
 
-/// The slowest way of each fault's charges, by going through the lines of each task with nothing
-/// but its open calls. A fault begins anew where one never ended: the filters changed meanwhile.
+/// The slowest path of each fault's charges, from the lines of each task with nothing but its open
+/// calls. A fault may begin again before the previous one ended: the filters changed meanwhile.
 fn naively(text: &[u8]) -> BTreeMap<ChargeWay, u64> {
     let mut found = BTreeMap::new();
     let mut tasks: BTreeMap<&str, (Vec<&str>, Vec<ChargeWay>)> = BTreeMap::new();
@@ -67,12 +68,12 @@ fn stock_counters_and_reclaim_are_told_apart_where_consume_stock_is_inlined() {
             ChargeWay::StockHit,
             ChargeWay::Refill,
             ChargeWay::Reclaim,
-            // Before the program moved into the cgroup, it was in the root's.
+            // Before the program moved into the cgroup, it was in the root cgroup.
             ChargeWay::Untold,
         ] {
             assert!(ways[&way] >= 5, "{kernel}: {way:?} of {ways:?}");
         }
-        // The stock holds 64 pages, so most charges find it filled.
+        // The stock has 64 pages, so most charges find it filled.
         assert!(
             ways[&ChargeWay::StockHit] > all * 4 / 5,
             "{kernel}: {ways:?}"

@@ -1,4 +1,4 @@
-//! Comparisons of faults: a trace with itself, and with a change planted into it.
+//! Comparisons of faults: a trace with itself, and with a planted change.
 
 use pagewise_analyse::compare::Random;
 use pagewise_analyse::fault_paths::{Criteria, Input, compare, estimate};
@@ -13,7 +13,7 @@ use halves::{Change, Trees, diff, diff_at, halves as split, longer, made, plante
 #[path = "../../../tests/traces.rs"]
 mod traces;
 
-/// Random halves of a trace that are called different, of so many.
+/// Number of random halves of a trace that are reported as different.
 fn false_findings(trees: &Trees, run: usize, splits: u64) -> usize {
     let claims = |seed: &u64| {
         let diff = diff(&split(trees, run, *seed), &trees.summary, 0);
@@ -50,7 +50,7 @@ fn redis(folder: &Path) -> std::path::PathBuf {
     folder.join("redis-6.1/trace.txt.zst")
 }
 
-/// Whether each of some halves shows what was changed in it, by name.
+/// Whether each of some halves shows the planted change, by name.
 fn is_found(plain: &Trees, changed: &mut Trees, change: Change, halves: u64) {
     for seed in 0..halves {
         let diff = planted(plain, changed, change, seed);
@@ -92,7 +92,7 @@ fn planted_changes_are_found_and_named_in_a_real_trace() {
     }
 }
 
-/// Makes a call of `function` slower in so many faults of a hundred, and all that is around it.
+/// Makes a call of `function`, and its callers, slower in this percentage of the faults.
 fn plant(trees: &mut Trees, function: &str, ns: u64, percent: usize) -> usize {
     let name = halves::name_of(&trees.summary.names, function);
     let calls = |tree: &halves::CallTree| tree.nodes.iter().position(|node| node.name == name);
@@ -115,7 +115,7 @@ fn plant(trees: &mut Trees, function: &str, ns: u64, percent: usize) -> usize {
     planted
 }
 
-/// The halves of a trace, one of them with 5 µs planted into one function of some of its faults.
+/// The halves of a trace, one of them with 5 µs planted into one function in some of its faults.
 fn delayed(mut trees: Trees, function: &str, percent: usize) -> Document<FaultDiff> {
     let [a, _] = split(&trees, 20, 7);
     let count = plant(&mut trees, function, 5_000, percent);
@@ -168,7 +168,7 @@ fn a_delay_planted_into_a_real_trace_is_found_and_named() {
     }
 }
 
-/// Each call of one half takes 1 µs more: a change, or a tracer that costs more.
+/// Each call of one half takes 1 µs more: a real change, or a more expensive tracer.
 #[test]
 fn what_the_error_of_the_correction_could_be_is_no_difference() {
     let (plain, mut changed) = (made(4000), made(4000));
@@ -211,7 +211,7 @@ fn what_the_error_of_the_correction_could_be_is_no_difference() {
     );
 }
 
-/// What is all in one stretch of a recording tells the recordings apart, not the programs.
+/// A difference within one stretch of a recording separates the recordings, not the programs.
 #[test]
 fn what_lies_in_few_phases_is_told_as_that() {
     let (plain, mut changed) = (made(4000), made(4000));
@@ -233,7 +233,7 @@ fn what_lies_in_few_phases_is_told_as_that() {
     );
 }
 
-/// Two costs that were found apart may be two costs.
+/// Two costs that were found to differ may really differ.
 #[test]
 fn costs_that_are_apart_make_no_difference_of_one_kernel() {
     let trees = made(4000);
@@ -251,14 +251,14 @@ fn costs_that_are_apart_make_no_difference_of_one_kernel() {
         let named: Vec<&str> = diff.findings.iter().map(|f| &*f.sentence).collect();
         match costs {
             [1_300.0, _] => assert_eq!(named, Vec::<&str>::new()),
-            // Beyond their errors, they are taken for what they are said to be.
+            // Beyond their errors, they are accepted as given.
             _ => assert_ne!(named, Vec::<&str>::new()),
         }
     }
 }
 
-/// Anonymous faults of 6.1 and 7.2, whose tracer costs a quarter more: roots alone take 6.4 and
-/// 7.1 µs, less apart than the costs are known.
+/// Anonymous faults of 6.1 and 7.2, whose tracer costs a quarter more: root-only faults take 6.4
+/// and 7.1 µs, which differ by less than the uncertainty of the costs.
 #[test]
 fn another_kernels_dearer_tracer_is_no_slower_fault() {
     let cuts = traces::all().remove(0);

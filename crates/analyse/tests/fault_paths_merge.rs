@@ -1,4 +1,4 @@
-//! Adding up the sums of parts of a trace gives the report of the whole trace.
+//! Adding the sums of parts of a trace gives the report of the whole trace.
 
 use pagewise_analyse::fault_paths::{
     Calibration, Collector, FaultPaths, Source, Sums, Total, analyse,
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// One fault or lock call: task, path, nanoseconds more than its least.
+/// One fault or lock call: task, path, nanoseconds in addition to its minimum.
 type Step = (u8, u8, u32);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -59,7 +59,7 @@ fn text<'s>(steps: impl IntoIterator<Item = &'s Step>) -> String {
     text
 }
 
-/// What tracing costs in all of them.
+/// The tracing cost in all of them.
 const COST: Calibration = Calibration {
     per_call_ns: 40.0,
     inside_ns: 15.0,
@@ -116,7 +116,7 @@ fn compare(whole: &FaultPaths, parts: &FaultPaths, without: &[&str]) -> Option<S
     difference("", &document(whole), &document(parts))
 }
 
-/// What is told of single faults or of their order is left out when reports are merged.
+/// Data about single faults or their order is left out when reports are merged.
 const NOT_MERGED: [&str; 6] = [
     "duration_ns",
     "descent",
@@ -134,7 +134,8 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (steps.len() + 1)).collect();
         cuts.extend([0, steps.len()]);
         cuts.sort_unstable();
-        // A lock call waits for the next fault of its task, so that a cut between them tells.
+        // A lock call belongs to the next fault of its task, so a cut between them makes a
+        // difference.
         let steps: Vec<Step> = steps.into_iter().map(|(task, path, more)| (task, path.max(1), more)).collect();
         let parts: Vec<String> = cuts.windows(2).map(|cut| text(&steps[cut[0]..cut[1]])).collect();
         let whole = report(&text(&steps)).0;
@@ -148,7 +149,7 @@ proptest! {
             .collect();
         let whole = report(&text(&steps)).0;
         let merged = merged(&parts);
-        // The same call paths in the order in which they were met, which is another one.
+        // The same call paths in order of appearance, which differs.
         let without: Vec<&str> = NOT_MERGED.into_iter().chain(["call_map"]).collect();
         prop_assert_eq!(compare(&whole, &merged, &without), None);
     }

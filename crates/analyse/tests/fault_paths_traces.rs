@@ -78,7 +78,8 @@ fn the_main_class_of_each_workload() {
     }
 }
 
-/// `grep -c ' clear_huge_page() {'` says that 9 huge pages were cleared, 3 in the part of it.
+/// According to `grep -c ' clear_huge_page() {'`, 9 huge pages were cleared, 3 in this part of the
+/// trace.
 #[test]
 fn a_huge_page_that_was_only_tried_is_a_small_one() {
     for traces in traces::all() {
@@ -114,7 +115,7 @@ fn times_add_up_everywhere() {
     for (trace, file) in all.iter().flat_map(of) {
         let report = report(&file);
         println!("{trace}: {:?} {:?}", report.conservation, report.split);
-        // Real time on two processors: an interrupt can strike twice within one call's entry.
+        // Real time on two processors: two interrupts can occur within one call's entry.
         let allowed = report.faults / 10_000 * u64::from(trace.starts_with("contend"));
         assert!(report.conservation.violations <= allowed, "{trace}");
         let shares: f64 = report.contributors.iter().map(|c| c.variance_share).sum();
@@ -122,7 +123,7 @@ fn times_add_up_everywhere() {
     }
 }
 
-/// Mean of the middle nine tenths: the slowest faults of two runs are not the same ones.
+/// Mean of the middle nine tenths: the slowest faults of two runs do not correspond.
 fn middle(latency: &Latency) -> u64 {
     let (from, to) = (latency.count / 20, latency.count - latency.count / 20);
     let (mut rank, mut sum) = (0, 0);
@@ -134,7 +135,7 @@ fn middle(latency: &Latency) -> u64 {
     sum / (to - from)
 }
 
-/// The medians and means of the traces with the root alone are what correcting has to bring back.
+/// The correction must restore the medians and means of the root-only traces.
 #[test]
 fn the_correction_brings_back_the_root_only_latency() {
     let all = traces::all();

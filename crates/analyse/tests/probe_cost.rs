@@ -1,4 +1,4 @@
-//! The tracer's cost found in simulated traces, whose cost is known.
+//! Finds the tracer's cost in simulated traces, for which it is known.
 
 use pagewise_analyse::fault_paths::{
     Calibration, Collector, FaultPaths, Misfit, Refusal, Source, Sums, Total, analyse, calibrate,
@@ -8,7 +8,7 @@ use pagewise_model::formats::function_graph::{Summary, read_bytes};
 use proptest::prelude::*;
 use std::fmt::Write;
 
-/// A generator without state outside the test.
+/// A generator without external state.
 struct Random(u64);
 
 impl Random {
@@ -21,20 +21,20 @@ impl Random {
     }
 }
 
-/// What tracing a call costs, ns.
+/// The tracing cost of a call, ns.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     inside: u64,
     outside: u64,
 }
 
-/// How a simulated machine deviates from one cost for every call.
+/// How a simulated machine deviates from a constant cost per call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Noise {
     None,
-    /// By up to so many per cent either way, and ten times as much in one call of a hundred.
+    /// By up to this many per cent either way, and ten times as much in one call of a hundred.
     Percent(u64),
-    /// In these per cent of the faults every call costs two fifths.
+    /// In this percentage of the faults every call costs two fifths.
     CheapFaults(u64),
 }
 
@@ -46,9 +46,9 @@ struct Simulation {
     noise: Noise,
     random: Random,
     text: String,
-    /// Time of each fault with the root alone traced, ns.
+    /// Time of each fault in a root-only trace, ns.
     plain: Vec<u64>,
-    /// Functions' names begin so: those of another kernel are others.
+    /// Prefix of the functions' names: another kernel has other functions.
     prefix: &'static str,
 }
 
@@ -166,11 +166,11 @@ fn report(simulation: &Simulation) -> FaultPaths {
     analyse(&faults, &summary, estimate(&faults))
 }
 
-/// Whether the corrected median is the true one to within a tenth, or its interval holds it.
+/// Whether the corrected median is within a tenth of the true one, or its interval contains it.
 fn is_told(findings: &FaultPaths, truth: f64) -> bool {
     let found = findings.latency.corrected.p50_ns as f64;
     let near = (found - truth).abs() <= truth / 10.0;
-    // A bucket of the histogram is a hundredth wide.
+    // A bucket of the histogram is one hundredth wide.
     let (low, high) = findings.latency.bounds.expect("corrected").p50_ns;
     near || (low as f64 * 0.99..=high as f64 * 1.01).contains(&truth)
 }
@@ -178,7 +178,7 @@ fn is_told(findings: &FaultPaths, truth: f64) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever part of the cost lands inside: 4.18 has a tenth there, 6.1 half.
+    /// For any part of the cost inside the call: 4.18 has a tenth there, 6.1 half.
     #[test]
     fn the_cost_is_found_whichever_part_of_it_lands_inside(
         inside in 80_u64..1500, outside in 80_u64..1500, seed in any::<u64>()

@@ -1,5 +1,5 @@
-//! How often proofs are wrong, what they find and what they spend, on simulated machines. The example
-//! `proofs` prints all of it.
+//! How often proofs are wrong, what they find and what they cost, on simulated machines. The
+//! example `proofs` prints all of it.
 
 #[path = "proofs/simulated.rs"]
 mod simulated;
@@ -35,7 +35,7 @@ fn time(outcomes: &[Outcome]) -> f64 {
     outcomes.iter().map(|one| one.time).sum()
 }
 
-/// At most 5 % are stated; 150 experiments with 5 % have no more than 9.3 % but once in a hundred.
+/// At most 5 % are stated; 150 experiments with 5 % exceed 9.3 % only once in a hundred times.
 #[test]
 fn arms_that_do_nothing_are_rarely_proved() {
     for noise in NOISES {
@@ -44,7 +44,7 @@ fn arms_that_do_nothing_are_rarely_proved() {
             let most = 0.05 + 2.4 * (0.05 * 0.95 / count as f64).sqrt();
             let wrong = share(&found, |one| one.winner.is_some());
             assert!(wrong <= most, "{noise:?}, {arms} arms: {wrong}");
-            // Of eight arms one in a hundred each may be.
+            // Each of eight arms may be, in one case of a hundred.
             let slower = share(&found, |one| one.false_slower);
             assert!(slower <= most + 0.05, "{noise:?}, {arms} arms: {slower}");
         }
@@ -64,7 +64,7 @@ fn large_effects_are_proved_by_few_runs() {
     }
 }
 
-/// What stops early finds what waits for narrow intervals would have found.
+/// The rule that stops early finds what waiting for narrow intervals would have found.
 #[test]
 fn stopping_early_spends_fewer_runs_and_finds_a_gain_of_five_percent() {
     for noise in [Noise::Normal(0.02), Noise::Heavy, Noise::Drift] {

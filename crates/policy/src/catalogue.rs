@@ -15,12 +15,13 @@ use crate::streaming::Streaming;
 use crate::trace::{Trace, TraceError};
 use crate::two_queue::TwoQueue;
 
-/// What a policy is made for.
+/// The limits that a policy is made for.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
-    /// Pages that may be managed; metadata of four bytes each is reserved, and used as pages come.
+    /// Pages that can be managed. Four bytes of metadata are reserved for each, and used as pages
+    /// come.
     pub pages: u32,
-    /// Pages that may be resident.
+    /// Pages that may be resident at a time.
     pub budget: u32,
 }
 
@@ -41,10 +42,10 @@ pub enum PolicyError {
         /// Why.
         why: std::io::Error,
     },
-    /// The shared object is no policy.
+    /// The shared object is not a policy.
     #[error(transparent)]
     Foreign(#[from] ForeignError),
-    /// The recording to replay is none.
+    /// The recording to replay is not a fault trace.
     #[error("{path}: {why}")]
     Trace {
         /// Its path.
@@ -57,7 +58,7 @@ pub enum PolicyError {
     NoBudget,
 }
 
-/// Names and one line about each, in the order of the help.
+/// The names, each with a one-line description, in the order of the help.
 pub const POLICIES: [(&str, &str); 7] = [
     (
         "2q",
@@ -93,7 +94,7 @@ fn names() -> String {
 /// The policy called `name`.
 ///
 /// # Errors
-/// When there is none of that name, or the configuration is out of range.
+/// When there is no policy of that name, or the configuration is out of range.
 pub fn by_name(name: &str, config: &Config) -> Result<Box<dyn Policy>, PolicyError> {
     if config.pages > MAX_PAGES {
         return Err(PolicyError::TooManyPages(config.pages));
@@ -128,7 +129,7 @@ pub fn by_name(name: &str, config: &Config) -> Result<Box<dyn Policy>, PolicyErr
     })
 }
 
-/// An eviction policy that reads nothing early at all.
+/// The eviction policy called `name`; these read nothing ahead.
 #[must_use]
 pub fn eviction(name: &str, config: &Config) -> Option<Box<dyn Policy>> {
     let Config { pages, budget } = *config;

@@ -1,7 +1,7 @@
-//! `clock`: first in, first out, but a page that was seen in use goes round once more.
+//! `clock`: first in, first out, but a page that was seen in use stays for another round.
 //!
-//! Uses are seen only on watched pages, so half of the queue's front is watched: a page in use
-//! pays one soft fault in each round.
+//! Uses are visible only on watched pages, so the front half of the queue is watched: a page in use
+//! costs one soft fault per round.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,12 +9,12 @@ use crate::page::{Arrival, Page, Span, Use};
 use crate::policy::Policy;
 use crate::queue::{Past, Queue, Words};
 
-/// Second chance.
+/// The second-chance algorithm.
 #[derive(Debug)]
 pub struct Clock {
     words: Words,
     queue: Queue,
-    /// Pages that stand before the hand and are watched.
+    /// Watched pages in front of the clock hand.
     watched: Queue,
     /// Watch at most this many pages.
     watch_limit: AtomicU32,
@@ -68,7 +68,7 @@ impl Policy for Clock {
             return 0;
         };
         let mut found = 0;
-        // One round at most: after it no page has a use left.
+        // At most one round: after it no page has a use left.
         let mut chances = self.queue.len() + self.watched.len();
         while found < out.len() {
             let taken = self

@@ -1,10 +1,10 @@
-//! `csr`: for graphs in compressed sparse row form, and whatever else sweeps large arrays next to
-//! small ones.
+//! `csr`: for graphs in compressed sparse row form, and other programs that sweep large arrays next
+//! to small ones.
 //!
 //! ExtMem (USENIX ATC 2024) keeps the vertex arrays resident and slides a window over the edges.
-//! So does this policy, with three differences: regions find their side by their own faults (or a
-//! hint), each thread has its window, and the memory that is left holds a fixed part of the edges
-//! instead of the latest ones (see [`crate::sweep`]).
+//! This policy does the same, with three differences: a region is classified by its own faults (or
+//! a hint), each thread has its own window, and the remaining memory keeps a fixed part of the
+//! edges instead of the latest ones (see [`crate::sweep`]).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,37 +15,37 @@ use crate::roles::Roles;
 use crate::stream::{Step, Streams, plan_step};
 use crate::sweep::Sweep;
 
-/// Regions that are judged one by one; later ones share places.
+/// Regions that are classified separately; later ones share places.
 const REGIONS: usize = 256;
-/// Pages of a region that must have come by fault before it is judged.
+/// Pages of a region that must have faulted before it is classified.
 const ENOUGH: u32 = 512;
-/// Counts are halved here, so that a region's past fades.
+/// Counts are halved when they reach this value, so that old faults lose weight.
 const FADE: u32 = 1 << 16;
-/// What a region's faults were.
+/// The faults of a region, by pattern.
 #[derive(Debug, Default)]
 struct Habits {
-    /// Pages that came as steps of streams.
+    /// Pages that faulted as steps of streams.
     swept: AtomicU32,
-    /// Pages that came alone.
+    /// Pages that faulted outside any stream.
     scattered: AtomicU32,
 }
 
-/// Which side of a page's region is meant.
+/// The class of a page's region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// Vertices, offsets, and all that is not known to be swept.
+    /// Vertices, offsets, and everything not known to be swept.
     Kept,
     /// Edges.
     Swept,
 }
 
-/// Vertices stay, edges pass.
+/// Keeps vertices resident and lets edges pass through.
 pub struct Csr {
     sweep: Sweep,
     streams: Streams,
     roles: Roles,
     habits: Box<[Habits]>,
-    /// Spans of regions found to be swept, as declared roles of their own.
+    /// Regions found to be swept, stored in the same form as declared roles.
     found: Roles,
     found_swept: Box<[AtomicU32]>,
 }
@@ -75,9 +75,9 @@ impl Csr {
         }
     }
 
-    /// Notes a fault in its region's habits, and declares the region when they change.
+    /// Counts a fault for its region, and changes the region's role when the pattern changes.
     fn judge(&self, fault: &Fault, step: Step) {
-        // Every array is filled in order once; only what is read again shows its kind.
+        // Every array is first filled in order; only later reads show its access pattern.
         if fault.kind == FaultKind::FirstTouch {
             return;
         }

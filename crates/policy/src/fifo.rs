@@ -1,5 +1,5 @@
-//! `fifo`: the page that has been resident longest leaves. What UMap does, and the yardstick for
-//! whatever claims to be better.
+//! `fifo`: evicts the page that has been resident longest, as UMap does. The baseline for the other
+//! policies.
 
 use crate::page::{Arrival, Page, Span, Use};
 use crate::policy::Policy;

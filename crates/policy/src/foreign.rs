@@ -1,7 +1,7 @@
 //! Policies in shared objects: the C interface of `include/pagewise_pager.h`.
 //!
 //! The only unsafe code of this crate: it trusts the object's author as `LD_PRELOAD` does, and
-//! checks what can be checked (version, size, required functions, counts that come back).
+//! checks what can be checked (version, size, required functions, returned counts).
 #![allow(unsafe_code, reason = "calls through a C interface")]
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -77,13 +77,13 @@ pub enum ForeignError {
     Load {
         /// Its path.
         path: String,
-        /// The dynamic linker's words.
+        /// The dynamic linker's message.
         why: String,
     },
     /// It exports no table.
     #[error("{0} exports no 'pagewise_policy' (see pagewise_pager.h)")]
     NoTable(String),
-    /// It was made for another interface.
+    /// It was built for another version of the interface.
     #[error("{path} was made for version {abi} of the policy interface, this is version {ABI}")]
     Version {
         /// Its path.
@@ -91,15 +91,15 @@ pub enum ForeignError {
         /// Its version.
         abi: u32,
     },
-    /// It lacks something.
+    /// A required part is missing.
     #[error("{path} lacks {what}")]
     Lacks {
         /// Its path.
         path: String,
-        /// What.
+        /// The missing part.
         what: &'static str,
     },
-    /// It refused to be made.
+    /// Its `create` function returned null.
     #[error("{0}: create returned NULL")]
     Refused(String),
 }
@@ -117,7 +117,7 @@ pub struct Foreign {
     _memory: Box<[AtomicU64]>,
 }
 
-// SAFETY: the interface demands that every function may be called on any thread.
+// SAFETY: the interface requires every function to be callable on any thread.
 unsafe impl Send for Foreign {}
 // SAFETY: as above.
 unsafe impl Sync for Foreign {}
@@ -126,7 +126,7 @@ impl Foreign {
     /// Loads the policy in the shared object at `path`. It is never unloaded.
     ///
     /// # Errors
-    /// When it is no policy of this version, or does not want to be one.
+    /// When it is not a policy of this version, or refuses to be created.
     pub fn load(path: &str, pages: u32, budget: u32) -> Result<Self, ForeignError> {
         let table = table(path)?;
         let lacks = |what| ForeignError::Lacks {
@@ -138,14 +138,14 @@ impl Foreign {
         let words = usize::try_from(bytes / 8 + 1).map_err(|_| lacks("a sane size"))?;
         let memory: Box<[AtomicU64]> = bytemuck::allocation::zeroed_slice_box(words);
         let create = table.create.ok_or(lacks("create"))?;
-        // SAFETY: the memory is as large as the table asks, and lives as long as the policy.
+        // SAFETY: the memory has the size that the table requires, and lives as long as the policy.
         let me = unsafe { create(memory.as_ptr().cast_mut().cast(), pages, budget) };
         if me.is_null() {
             return Err(ForeignError::Refused(path.to_owned()));
         }
         let name = match table.name.is_null() {
             true => path.to_owned(),
-            // SAFETY: the interface demands a C string.
+            // SAFETY: the interface requires a C string.
             false => unsafe { CStr::from_ptr(table.name) }
                 .to_string_lossy()
                 .into_owned(),
@@ -163,7 +163,7 @@ impl Foreign {
         })
     }
 
-    /// Pages that a function of the object named; numbers that are none are dropped.
+    /// The pages that a function of the object returned; invalid page numbers are dropped.
     fn ask(
         &self,
         function: Option<unsafe extern "C" fn(Me, *mut u32, u32) -> u32>,
@@ -186,7 +186,7 @@ impl Foreign {
 
 fn table(path: &str) -> Result<&'static Table, ForeignError> {
     let name = CString::new(path).map_err(|_| ForeignError::NoTable(path.to_owned()))?;
-    // SAFETY: loads the object that the user named; its constructors run, as the user wants.
+    // SAFETY: loads the object that the user named; running its constructors is intended.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         // SAFETY: dlerror returns a C string or null after a failure.
@@ -206,8 +206,8 @@ fn table(path: &str) -> Result<&'static Table, ForeignError> {
     }
     // SAFETY: a valid handle and a C string.
     let table = unsafe { libc::dlsym(handle, c"pagewise_policy".as_ptr()) }.cast::<Table>();
-    // SAFETY: the object exports a table under this name, which is never unloaded; version and
-    // size come first and are checked before anything else is looked at.
+    // SAFETY: the object exports a table under this name, which is never unloaded; version and size
+    // come first and are checked before any other field is read.
     let (abi, size) = match unsafe { table.as_ref() } {
         Some(table) => (table.abi, table.size),
         None => return Err(ForeignError::NoTable(path.to_owned())),
@@ -262,7 +262,7 @@ impl Policy for Foreign {
         let mut along = to_foreign(plan.along);
         let mut ahead = [ForeignSpan::default(); MAX_AHEAD];
         let room = u32::try_from(ahead.len()).unwrap_or(0);
-        // SAFETY: all pointers are good for the call, and `ahead` has `room` places.
+        // SAFETY: all pointers are valid for the call, and `ahead` has `room` places.
         let count = unsafe {
             faulted(
                 self.me,

@@ -1,8 +1,8 @@
-//! Paging policies: which page leaves memory, and which is read before it is asked for.
+//! Paging policies: which pages to evict, and which to read ahead of a fault.
 //!
-//! A crate of its own because two programs run the same code: the pager inside a live process, and
-//! the simulator on a recorded trace (`pagewise-simulate`). Nothing here asks the kernel, reads a clock
-//! or takes memory while it works.
+//! A separate crate because two programs run the same code: the pager inside a live process, and
+//! the simulator on a recorded trace (`pagewise-simulate`). Nothing here makes system calls, reads
+//! a clock or allocates memory while it works.
 #![deny(unsafe_code)]
 
 pub mod catalogue;

@@ -1,11 +1,11 @@
-//! What core and policies talk about: pages, faults, uses, and plans for reading ahead.
+//! Types shared by the core and the policies: pages, faults, uses, and read-ahead plans.
 
-/// Index of a managed page. Every region owns a run of consecutive indices, so neighbours in
-/// memory are neighbours here; indices of different regions never touch.
+/// Index of a managed page. Every region has a run of consecutive indices, so neighbours in memory
+/// are neighbours here; runs of different regions are never adjacent.
 pub type Page = u32;
 
 /// Largest number of pages that can be managed (512 GiB of 4 KiB pages): a page's word keeps 27
-/// bits for a link, and a few indices are queue ends.
+/// bits for a link, and a few indices stand for the ends of queues.
 pub const MAX_PAGES: u32 = (1 << 27) - 64;
 
 /// A run of pages.
@@ -24,13 +24,13 @@ impl Span {
         self.first.saturating_add(self.count)
     }
 
-    /// Whether `page` lies in the run.
+    /// Whether `page` is in the run.
     #[must_use]
     pub const fn contains(self, page: Page) -> bool {
         page >= self.first && page < self.end()
     }
 
-    /// The part of this run that lies in `other`.
+    /// The part of this run inside `other`.
     #[must_use]
     pub fn clipped(self, other: Span) -> Span {
         let first = self.first.max(other.first);
@@ -51,7 +51,7 @@ pub enum FaultKind {
     Refault,
 }
 
-/// A missing page that a thread waits for.
+/// A fault on a missing page, with a thread waiting for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
     /// The page.
@@ -60,7 +60,7 @@ pub struct Fault {
     pub region: Span,
     /// Number of the region, in order of registration.
     pub region_id: u16,
-    /// The faulting thread: any number that tells threads apart.
+    /// The faulting thread: any number that identifies it.
     pub thread: u32,
     /// First touch or refault.
     pub kind: FaultKind,
@@ -73,7 +73,7 @@ pub struct Fault {
 pub enum Arrival {
     /// A thread waited for it.
     Demand,
-    /// It was read early.
+    /// It was read ahead.
     Ahead,
 }
 
@@ -86,7 +86,7 @@ pub enum Use {
     Write,
 }
 
-/// What a program says about a range of its memory.
+/// The access pattern that a program declares for a range of its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// Nothing is known.
@@ -96,11 +96,11 @@ pub enum Role {
     Hot,
     /// Read or written once in order: read far ahead, evicted first.
     Stream,
-    /// No order: reading ahead is useless.
+    /// No order: read-ahead is useless.
     Random,
     /// Offsets of a compressed sparse row matrix: hot and in order.
     CsrOffsets,
-    /// Edges of a compressed sparse row matrix: a stream that comes again.
+    /// Edges of a compressed sparse row matrix: a stream that is read repeatedly.
     CsrEdges,
 }
 
@@ -133,13 +133,13 @@ impl Role {
     }
 }
 
-/// Most spans that a plan holds.
+/// Most spans in a plan.
 pub const MAX_AHEAD: usize = 64;
 
 /// What to read at a fault in addition to the page itself. Lives on the faulting thread's stack.
 #[derive(Debug)]
 pub struct Plan {
-    /// Read and map together with the faulted page, in one operation; contains that page.
+    /// Read and mapped together with the faulted page, in one operation; contains that page.
     pub along: Span,
     ahead: [Span; MAX_AHEAD],
     spans: usize,
@@ -159,8 +159,8 @@ impl Plan {
         }
     }
 
-    /// Reads `span` as well, without making the fault wait. Adjacent spans become one. Returns
-    /// whether there was room.
+    /// Also reads `span`, without making the fault wait. Adjacent spans are merged. Returns whether
+    /// there was room.
     pub fn read_ahead(&mut self, span: Span) -> bool {
         if span.count == 0 {
             return true;

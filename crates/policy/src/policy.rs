@@ -1,22 +1,24 @@
-//! The seam between the pager's core and its policies.
+//! The interface between the pager's core and its policies.
 
 use crate::page::{Arrival, Fault, Page, Plan, Role, Span, Use};
 
-/// Decides which pages leave memory, and which are read early.
+/// Decides which pages to evict, and which to read ahead.
 ///
-/// The core owns mechanism (what is resident, locks, I/O) and tells the policy what happens. Every
-/// method but [`Policy::hint`] runs inside fault handlers: it may not allocate, lock, format or
-/// panic. All take `&self` and may run on any number of threads at once, except that
-/// [`Policy::victims`], [`Policy::soon`] and [`Policy::watch`] are for one thread at a time (a
-/// second one gets nothing).
+/// The core provides the mechanism (residency, locks, I/O) and reports events to the policy. Every
+/// method except [`Policy::hint`] runs inside fault handlers: it must not allocate, lock, format or
+/// panic. All take `&self` and may run on any number of threads at once, except that only one
+/// thread at a time can use [`Policy::victims`], [`Policy::soon`] and [`Policy::watch`] (another
+/// one gets nothing).
 ///
-/// Metadata is taken once, when the policy is made: four bytes for each page that can be managed.
+/// Metadata is allocated once, when the policy is made: four bytes for each page that can be
+/// managed.
 pub trait Policy: Send + Sync {
     /// Its name, as given to `--policy`.
     fn name(&self) -> &str;
 
-    /// A thread waits for a missing page: what else shall be read? Called before the I/O. `plan`
-    /// comes with the page alone; the core passes over pages that are resident or hold nothing.
+    /// A thread waits for a missing page: which other pages to read? Called before the I/O. `plan`
+    /// initially contains that page alone; the core skips pages that are resident or have no
+    /// content.
     fn faulted(&self, fault: &Fault, plan: &mut Plan) {
         let _ = (fault, plan);
     }
@@ -24,28 +26,28 @@ pub trait Policy: Send + Sync {
     /// `page` is now resident.
     fn mapped(&self, page: Page, how: Arrival);
 
-    /// `page` was resident and was seen in use.
+    /// `page` was resident and a use of it was seen.
     fn used(&self, page: Page, how: Use);
 
-    /// The program gave these pages back.
+    /// The program freed these pages.
     fn removed(&self, pages: Span);
 
     /// Chooses pages to evict, best first, and returns how many. They have left the policy; one
-    /// that stays resident after all must come back through [`Policy::kept`].
+    /// that stays resident after all must be returned through [`Policy::kept`].
     fn victims(&self, out: &mut [Page]) -> usize;
 
-    /// A chosen page could not leave: pinned, busy, or written meanwhile.
+    /// A chosen page could not be evicted: pinned, busy, or written meanwhile.
     fn kept(&self, page: Page);
 
-    /// Shows pages that will probably leave soon, so that dirty ones are written before. They stay
-    /// with the policy.
+    /// Lists pages that will probably be evicted soon, so that dirty ones are written back in time.
+    /// They stay with the policy.
     fn soon(&self, out: &mut [Page]) -> usize {
         let _ = out;
         0
     }
 
-    /// Chooses resident pages whose next use the core shall notice, at the price of a soft fault,
-    /// and tell by [`Policy::used`].
+    /// Chooses resident pages whose next use the core is to detect, at the cost of a soft fault,
+    /// and report through [`Policy::used`].
     fn watch(&self, out: &mut [Page]) -> usize {
         let _ = out;
         0
@@ -56,13 +58,13 @@ pub trait Policy: Send + Sync {
         let _ = (pages, role);
     }
 
-    /// This is the child of a fork: other threads are gone, and what they held is free. No other
-    /// method runs at the same time.
+    /// Called in the child of a fork: the other threads are gone, and their locks are released. No
+    /// other method runs at the same time.
     fn forked(&self) {}
 }
 
-/// The methods of [`Policy`] by which pages leave, handed to the field `$inner`, for policies that
-/// only decide what comes early.
+/// The methods of [`Policy`] that concern eviction, forwarded to the field `$inner`, for policies
+/// that only decide what to read ahead.
 macro_rules! leave_to {
     ($inner:ident) => {
         fn used(&self, page: $crate::page::Page, how: $crate::page::Use) {
@@ -84,7 +86,7 @@ macro_rules! leave_to {
 }
 pub(crate) use leave_to;
 
-/// The same where `$inner` is itself a policy, which may also want to see what comes.
+/// The same where `$inner` is itself a policy, which may also need to see arrivals.
 macro_rules! leave_all_to {
     ($inner:ident) => {
         $crate::policy::leave_to!($inner);

@@ -1,19 +1,19 @@
-//! `prefetch`: reads streams ahead, over whatever evicts. Windows grow while a stream is followed
-//! and shrink when its pages leave before their use.
+//! `prefetch`: adds read-ahead of streams to any eviction policy. Windows grow while a stream is
+//! followed and shrink when its pages are evicted before use.
 
 use crate::page::{Arrival, Fault, Page, Plan, Role, Span};
 use crate::policy::{Policy, leave_all_to};
 use crate::roles::Roles;
 use crate::stream::{Streams, plan_cluster, plan_step};
 
-/// Streams are read at most this far ahead (1 MiB of 4 KiB pages), and never a sixteenth of the
-/// budget: windows of many threads must fit next to the working set.
+/// Streams are read at most this far ahead (1 MiB of 4 KiB pages), and never more than a sixteenth
+/// of the budget: the windows of many threads must fit next to the working set.
 const MAX_WINDOW: u32 = 256;
 
-/// Pages of a cluster where nothing is read ahead: 16 cost twice as much as one.
+/// Pages of a cluster when nothing is read ahead: reading 16 costs twice as much as reading one.
 const CLUSTER: u32 = 16;
 
-/// The largest window under a budget of so many pages.
+/// The largest window under a budget of this many pages.
 #[must_use]
 pub(crate) fn max_window(budget: u32) -> u32 {
     MAX_WINDOW.min(budget / 16)
@@ -25,13 +25,13 @@ pub struct Prefetch {
     inner: Box<dyn Policy>,
     streams: Streams,
     roles: Roles,
-    /// Whether to read what no thread waits for; otherwise all comes along.
+    /// Whether to read pages that no thread waits for; otherwise all pages are read with the fault.
     ahead: bool,
 }
 
 impl Prefetch {
     /// Reads clusters of at most 16 pages along streams with the fault, and nothing ahead, as Linux
-    /// does at a swap fault; under the name of `inner`.
+    /// does at a swap fault. Keeps the name of `inner`.
     #[must_use]
     pub fn clusters(inner: Box<dyn Policy>) -> Self {
         let name = inner.name().to_owned();

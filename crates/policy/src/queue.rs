@@ -1,8 +1,8 @@
-//! Queues of pages that cost four bytes per page and are pushed to without locks.
+//! Queues of pages that need four bytes per page and have a lock-free push.
 //!
-//! Each page has one 32-bit word. While the page waits in a queue the word holds the link to the
-//! next page, so a page is in at most one queue and no queue can overflow. While it is in none,
-//! the word remembers when it was evicted.
+//! Each page has one 32-bit word. While the page is in a queue, the word contains the link to the
+//! next page, so a page is in at most one queue and no queue can overflow. Otherwise the word
+//! records when the page was evicted.
 //!
 //! ```text
 //!            31      30    29..28  27      26..0
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Any thread pushes (one atomic swap); one thread at a time takes, which [`Words::turn`] enforces.
-//! This is Vyukov's intrusive queue of many producers and one consumer, with indices for pointers.
-//! A page that is given back while it waits only loses LIVE: the taker passes over it, and if it
-//! comes back before that, it keeps its place.
+//! This is Vyukov's intrusive multi-producer single-consumer queue, with indices for pointers. A
+//! page that is freed while queued only loses LIVE: the consumer skips it, and if it comes back
+//! before that, it keeps its place.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -30,10 +30,11 @@ const NIL: u32 = LINK;
 const STAMP_BITS: u32 = 29;
 const STAMP: u32 = (1 << STAMP_BITS) - 1;
 
-/// Most uses that a page's word counts.
+/// Maximum of the use count in a page's word.
 pub const MAX_USES: u32 = 3;
 
-/// A moment, counted in evictions. Wraps; only distances below the range have a meaning.
+/// A point in time, counted in evictions. Wraps; only distances smaller than the range are
+/// meaningful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp(u32);
 
@@ -50,13 +51,13 @@ impl Stamp {
         Stamp((count << COUNT_SHIFT | 1) & STAMP)
     }
 
-    /// The same on the clock of pages that only pass through.
+    /// The same on the clock of pages that only pass through memory.
     #[must_use]
     pub const fn passed(count: u32) -> Self {
         Stamp(Self::at(count).0 | PASSED)
     }
 
-    /// Whether it is one of [`Stamp::passed`].
+    /// Whether this is a stamp from [`Stamp::passed`].
     #[must_use]
     pub const fn is_passed(self) -> bool {
         self.0 & PASSED != 0
@@ -69,12 +70,13 @@ impl Stamp {
     }
 }
 
-/// What a page's word tells when the page arrives.
+/// What a page's word records when the page arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Past {
-    /// It already waits in a queue, alive: nothing to do.
+    /// It is already in a queue, alive: nothing to do.
     Present,
-    /// It waits in a queue, given back and not yet passed over; it lives again in its old place.
+    /// It is in a queue, was freed and has not been skipped yet; it becomes live again in its old
+    /// place.
     Revived,
     /// Evicted at that moment; the caller must push it.
     Evicted(Stamp),
@@ -90,7 +92,7 @@ pub struct Words {
     busy: AtomicBool,
 }
 
-/// The right to take from queues.
+/// The exclusive right to take from queues.
 #[derive(Debug)]
 pub struct Turn<'a>(&'a AtomicBool);
 
@@ -100,7 +102,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A page taken from a queue: alive, and how often it was seen in use.
+/// A live page taken from a queue, with its use count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
     /// The page.
@@ -111,7 +113,7 @@ pub struct Taken {
 
 impl Words {
     /// Words for `pages` pages, all unknown, and the ends of `queues` queues. The memory is zero
-    /// pages until it is used.
+    /// pages until first used.
     #[must_use]
     pub fn new(pages: u32, queues: u32) -> Self {
         assert!(
@@ -126,13 +128,13 @@ impl Words {
         }
     }
 
-    /// The right to take pages; none while another thread has it.
+    /// The right to take pages; `None` while another thread has it.
     pub fn turn(&self) -> Option<Turn<'_>> {
         let free = !self.busy.swap(true, Ordering::Acquire);
         free.then_some(Turn(&self.busy))
     }
 
-    /// In the child of a fork, whose parent's taker does not exist here.
+    /// Resets the turn in the child of a fork, where the thread that had it does not exist.
     pub fn forked(&self) {
         self.busy.store(false, Ordering::Release);
     }
@@ -159,8 +161,8 @@ impl Words {
         }
     }
 
-    /// `page` became resident, because it was `missed` or with others. After [`Past::Evicted`] and
-    /// [`Past::Unknown`] the caller owns the page's place and must push it to a queue.
+    /// `page` became resident: it was `missed`, or it was read with others. After [`Past::Evicted`]
+    /// and [`Past::Unknown`] the caller owns the page's place and must push it to a queue.
     pub fn arrive(&self, page: Page, missed: bool) -> Past {
         let fresh = LINKED | LIVE | if missed { MISSED } else { 0 } | NIL;
         let old = self.update(
@@ -170,7 +172,7 @@ impl Words {
         Self::told(old)
     }
 
-    /// `page` was seen in use.
+    /// A use of `page` was seen.
     pub fn touch(&self, page: Page) {
         self.update(page, |old| match old {
             _ if old & LINKED == 0 => old,
@@ -179,11 +181,11 @@ impl Words {
         });
     }
 
-    /// `page` was given back.
+    /// `page` was freed.
     pub fn forget(&self, page: Page) {
         let word = self.word(page);
-        // Most pages of a large region that goes were never resident: look before writing, so that
-        // their words stay unbacked.
+        // Most pages of a large region that is freed were never resident: look before writing, so
+        // that their words stay unbacked.
         if word.load(Ordering::Relaxed) != 0 {
             self.update(page, |old| {
                 if old & LINKED != 0 {
@@ -195,20 +197,20 @@ impl Words {
         }
     }
 
-    /// Whether `page` waits in a queue and is alive.
+    /// Whether `page` is in a queue and alive.
     #[must_use]
     pub fn is_queued(&self, page: Page) -> bool {
         self.word(page).load(Ordering::Acquire) & (LINKED | LIVE) == LINKED | LIVE
     }
 
-    /// Whether `page` waits in a queue, alive, and came because it was missed.
+    /// Whether `page` is in a queue, alive, and came because it was missed.
     #[must_use]
     pub fn is_missed(&self, page: Page) -> bool {
         const ALL: u32 = LINKED | LIVE | MISSED;
         self.word(page).load(Ordering::Relaxed) & ALL == ALL
     }
 
-    /// What is known of `page`, which [`Words::arrive`] would tell.
+    /// What is known of `page`: the value that [`Words::arrive`] would return.
     #[must_use]
     pub fn past(&self, page: Page) -> Past {
         Self::told(self.word(page).load(Ordering::Relaxed))
@@ -223,8 +225,8 @@ impl Words {
         }
     }
 
-    /// Takes the first live page of `queue` out of it; the page keeps its word until
-    /// [`Words::evict`] or a push. `None` when the queue is empty.
+    /// Takes the first live page out of `queue`; the page keeps its word until [`Words::evict`] or
+    /// a push. `None` when the queue is empty.
     pub fn take(&self, queue: &Queue, _turn: &Turn<'_>) -> Option<Taken> {
         while let Some(page) = queue.unlink(self) {
             let word = self.word(page);
@@ -243,16 +245,16 @@ impl Words {
         None
     }
 
-    /// Ends the life of a taken page, remembering `stamp`. False if it was given back meanwhile:
-    /// then it is no victim any more.
+    /// Marks a taken page as evicted, recording `stamp`. Returns false if it was freed meanwhile:
+    /// then it is no longer a victim.
     pub fn evict(&self, page: Page, stamp: Option<Stamp>) -> bool {
         let memory = stamp.map_or(0, |stamp| stamp.0);
         let old = self.update(page, |old| if old & LIVE != 0 { memory } else { 0 });
         old & LIVE != 0
     }
 
-    /// Puts a taken page at the end of `queue`, with `uses` uses. A page that was given back
-    /// meanwhile is let go.
+    /// Puts a taken page at the end of `queue`, with `uses` uses. A page that was freed meanwhile
+    /// is dropped.
     pub fn requeue(&self, page: Page, uses: u32, queue: &Queue, _turn: &Turn<'_>) {
         let old = self.update(page, |old| match old & LIVE {
             0 => 0,
@@ -296,7 +298,7 @@ impl Queue {
         }
     }
 
-    /// Pages in the queue, with those given back that were not passed over yet.
+    /// Pages in the queue, including freed ones that were not skipped yet.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.length.load(Ordering::Relaxed)
@@ -308,7 +310,7 @@ impl Queue {
         self.len() == 0
     }
 
-    /// Puts `page`, which [`Words::arrive`] has given to the caller, at the end.
+    /// Puts `page`, whose place the caller owns since [`Words::arrive`], at the end.
     pub fn push(&self, words: &Words, page: Page) {
         self.length.fetch_add(1, Ordering::Relaxed);
         self.append(words, page);
@@ -319,7 +321,7 @@ impl Queue {
         words.set_link(previous, page);
     }
 
-    /// Takes the first page out; `None` when there is none, or when a push is half done.
+    /// Takes the first page out; `None` when the queue is empty, or when a push is half done.
     fn unlink(&self, words: &Words) -> Option<Page> {
         let mut first = self.front.load(Ordering::Relaxed);
         let mut next = words.link(first);
@@ -335,7 +337,7 @@ impl Queue {
             if self.back.load(Ordering::Acquire) != first {
                 return None;
             }
-            // The last page cannot leave before something stands behind it: the stub.
+            // The last page can only be unlinked once something stands behind it: the stub.
             words.set_link(self.stub, NIL);
             self.append(words, self.stub);
             next = words.link(first);
@@ -348,11 +350,11 @@ impl Queue {
         Some(first)
     }
 
-    /// Shows the first live pages, up to `out.len()`, without taking them.
+    /// Lists the first live pages, up to `out.len()`, without taking them.
     pub fn peek(&self, words: &Words, out: &mut [Page], _turn: &Turn<'_>) -> usize {
         let mut page = self.front.load(Ordering::Relaxed);
         let mut found = 0;
-        // Pages given back are passed over, but not without end.
+        // Freed pages are skipped, but only a limited number of them.
         for _ in 0..out.len().saturating_mul(4) {
             if page == NIL || found == out.len() {
                 break;
@@ -399,7 +401,7 @@ mod tests {
         )
     }
 
-    /// The same queue, naively: a list of (page, alive, uses).
+    /// A naive model of the queue: a list of (page, alive, uses).
     #[derive(Default)]
     struct Naive(VecDeque<(u32, bool, u32)>);
 

@@ -1,9 +1,9 @@
 //! `replay`: reads ahead in the order in which an earlier run of the program faulted.
 //!
 //! Pages of two runs are matched by region (in order of registration) and offset. The position in
-//! the recording is found anew whenever the run leaves it: first nearby, then through an index of
-//! every 16th entry. While it is lost nothing is read early, so that a run that went another way
-//! loses only the search.
+//! the recording is searched again whenever the run leaves it: first nearby, then through an index
+//! of every 16th entry. While the position is unknown nothing is read ahead, so a run that diverges
+//! from the recording loses only the time of the search.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -11,12 +11,12 @@ use crate::page::{Arrival, Fault, Page, Plan, Role, Span};
 use crate::policy::{Policy, leave_all_to};
 use crate::trace::{ReferenceKind, Trace};
 
-/// How far behind and before the position a fault is looked for (threads run against each other).
+/// How far before and after the position a fault is searched for (threads interleave differently).
 const NEAR_BEHIND: usize = 512;
 const NEAR_AHEAD: usize = 4096;
-/// The index holds one entry in so many.
+/// The index contains one entry out of this many.
 const INDEX_STEP: usize = 16;
-/// A match so near to the position confirms it.
+/// A match this near to the position confirms it.
 const CONFIRMED: usize = 32;
 const FIRST_WINDOW: u32 = 16;
 const MAX_WINDOW: u32 = 512;
@@ -30,20 +30,20 @@ struct Entry {
     offset: u32,
 }
 
-/// A recorded order over an eviction policy.
+/// A recorded fault order, on top of an eviction policy.
 pub struct Replay {
     name: String,
     inner: Box<dyn Policy>,
     order: Box<[Entry]>,
     /// Every 16th entry with its position, sorted.
     index: Box<[(Entry, u32)]>,
-    /// First page of each region in this run, plus one; 0 is not known yet.
+    /// First page of each region in this run, plus one; 0 if not known yet.
     starts: Box<[AtomicU32]>,
     /// Sizes of the regions in this run, for clipping.
     counts: Box<[AtomicU32]>,
-    /// Position behind the last match in the lower half, window in the upper.
+    /// Position behind the last match in the lower half, window in the upper half.
     position: AtomicU64,
-    /// Everything before was asked for already.
+    /// Entries before this one were already requested.
     asked: AtomicU32,
     budget: u32,
 }
@@ -83,7 +83,7 @@ impl Replay {
         }
     }
 
-    /// Position of `entry` in the recording, as near to `position` as it can be found cheaply.
+    /// Position of `entry` in the recording, the nearest to `position` that a cheap search finds.
     fn find(&self, entry: Entry, position: usize) -> Option<usize> {
         let end = (position + NEAR_AHEAD).min(self.order.len());
         let start = position.saturating_sub(NEAR_BEHIND).min(end);
@@ -123,7 +123,7 @@ impl Replay {
         }
     }
 
-    /// The page of this run that `entry` means, once its region has been seen.
+    /// The page of this run that corresponds to `entry`, once its region has been seen.
     fn page(&self, entry: Entry) -> Option<Page> {
         let region = usize::from(entry.region);
         let start = self
@@ -138,7 +138,7 @@ impl Replay {
     fn plan(&self, from: usize, window: u32, plan: &mut Plan) {
         let until = (from + window as usize).min(self.order.len());
         let asked = self.asked.load(Ordering::Relaxed) as usize;
-        // After a jump what was asked for elsewhere says nothing.
+        // After a jump, what was requested elsewhere is irrelevant.
         let first = if (from..=until).contains(&asked) {
             asked
         } else {
@@ -182,8 +182,8 @@ impl Policy for Replay {
             self.inner.faulted(fault, plan);
             return;
         };
-        // A page that was faulted on more than once can be found by chance; only the next fault,
-        // just behind, tells that this is the place.
+        // A page that faulted more than once in the recording can match by chance; only the next
+        // fault, just behind, shows that this is the right place.
         let confirmed = found.abs_diff(position as usize) <= 2 * window as usize + CONFIRMED;
         let largest = MAX_WINDOW.min(self.budget / 16).max(FIRST_WINDOW);
         let window = if confirmed {

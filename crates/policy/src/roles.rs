@@ -1,15 +1,15 @@
-//! Declared roles: a small table of spans, read on every fault, written by hints.
+//! Declared roles: a small table of spans, read on every fault and written by hints.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::page::{Page, Role, Span};
 
-/// Most spans with a declared role; later declarations take the place of the oldest.
+/// Most spans with a declared role; later declarations replace the oldest.
 const PLACES: usize = 64;
 
 #[derive(Debug, Default)]
 struct Place {
-    /// First page in the upper half, page count in the lower: one word, so that a reader never
+    /// First page in the upper half, page count in the lower half: one word, so that a reader never
     /// sees half of a span.
     span: AtomicU64,
     role: AtomicU32,

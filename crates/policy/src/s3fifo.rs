@@ -1,11 +1,11 @@
 //! `s3fifo`: three queues, after Yang, Zhang, Qiu, Yue and Rashmi, "FIFO queues are all you need for
 //! cache eviction", SOSP 2023.
 //!
-//! New pages wait in a small queue (a tenth of memory); a page that is not seen in use there, as
-//! in a scan, leaves without having pushed out anything of worth. A page in use, or one that comes
-//! back while the ghost queue would still hold it, goes to the main queue. The ghost queue takes no
-//! room here: a page's word remembers when it left, and the distance tells whether it would still
-//! be in a queue of the main queue's length.
+//! New pages enter a small queue (a tenth of memory). A page that is not seen in use there, as in a
+//! scan, is evicted without having pushed out anything valuable. A page in use, or one that comes
+//! back while the ghost queue would still contain it, goes to the main queue. The ghost queue takes
+//! no memory here: a page's word records when it was evicted, and the distance shows whether it
+//! would still be in a queue as long as the main queue.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -24,7 +24,7 @@ pub struct S3Fifo {
     budget: u32,
 }
 
-/// The small queue holds one page in so many (section 4.1 of the paper: 10 %).
+/// The small queue takes one page out of this many (section 4.1 of the paper: 10 %).
 const SMALL_SHARE: u32 = 10;
 
 impl S3Fifo {
@@ -80,7 +80,7 @@ impl Policy for S3Fifo {
             return 0;
         };
         let mut found = 0;
-        // Every page has at most three uses left to lose.
+        // Every page has at most three uses to lose.
         let mut chances = (self.small.len() + self.main.len()).saturating_mul(4);
         while found < out.len() {
             let small = self.small_is_due();
@@ -89,7 +89,7 @@ impl Policy for S3Fifo {
                 if self.small.is_empty() && self.main.is_empty() {
                     break;
                 }
-                // A push that is half done, or only pages given back: the other queue's turn.
+                // A push is half done, or all pages were freed: try the other queue.
                 chances = chances.saturating_sub(1);
                 if chances == 0 {
                     break;
@@ -151,7 +151,7 @@ mod tests {
             lost += u32::from(out[0] < 90);
             policy.mapped(page, Arrival::Demand);
         }
-        // Until the small queue has its tenth, the main queue gives.
+        // Until the small queue has its tenth, the main queue gives up pages.
         assert!(lost <= 2, "{lost} pages in use left");
     }
 

@@ -1,54 +1,55 @@
-//! Finds streams of faults: pages of one region that one thread takes at a constant stride.
+//! Finds streams of faults: pages of one region that one thread accesses at a constant stride.
 //!
-//! Reading ahead hides a stream from whoever looks at faults alone, so a stream remembers where the
-//! pages that were asked for end and takes a fault there, or just behind, for its next step. Each
-//! thread's streams in each region are distinguished; four can run side by side.
+//! Read-ahead hides a stream from code that looks at faults alone. A stream therefore remembers
+//! where the requested pages end, and takes a fault there, or just behind, for its next step.
+//! Streams are separated by thread and region; four can run side by side.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::page::{Fault, FaultKind, MAX_AHEAD, Page, Plan, Span};
 
-/// Places for streams: sets of [`WAYS`]; a busy program has one or two streams a thread and region.
+/// Places for streams: sets of [`WAYS`]; a busy program has one or two streams per thread and
+/// region.
 const SETS: usize = 64;
 const WAYS: usize = 4;
-/// Largest stride, in pages, that is taken for a stream (2 MiB of 4 KiB pages).
+/// Largest stride of a stream, in pages (2 MiB of 4 KiB pages).
 const MAX_STRIDE: i64 = 512;
-/// Pages from one fault to the next that are rarely so few by chance. (A sweep over memory of which
-/// parts are in place faults at the gaps.)
+/// Two faults at most this many pages apart are rarely so close by chance. (A sweep over memory
+/// that is partly resident faults at the gaps.)
 const NEARBY: i64 = 64;
-/// First window of a stream. A cluster of 16 costs twice a single page (FACTS: 4K 40–53 µs, 64K
-/// 104 µs), so a wrong guess costs little.
+/// First window of a stream. Reading a cluster of 16 costs twice as much as a single page (FACTS:
+/// 4K 40–53 µs, 64K 104 µs), so a wrong guess costs little.
 const FIRST_WINDOW: u32 = 8;
 /// Most pages that the faulting thread itself reads (256 KiB).
 pub const MAX_ALONG: u32 = 64;
 
-/// Most pages that all streams together have in flight, in windows: what is read early must not push
-/// each other out before its use (the pages that pass through memory are twice as many).
+/// Most pages that all streams together have in flight, in windows: pages read ahead must not push
+/// each other out before use (twice as many pages pass through memory).
 const SHARED: u32 = 4;
-/// A stream that made no step for so many faults is over.
+/// A stream without a step for this many faults is over.
 const LATELY: u32 = 128;
 
-/// Largest window of a wider stride: a plan names such pages one by one.
+/// Largest window for wider strides: a plan lists such pages one by one.
 const MOST_STRIDED: u32 = 64;
 const _: () = assert!(MOST_STRIDED as usize <= MAX_AHEAD);
-/// Largest stride at which pages are read with all that lies between: a run of 64 costs as much as
-/// 5 single pages, which at stride 4 are 16.
+/// Largest stride at which the pages in between are read as well: a run of 64 pages costs as much
+/// as 5 single pages, and at stride 4 it contains 16 useful ones.
 const DENSE: i32 = 4;
 
-/// One stream. Only the holder of its set's flag reads or writes it.
+/// One stream. Only the thread that has set its set's flag reads or writes it.
 #[derive(Debug, Default)]
 struct Stream {
     /// Hash of thread and region; 0 is a free place.
     owner: AtomicU32,
     /// Last page that faulted.
     last: AtomicU32,
-    /// Pages from one to the next, in two's complement.
+    /// Stride in pages, in two's complement.
     stride: AtomicU32,
-    /// The next page that nobody asked for yet, in the stream's direction.
+    /// The next page not requested yet, in the stream's direction.
     next: AtomicU32,
     /// Pages to have in flight; 0 while the stream is only suspected.
     window: AtomicU32,
-    /// For choosing the place to give up.
+    /// For choosing the place to reuse.
     age: AtomicU32,
 }
 
@@ -58,20 +59,20 @@ struct Set {
     streams: [Stream; WAYS],
 }
 
-/// What a fault is to its stream.
+/// How a fault relates to the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Part of no stream, and far from what the thread missed before.
+    /// Part of no stream, and far from the thread's earlier faults.
     Alone,
-    /// Part of no stream, but a stream may start so.
+    /// Part of no stream, but may be the start of one.
     Nearby,
     /// The next step of a stream.
     Next {
-        /// Pages from one to the next.
+        /// Pages from one step to the next.
         stride: i32,
-        /// Steps from the faulted page to the end of what shall be in flight.
+        /// Steps from the faulted page to the end of the pages to have in flight.
         window: u32,
-        /// First page that was not asked for before: the faulted one, or one behind it.
+        /// First page not requested before: the faulted page, or one behind it.
         from: Page,
     },
 }
@@ -95,8 +96,8 @@ impl Streams {
         }
     }
 
-    /// Notes a fault and tells what it is. A second thread that meets the same set is told
-    /// [`Step::Alone`] rather than made to wait.
+    /// Records a fault and classifies it. When another thread is using the same set, this returns
+    /// [`Step::Alone`] instead of waiting.
     pub fn step(&self, fault: &Fault) -> Step {
         let owner = owner(fault);
         let set = &self.sets[owner as usize % SETS];
@@ -148,7 +149,7 @@ impl Streams {
 
     fn advance(&self, stream: &Stream, fault: &Fault) -> Step {
         let page = fault.page;
-        // New pages hold nothing that could be read ahead: they only come along, as zeros.
+        // New pages have no content to read ahead: they are only mapped with the fault, as zeros.
         let largest = match fault.kind {
             FaultKind::FirstTouch => self.max_window.min(MAX_ALONG),
             FaultKind::Refault => self.max_window,
@@ -163,15 +164,15 @@ impl Streams {
             0 => FIRST_WINDOW,
             old => (old * 2).min(most),
         };
-        // A fault inside what was asked for: the thread is quicker than those who read ahead. It
-        // reads itself, and more is asked for behind what is under way.
+        // A fault inside the requested range: the thread is faster than the read-ahead. It reads
+        // the page itself, and further pages are requested behind those under way.
         let asked = get(&stream.next);
         let from = match distance(page, asked) * stride > 0 {
             true => asked,
             false => page,
         };
         let mut horizon = offset(page, stride * i64::from(window));
-        // Little more would be a small read: it waits for the next step.
+        // The few additional pages would make a small read: leave them for the next step.
         let more = distance(from, horizon) / stride;
         if from != page && more > 0 && more < i64::from((window / 2).min(MAX_ALONG)) {
             horizon = from;
@@ -188,9 +189,9 @@ impl Streams {
         }
     }
 
-    /// Pages that `stream`, which faulted, may have in flight: an equal share. Where several go one
-    /// way through one region, the last gets more and the others less, so that it comes up with
-    /// them: from then on one of them reads for all.
+    /// Pages that `stream`, which faulted, may have in flight: an equal share. Where several
+    /// streams go through one region in the same direction, the last gets more and the others less,
+    /// so that it catches up: from then on one of them reads for all.
     fn share(&self, stream: &Stream, fault: &Fault) -> u32 {
         let now = get(&stream.age);
         let (mut running, mut before, mut behind) = (0, false, false);
@@ -203,7 +204,7 @@ impl Streams {
             if fault.region.contains(last) && get(&other.stride) == get(&stream.stride) {
                 let lead = distance(fault.page, last) * stream.stride_pages().signum();
                 before |= lead > 0;
-                // Those of one window go together.
+                // Streams within one window of each other count as together.
                 behind |= lead < -i64::from(self.max_window * 2);
             }
         }
@@ -215,7 +216,7 @@ impl Streams {
         }
     }
 
-    /// Forgets everything (the child of a fork has other threads).
+    /// Forgets all streams (the child of a fork has other threads).
     pub fn forget(&self) {
         for set in &self.sets {
             set.busy.store(false, Ordering::Release);
@@ -229,13 +230,14 @@ impl Stream {
         i64::from(get(&self.stride).cast_signed())
     }
 
-    /// Whether it made a step lately, at `now` on the clock of faults.
+    /// Whether the stream made a step recently, `now` being the current time on the clock of
+    /// faults.
     fn is_running(&self, now: u32) -> bool {
         get(&self.owner) != 0 && get(&self.window) != 0 && now.wrapping_sub(get(&self.age)) < LATELY
     }
 
     /// Whether a fault at `page` continues this stream: from its last fault up to a little behind
-    /// what was asked for. (Pages that are resident anyway do not fault, so a stream may jump.)
+    /// the requested pages. (Resident pages do not fault, so a stream may jump.)
     fn expects(&self, page: Page) -> bool {
         let stride = self.stride_pages();
         if stride == 0 {
@@ -283,7 +285,7 @@ fn owner(fault: &Fault) -> u32 {
     (key ^ key >> 15) | 1 << 31
 }
 
-/// Pages of a window that the faulting thread itself reads.
+/// Pages of a window that the faulting thread reads itself.
 fn along(fault: &Fault, window: u32) -> u32 {
     match fault.kind {
         FaultKind::FirstTouch => window,
@@ -337,13 +339,13 @@ fn run(first: Page, count: u32) -> Span {
     Span { first, count }
 }
 
-/// `count` pages, `last` the last of them.
+/// `count` pages that end with `last`.
 fn run_down(last: Page, count: u32) -> Span {
     let first = (last + 1).saturating_sub(count);
     run(first, last + 1 - first)
 }
 
-/// Fills `plan` for a step with what comes along alone.
+/// Fills `plan` for a step with only the pages that are read with the fault.
 pub fn plan_cluster(fault: &Fault, step: Step, plan: &mut Plan) {
     if let Step::Next { stride, window, .. } = step {
         plan.along = match stride {
@@ -376,7 +378,7 @@ mod tests {
         }
     }
 
-    /// Runs over `pages`, faulting where nothing was planned before; returns the number of faults.
+    /// Accesses `pages`, faulting on those not planned before; returns the number of faults.
     fn faults(streams: &Streams, thread: u32, pages: impl Iterator<Item = Page>) -> usize {
         let mut planned = std::collections::HashSet::new();
         let mut faults = 0;
@@ -446,7 +448,7 @@ mod tests {
             window,
             from,
         };
-        // Page 2 asked for pages up to 9.
+        // Page 2 requested pages up to 9.
         assert_eq!(step(10), next(16, 10));
         assert_eq!(step(12), next(32, 26));
         assert_eq!(step(14), next(64, 44));

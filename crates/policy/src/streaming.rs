@@ -1,10 +1,11 @@
-//! `prefetch`: two queues, with what streams bring in passing through next to them. Reads streams
-//! and strides ahead, as [`crate::prefetch`] does over any policy; and a stream that comes again
-//! over more than fits into memory finds a part of it in place.
+//! `prefetch`: two queues for normal pages, and a separate path for pages of streams, which pass
+//! through. Reads streams and strides ahead, as [`crate::prefetch`] does over any policy. A stream
+//! that repeatedly reads more than fits into memory finds a part of it resident.
 //!
-//! A page that no stream missed comes with its neighbours, where some of these were missed as well: a
-//! set of pages in use is in memory soon, although a stream keeps the disk busy. User space cannot
-//! see whether what came along is used, so it is done only where it costs pages in use no room.
+//! A missed page outside any stream is read with its neighbours if some of these were missed as
+//! well: the working set is soon in memory even while a stream keeps the disk busy. User space
+//! cannot see whether the neighbours are used, so this is done only where it takes no room from
+//! pages in use.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,28 +17,29 @@ use crate::roles::Roles;
 use crate::stream::{Step, Streams, plan_step};
 use crate::sweep::Sweep;
 
-/// Places for pages that streams wait for: more than threads that fault at a time.
+/// Places for pages that streams wait for: more than the threads that fault at a time.
 const AWAITED: usize = 64;
 
-/// Pages among which those are counted that were missed before.
+/// Size of the block within which missed pages are counted.
 const BLOCK: u32 = 64;
-/// Of so many on, a part of the block is read: it costs twice as much as a page.
+/// From this many missed pages on, a part of the block is read: it costs twice as much as a page.
 const SOME: usize = 2;
 const PART: u32 = 16;
-/// Of so many on, the whole block: it costs six times as much as a page.
+/// From this many on, the whole block is read: it costs six times as much as a page.
 const MANY: usize = 4;
-/// Places for blocks of which more is read than was missed, until that is there.
+/// Places for blocks of which more is being read than was missed.
 const BLOCKS: usize = 64;
 
-/// Streams pass, the rest stays.
+/// Lets streams pass through and keeps the other pages.
 pub struct Streaming {
     sweep: Sweep,
     streams: Streams,
     roles: Roles,
-    /// Pages that were missed as the next step of a stream, until they are there. They pass as their
-    /// neighbours do: one that stayed would cut each later read of them in two.
+    /// Pages that were missed as the next step of a stream and have not arrived yet. They pass
+    /// through like their neighbours: one that stayed would split each later read of that range in
+    /// two.
     awaited: [AtomicU32; AWAITED],
-    /// Blocks read around a page that no stream missed: they stay as it does.
+    /// Blocks read around a missed page outside any stream: their pages stay, as that page does.
     around: [AtomicU32; BLOCKS],
 }
 
@@ -67,7 +69,7 @@ impl Streaming {
         }
     }
 
-    /// Reads more than a page that no stream missed, where others of its block were missed as well.
+    /// Reads more than the missed page when others of its block were missed as well.
     fn read_around(&self, fault: &Fault, plan: &mut Plan) {
         if !self.sweep.has_room_beside(fault.page) {
             return;
@@ -91,8 +93,8 @@ impl Streaming {
         self.around[number as usize % BLOCKS].load(Ordering::Relaxed) == number
     }
 
-    /// Whether a page that arrives passes through. Memory is filled in order once by nearly every
-    /// program; only what is read again in order shows that it is swept over.
+    /// Whether a page that arrives passes through. Nearly every program fills its memory in order
+    /// once; only pages read in order again are being swept.
     fn passes(&self, page: Page, how: Arrival) -> bool {
         match self.roles.of(page) {
             Role::Hot | Role::Random | Role::CsrOffsets => false,
@@ -161,7 +163,7 @@ mod tests {
         count: PAGES,
     };
 
-    /// A little pager: which pages are resident, and which were ever.
+    /// A small pager: which pages are resident, and which ever were.
     struct Memory {
         policy: Streaming,
         resident: Vec<bool>,

@@ -1,8 +1,8 @@
-//! Where pages that are swept over pass through, and where the others stay.
+//! Lets swept pages pass through memory, and keeps the others.
 //!
-//! A sweep over more than fits into memory that comes again finds nothing of what any order by age
-//! would keep: each page is pushed out just before its use. So what a sweep brings in goes first,
-//! just behind it, and a fixed part of what it sweeps over stays where it is.
+//! A repeated sweep over more than fits into memory never hits under any eviction order by age:
+//! each page is evicted just before its use. Therefore the pages that a sweep reads are evicted
+//! first, just behind it, and a fixed part of the swept range stays resident.
 //!
 //! ```text
 //!  swept:  ████████████░░░░░░░░░░░░░░░░░▒▒▒▶───────────────────
@@ -17,20 +17,23 @@ use crate::prefetch::max_window;
 use crate::queue::{Past, Queue, Stamp, Turn, Words};
 use crate::two_queue::TwoQueue;
 
-/// One victim in so many is a settled page, so that settled pages of arrays that nobody sweeps any
-/// more go in the end.
+/// One victim in this many is a settled page, so that settled pages of arrays that are no longer
+/// swept are evicted eventually.
 const TURNOVER: u32 = 32;
-/// So many of them go in a row: neighbours that leave together can be read together.
+/// Settled pages are evicted in runs of this length: neighbours evicted together can be read
+/// together.
 const TURNOVER_RUN: u32 = 64;
-/// And one in so many is a kept page, for the same reason; these cost a stall if they were wanted.
+/// One victim in this many is a kept page, for the same reason; a kept page that is needed again
+/// costs a stall.
 const KEPT_TURNOVER: u32 = 512;
-/// Where one of them came back soon, so many turns are passed over: others would as well.
+/// When a kept page came back soon after eviction, this many turns are skipped: others would come
+/// back as well.
 const SPARED: u32 = 15;
-/// A kept page that comes back soon cost as much as so many swept ones: it is read alone (47 µs
-/// against 4 µs in a long run).
+/// A kept page that comes back soon costs as much as this many swept ones: it is read alone (47 µs
+/// against 4 µs per page in a long run).
 const KEPT_WORTH: u32 = 12;
-/// No more than one kept page in so many is owed to sweeps at a time: what they once were short of
-/// must not cost pages that came since.
+/// At most one kept page in this many is owed to sweeps at a time: a past shortage must not cost
+/// pages that came since.
 const MOST_OWED: u32 = 32;
 /// The unit of shares.
 const WHOLE: u32 = 1024;
@@ -38,27 +41,28 @@ const WHOLE: u32 = 1024;
 const WINDOW: u32 = 2;
 const SETTLED: u32 = 3;
 
-/// The queues of both.
+/// The queues of kept and swept pages.
 #[derive(Debug)]
 pub struct Sweep {
     kept: TwoQueue,
-    /// Swept pages, latest last.
+    /// Swept pages that pass through, latest last.
     window: Queue,
     /// Swept pages that stay.
     settled: Queue,
     /// Pages that the windows of all threads may take.
     window_pages: u32,
-    /// Pages that left, swept or kept: the clock of swept pages. Kept ones have that of their own
-    /// lists, on which a sweep at the same time does not age them.
+    /// Evicted pages, swept or kept: the clock of swept pages. Kept pages are timed by the clock of
+    /// their own lists, which a concurrent sweep does not advance.
     evictions: AtomicU32,
-    /// Swept pages that came back so soon that the sweep would fit into memory but for the kept
-    /// pages: so many of these leave.
+    /// Swept pages that came back so soon that the sweep would fit into memory without some of the
+    /// kept pages: this many kept pages are to be evicted.
     crowded: AtomicU32,
-    /// Swept pages among those that left lately, in [`WHOLE`]ths.
+    /// Share of swept pages among recent evictions, in [`WHOLE`]ths.
     swept_share: AtomicU32,
-    /// Kept pages that came back soon among those that did, in [`WHOLE`]ths.
+    /// Share of kept pages that came back soon after eviction, among those that came back, in
+    /// [`WHOLE`]ths.
     soon_share: AtomicU32,
-    /// Turns of kept pages to pass over.
+    /// Turns of kept pages to skip.
     spared: AtomicU32,
     budget: u32,
 }
@@ -86,18 +90,18 @@ impl Sweep {
         self.kept.words()
     }
 
-    /// `page` became resident, and whether it was missed by no stream; what is known of it, for
-    /// [`Sweep::pass`] or [`Sweep::keep`].
+    /// `page` became resident; `missed` if it was missed outside any stream. Returns what is known
+    /// of it, for [`Sweep::pass`] or [`Sweep::keep`].
     pub(crate) fn arrive(&self, page: Page, missed: bool) -> Past {
         self.words().arrive(page, missed)
     }
 
-    /// What [`Sweep::arrive`] would tell.
+    /// What [`Sweep::arrive`] would return.
     pub(crate) fn past(&self, page: Page) -> Past {
         self.words().past(page)
     }
 
-    /// The page that arrived is swept over.
+    /// The page that arrived is part of a sweep.
     pub(crate) fn pass(&self, page: Page, past: Past) {
         if matches!(past, Past::Present | Past::Revived) {
             return;
@@ -109,7 +113,7 @@ impl Sweep {
         self.window.push(self.words(), page);
     }
 
-    /// The page that arrived is not swept over.
+    /// The page that arrived is not part of a sweep.
     pub(crate) fn keep(&self, page: Page, past: Past, how: Arrival) {
         let distance = self.distance(past);
         if let (Some(distance), Arrival::Demand) = (distance, how) {
@@ -123,7 +127,7 @@ impl Sweep {
         self.kept.queue(page, past, distance, how);
     }
 
-    /// Evictions since a page with this past left, on its clock.
+    /// Evictions since a page with this past was evicted, on its clock.
     fn distance(&self, past: Past) -> Option<u32> {
         match past {
             Past::Evicted(stamp) if is_passed(past) => Some(self.now().since(stamp)),
@@ -131,7 +135,8 @@ impl Sweep {
         }
     }
 
-    /// For settled pages that leave: how soon they come back says nothing of their sweep's length.
+    /// The stamp for evicted settled pages: how soon they come back does not depend on the length
+    /// of their sweep.
     fn long_ago(&self) -> Stamp {
         let now = self.evictions.load(Ordering::Relaxed);
         Stamp::passed(now.wrapping_sub(self.budget))
@@ -141,24 +146,24 @@ impl Sweep {
         Stamp::passed(self.evictions.load(Ordering::Relaxed))
     }
 
-    /// Whether the sweep that brought back a swept page with this past would fit into memory: what
-    /// it had to read since then, and what of it stayed.
+    /// Whether the sweep that brought back a swept page with this past would fit into memory: the
+    /// pages it had to read since then plus those that stayed resident.
     fn fits(&self, past: Past) -> bool {
         let missed = self.distance(past).filter(|_| is_passed(past));
         let all = missed.map(|count| count.saturating_add(self.settled.len()));
         all.is_some_and(|count| count < self.budget / 8 * 7)
     }
 
-    /// Whether pages that come next to `page`, which will be kept, cost kept pages in use no room:
-    /// swept ones give way, or those that leave do not come back. (Where much more than memory is
-    /// used without order, few come back soon; so something must be swept over, this page or others.)
+    /// Whether pages read next to `page`, which will be kept, take no room from kept pages in use:
+    /// swept pages give way, or evicted pages do not come back. (When much more than memory is used
+    /// without order, few come back soon; so something must be swept, this page or others.)
     pub(crate) fn has_room_beside(&self, page: Page) -> bool {
         let contended = self.soon_share.load(Ordering::Relaxed) > WHOLE / 12;
         let sweeps = self.swept_share.load(Ordering::Relaxed) > WHOLE / 4;
         !self.settled.is_empty() || (!contended && (sweeps || is_passed(self.past(page))))
     }
 
-    /// Pages of `span` that are here because they were missed.
+    /// Number of pages of `span` that are here because they were missed.
     pub(crate) fn missed(&self, span: Span) -> usize {
         let end = span.end().min(self.words().pages());
         (span.first..end)
@@ -187,7 +192,7 @@ impl Sweep {
         let Some(turn) = self.words().turn() else {
             return 0;
         };
-        // What passed before memory was full settles: all but the latest window.
+        // Pages that passed before memory was full become settled: all but the latest window.
         while self.window.len() > 2 * self.window_pages {
             let Some(taken) = self.words().take(&self.window, &turn) else {
                 break;
@@ -219,7 +224,7 @@ impl Sweep {
         self.evictions.fetch_add(count, Ordering::Relaxed);
         found += chosen;
         kept += chosen;
-        // At last the window itself.
+        // Finally the window itself.
         while found < out.len() {
             let Some(page) = self.evict_first(&self.window, self.now(), &turn) else {
                 break;
@@ -234,7 +239,7 @@ impl Sweep {
         found
     }
 
-    /// Ends the stay of the first page of `queue` that was not given back.
+    /// Evicts the first page of `queue` that was not freed.
     fn evict_first(&self, queue: &Queue, stamp: Stamp, turn: &Turn<'_>) -> Option<Page> {
         loop {
             let page = self.words().take(queue, turn)?.page;
@@ -251,7 +256,7 @@ impl Sweep {
         (turn && !self.is_spared()) || (count.is_multiple_of(2) && crowded())
     }
 
-    /// Whether kept pages that left lately were wanted back, so that this turn is passed over.
+    /// Whether recently evicted kept pages were needed again, so that this turn is skipped.
     fn is_spared(&self) -> bool {
         let fewer = |turns: u32| turns.checked_sub(1);
         self.spared
@@ -277,12 +282,12 @@ impl Sweep {
     }
 }
 
-/// Whether a page with this past was swept over when it left.
+/// Whether a page with this past was a swept page when it was evicted.
 fn is_passed(past: Past) -> bool {
     matches!(past, Past::Evicted(stamp) if stamp.is_passed())
 }
 
-/// Moves the mean `share` towards `one` by a part in `parts`. Threads may lose each other's.
+/// Moves the mean `share` towards `one` by one part in `parts`. Concurrent updates may be lost.
 fn follow(share: &AtomicU32, one: u32, parts: u32) {
     let lately = share.load(Ordering::Relaxed);
     share.store((lately * (parts - 1) + one) / parts, Ordering::Relaxed);

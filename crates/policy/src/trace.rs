@@ -1,4 +1,4 @@
-//! Recorded page events ([`pagewise_wire::trace`]) as what policies see: uses of pages.
+//! Recorded page events ([`pagewise_wire::trace`]) in the form that policies need: uses of pages.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ pub enum TraceError {
     /// Of another version.
     #[error("a fault trace of version {0}; this program reads version {expected}", expected = pagewise_wire::trace::VERSION)]
     Version(u32),
-    /// Nothing in it.
+    /// It contains no uses.
     #[error("the trace contains no use of any page")]
     Empty,
-    /// A page number that cannot be one.
+    /// An impossible page number.
     #[error(
         "record {record} names page {page}; there are at most {MAX_PAGES}: the file is damaged"
     )]
@@ -64,14 +64,14 @@ pub struct Trace {
     pub references: Vec<Reference>,
     /// Spans of the regions.
     pub regions: HashMap<u16, Span>,
-    /// Pages that the recording run could keep.
+    /// Pages that could be resident in the recorded run.
     pub budget_pages: u64,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Uses that the recorder could not see, because the page had been read early. They count as
-    /// uses at the moment of reading.
+    /// Uses that the recorder could not see, because the page had been read ahead. They are counted
+    /// as uses at the time of the read.
     pub presumed: u64,
-    /// Records of unknown kind, passed over.
+    /// Records of unknown kind, skipped.
     pub unknown: u64,
     /// Bytes behind the last whole record.
     pub cut: usize,
@@ -81,8 +81,8 @@ impl Trace {
     /// Reads a trace.
     ///
     /// # Errors
-    /// When `bytes` are no trace of this version, or one without uses. A record that was cut off
-    /// is counted in [`Trace::cut`].
+    /// When `bytes` are not a trace of this version, or contain no uses. A truncated last record is
+    /// counted in [`Trace::cut`].
     pub fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
         let (head, body) = bytes
             .split_first_chunk::<{ Header::BYTES }>()
@@ -152,7 +152,8 @@ impl Trace {
             }
         };
         let (region, thread) = (self.region_of(page, record.region()), record.thread());
-        // A trace from elsewhere may not name its regions: then they are what was used of them.
+        // A trace from another recorder may lack its regions: then each region is the range of
+        // pages used.
         let span = self.regions.entry(region).or_insert(Span {
             first: page,
             count: 1,
@@ -173,7 +174,7 @@ impl Trace {
         Ok(())
     }
 
-    /// The region of a page: as recorded, or the known one that holds it, since only faults are
+    /// The region of a page: as recorded, or the known one that contains it, since only faults are
     /// recorded with their regions.
     fn region_of(&self, page: Page, recorded: u16) -> u16 {
         let holds = |span: &Span| span.contains(page);

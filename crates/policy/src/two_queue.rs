@@ -1,4 +1,4 @@
-//! `2q`: the two lists of Linux, for a place where accessed bits cannot be read.
+//! `2q`: the two lists of Linux, for user space, where accessed bits cannot be read.
 //!
 //! ```text
 //!            refault soon after eviction
@@ -10,14 +10,14 @@
 //! ```
 //!
 //! As in `mm/workingset.c` (Linux 6.18), a page that comes back after fewer evictions than the
-//! active list is long has been evicted too early and starts active; and as in `inactive_is_low`
-//! (`mm/vmscan.c`) the inactive list keeps half of small memories and less of large ones. Where the
-//! active list is still short, half of the budget bounds the distance (the "A1out" queue of
+//! length of the active list was evicted too early and starts active. As in `inactive_is_low`
+//! (`mm/vmscan.c`), the inactive list keeps half of a small memory and less of a large one. While
+//! the active list is still short, half of the budget bounds the distance (the "A1out" queue of
 //! Johnson and Shasha's 2Q, VLDB 1994).
 //!
-//! Pages of the inactive list are not watched for uses: taking them out of reach costs each of them
-//! a system call that interrupts the other processors, and a page in use that leaves nevertheless
-//! comes back active. A hot set during a scan gained nothing by it (`bench/paging`).
+//! Pages of the inactive list are not watched for uses: unmapping each costs a system call that
+//! interrupts the other processors, and a page in use that is evicted comes back active anyway.
+//! Watching gained nothing for a hot set during a scan (`bench/paging`).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -33,7 +33,7 @@ pub struct TwoQueue {
     active: Queue,
     evictions: AtomicU32,
     budget: u32,
-    /// The inactive list shall hold one page for so many active ones.
+    /// The target is one inactive page for this many active ones.
     ratio: u32,
 }
 
@@ -70,7 +70,7 @@ impl TwoQueue {
         Stamp::at(self.evictions.load(Ordering::Relaxed))
     }
 
-    /// Queues a page that [`Words::arrive`] handed out with this past, `distance` evictions ago.
+    /// Queues a page that [`Words::arrive`] returned with this past, `distance` evictions ago.
     pub(crate) fn queue(&self, page: Page, past: Past, distance: Option<u32>, how: Arrival) {
         let early = distance.is_some_and(|count| count <= self.active.len().max(self.budget / 2));
         match past {
@@ -82,15 +82,14 @@ impl TwoQueue {
         }
     }
 
-    /// Ends the stay of a page that was taken from one of the lists. False if it was given back
-    /// meanwhile.
+    /// Evicts a page that was taken from one of the lists. False if it was freed meanwhile.
     fn evict(&self, page: Page) -> bool {
         let before = self.evictions.fetch_add(1, Ordering::Relaxed);
         self.words
             .evict(page, Some(Stamp::at(before.wrapping_add(1))))
     }
 
-    /// Pages that left the lists since a page with this past did.
+    /// Pages evicted from the lists since a page with this past was.
     pub(crate) fn distance(&self, past: Past) -> Option<u32> {
         match past {
             Past::Evicted(stamp) => Some(self.now().since(stamp)),
@@ -102,7 +101,7 @@ impl TwoQueue {
         self.inactive.len().saturating_mul(self.ratio) < self.active.len()
     }
 
-    /// Moves one page from the active to the inactive list, letting used ones go round.
+    /// Moves one page from the active to the inactive list; used ones stay for another round.
     fn deactivate(&self, turn: &Turn<'_>) -> bool {
         for _ in 0..32 {
             let Some(taken) = self.words.take(&self.active, turn) else {
@@ -127,7 +126,7 @@ impl TwoQueue {
     /// As [`Policy::victims`], for the holder of the turn.
     pub(crate) fn choose(&self, out: &mut [Page], turn: &Turn<'_>) -> usize {
         let mut found = 0;
-        // One round at most: after it no page has a use left.
+        // At most one round: after it no page has a use left.
         let mut chances = self.len();
         while found < out.len() {
             let Some(taken) = self.take_inactive(turn) else {
@@ -147,7 +146,7 @@ impl TwoQueue {
     }
 }
 
-/// How many active pages stand against one inactive page: `sqrt(10 × GiB)`, at least one
+/// Target number of active pages per inactive page: `sqrt(10 × GiB)`, at least one
 /// (`inactive_is_low`, Linux 6.18).
 fn inactive_ratio(budget: u32) -> u32 {
     let gib = u64::from(budget) >> 18;
@@ -177,7 +176,7 @@ impl Policy for TwoQueue {
     }
 
     fn kept(&self, page: Page) {
-        // Its word now tells of an eviction that did not happen; it is pinned or in use.
+        // Its word now records an eviction that did not happen; the page is pinned or in use.
         if let Past::Unknown | Past::Evicted(_) = self.words.arrive(page, false) {
             self.active.push(&self.words, page);
         }
@@ -228,8 +227,8 @@ mod tests {
 
     #[test]
     fn uses_buy_one_round_each_time_however_many_they_were() {
-        // Page 3 is used often, becomes active, and is asked for no more: once the active list is
-        // looked at it falls back to the inactive one and leaves in its turn.
+        // Page 3 is used often, becomes active, and is then no longer used: when the active list is
+        // scanned it falls back to the inactive list and is evicted in its turn.
         let policy = TwoQueue::new(100, 80);
         (0..8).for_each(|page| policy.mapped(page, Arrival::Demand));
         (0..5).for_each(|_| policy.used(3, Use::Write));
@@ -239,7 +238,7 @@ mod tests {
         let turn = policy.words().turn().unwrap();
         let kept = policy.words().take(&policy.active, &turn).unwrap();
         assert_eq!((kept.page, kept.uses), (3, 0), "its uses were spent");
-        // Used again on the active list, it goes round there once, and that spends them as well.
+        // Used again on the active list, it stays for one more round, which spends its uses.
         policy.words().requeue(3, 2, &policy.active, &turn);
         assert!(policy.deactivate(&turn));
         assert_eq!((policy.active.len(), policy.inactive.len()), (0, 1));

@@ -1,7 +1,8 @@
-//! What each policy decides on made workloads, page by page: a change of behaviour shows here, wanted
-//! or not. Figures tell what it costs or gains; the digest is of every decision.
+//! The decisions of each policy on synthetic workloads, page by page: any change of behaviour shows
+//! here, intended or not. The figures show what it costs or gains; the digest covers every
+//! decision.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p pagewise-policy --test decisions` writes decisions.txt anew.
+//! `UPDATE_GOLDEN=1 cargo test -p pagewise-policy --test decisions` rewrites decisions.txt.
 
 use pagewise_policy::catalogue::{Config, POLICIES, by_name, eviction};
 use pagewise_policy::page::{Arrival, Fault, FaultKind, Page, Plan, Role, Span, Use};
@@ -73,7 +74,7 @@ fn skewed() -> Vec<Step> {
         .collect()
 }
 
-/// Pages in use all the time, and sweeps over the rest beside them.
+/// Pages in constant use, with sweeps over the rest in between.
 fn swept() -> Vec<Step> {
     let mut dice = Dice(2);
     let mut steps = Vec::new();
@@ -91,7 +92,7 @@ fn swept() -> Vec<Step> {
     steps
 }
 
-/// Two threads with strides of their own, and one that jumps.
+/// Two threads, each with its own stride, and one that jumps.
 fn strided() -> Vec<Step> {
     let mut dice = Dice(3);
     let mut steps: Vec<Step> = (0..1500).map(|page| Write(9, page)).collect();
@@ -103,7 +104,7 @@ fn strided() -> Vec<Step> {
     steps
 }
 
-/// As a graph is walked: offsets in order, edges in runs, vertices anywhere.
+/// The accesses of a graph traversal: offsets in order, edges in runs, vertices anywhere.
 fn graph() -> Vec<Step> {
     let (offsets, edges) = (
         Span {
@@ -131,7 +132,7 @@ fn graph() -> Vec<Step> {
     steps
 }
 
-/// Phases, memory given back and taken again, hints, a fork.
+/// Phases, memory freed and touched again, hints, a fork.
 fn changing() -> Vec<Step> {
     let mut dice = Dice(5);
     let mut steps = Vec::new();
@@ -164,7 +165,7 @@ fn changing() -> Vec<Step> {
     steps
 }
 
-/// A recording of these steps by a run that took some others: `replay` must find its way back.
+/// A recording of these steps by a run that partly diverged: `replay` must find its way back.
 fn recorded(steps: &[Step]) -> Trace {
     let mut dice = Dice(6);
     let uses = steps.iter().filter_map(|step| match *step {
@@ -178,7 +179,7 @@ fn recorded(steps: &[Step]) -> Trace {
     }
     for (number, (thread, page, kind)) in (0_u32..).zip(uses) {
         let page = match number % 500 {
-            // A stretch of another way, and pages here and there.
+            // A diverging stretch, and single pages here and there.
             300..400 => 1600 + dice.below(900),
             _ if dice.below(12) == 0 => dice.below(1500),
             _ => page,
@@ -193,7 +194,7 @@ fn recorded(steps: &[Step]) -> Trace {
     trace
 }
 
-/// A core that does what a policy says, and notes each decision.
+/// A core that does what a policy decides, and records each decision.
 struct Core<'a> {
     policy: &'a dyn Policy,
     resident: Vec<bool>,
@@ -213,7 +214,7 @@ const WRITTEN: usize = 3;
 const WATCHED: usize = 4;
 
 impl Core<'_> {
-    /// FNV-1a over all that is decided.
+    /// FNV-1a over all decisions.
     fn note(&mut self, number: u32) {
         for byte in number.to_le_bytes() {
             self.decisions = (self.decisions ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -1,4 +1,4 @@
-//! Base64, for data that travel inside a page or a style sheet.
+//! Base64, for data embedded in a page or a style sheet.
 
 /// Base64 with padding (RFC 4648 section 4).
 pub(crate) fn base64(bytes: &[u8]) -> String {

@@ -1,34 +1,34 @@
-//! The last border before a terminal, a pipe or a file of text: what a name from a recording could
-//! make a terminal do ends here, wherever the name came through.
+//! The last filter before a terminal, a pipe or a text file: escape sequences in names from a
+//! recording end here, wherever the names came from.
 //!
-//! Names are made visible where they are laid out ([`crate::visible`]); that alone keeps them from
-//! tearing lines and columns. This is what holds where one was forgotten, and what keeps JSON exact:
-//! there such a character is escaped, so that a reader gets the very name.
+//! Names are made visible where they are laid out ([`crate::visible`]), since otherwise they would
+//! break lines and columns. This filter catches the places that forgot to do so, and keeps JSON
+//! exact: in JSON such a character is escaped, so that a reader gets the original name.
 
 use crate::visible::{escape, is_active};
 use std::io::{self, Write};
 
-/// What is written.
+/// The kind of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Lines of text.
     Text,
-    /// Lines of text with colours of ours (`ESC [ … m`).
+    /// Lines of text with Pagewise's own colours (`ESC [ … m`).
     Coloured,
     /// JSON, which has such characters only inside strings.
     Json,
 }
 
-/// A writer that lets nothing pass that a terminal acts on, but line breaks and tabs.
+/// A writer that removes everything a terminal acts on, except line breaks and tabs.
 pub struct Border<W: Write> {
     out: W,
     content: Content,
-    /// The start of a character, a line break or a colour whose rest is to come.
+    /// The start of an incomplete character, line break or colour sequence.
     partial: Vec<u8>,
 }
 
 impl<W: Write> Border<W> {
-    /// Lets `content` pass to `out`.
+    /// Filters `content` on its way to `out`.
     pub fn new(out: W, content: Content) -> Self {
         Self {
             out,
@@ -37,7 +37,7 @@ impl<W: Write> Border<W> {
         }
     }
 
-    /// Nothing follows: what was started stays as it is.
+    /// Nothing follows: writes the incomplete sequence as it is.
     fn end(&mut self) -> io::Result<()> {
         let partial = std::mem::take(&mut self.partial);
         let mut shown = String::new();
@@ -70,12 +70,12 @@ impl<W: Write> Write for Border<W> {
 
 impl<W: Write> Drop for Border<W> {
     fn drop(&mut self) {
-        // Who wants to know calls `flush`.
+        // A caller that needs the error calls `flush`.
         let _ = self.end();
     }
 }
 
-/// `text` as it passes the border.
+/// `text` after the filter.
 #[must_use]
 pub fn passed(text: &str, content: Content) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -86,7 +86,7 @@ pub fn passed(text: &str, content: Content) -> String {
     shown
 }
 
-/// Adds what passes of `bytes` to `shown`, up to where the rest must be known first.
+/// Appends the filtered `bytes` to `shown`, up to an incomplete sequence; returns the bytes used.
 fn take(bytes: &[u8], content: Content, shown: &mut String) -> usize {
     let mut taken = 0;
     for chunk in bytes.utf8_chunks() {
@@ -94,7 +94,7 @@ fn take(bytes: &[u8], content: Content, shown: &mut String) -> usize {
         while taken < end {
             let rest = &chunk.valid()[chunk.valid().len() - (end - taken)..];
             let Some(length) = step(rest, content, shown) else {
-                // More may come only where nothing follows by now.
+                // A sequence is incomplete only at the end of the bytes.
                 if end == bytes.len() {
                     return taken;
                 }
@@ -120,7 +120,7 @@ fn is_start(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
-/// Passes what stands first in `rest`; its bytes, or `None` where that depends on what follows.
+/// Filters the first item of `rest`; returns its bytes, or `None` if it is incomplete.
 fn step(rest: &str, content: Content, shown: &mut String) -> Option<usize> {
     let second = rest.as_bytes().get(1);
     if content != Content::Json && rest.starts_with('\r') {
@@ -172,7 +172,7 @@ fn put(c: char, content: Content, shown: &mut String) {
 mod tests {
     use super::*;
 
-    /// Every kind of character that must not pass, in a name.
+    /// A name with every kind of character that must not pass.
     const NAME: &str =
         "a\u{1b}]0;x\u{7}\u{9b}31mb\u{202e}c\u{2066}d\u{61c}e\u{200f}\u{7f}\r\u{feff}\u{e0041}é";
 

@@ -1,13 +1,13 @@
-//! Every JSON document that Pagewise prints: one line, with a newline at its end. `docs/schema` says
-//! what is in them; a test holds it true.
+//! Every JSON document that Pagewise prints: one line, with a newline at its end. `docs/schema`
+//! describes the content, which a test verifies.
 
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
 use std::io::{self, Write};
 
-/// A document on one line, with a newline at the end. Characters that steer terminals or turn text
-/// around are escaped: names of functions and programs are strangers' words.
+/// A document on one line, with a newline at the end. Characters that control terminals or change
+/// the direction of text are escaped: names of functions and programs are untrusted.
 ///
 /// # Errors
 /// Only if a figure could not be written, which the model's types rule out: its maps have string
@@ -19,7 +19,7 @@ pub fn to_string(document: &impl Serialize) -> Result<String, serde_json::Error>
     String::from_utf8(bytes).map_err(|error| serde_json::Error::io(io::Error::other(error)))
 }
 
-/// The compact form, but for characters that a terminal would obey.
+/// The compact form, with characters escaped that a terminal would act on.
 struct Escaping;
 
 impl Formatter for Escaping {
@@ -38,8 +38,8 @@ impl Formatter for Escaping {
     }
 }
 
-/// DEL, C1 control characters, and marks of the direction of text; JSON itself has the others
-/// escaped. All are within four hexadecimal digits.
+/// DEL, C1 control characters, and direction marks; JSON itself escapes the others. All fit into
+/// four hexadecimal digits.
 fn steers(c: char) -> bool {
     matches!(
         c,

@@ -1,9 +1,9 @@
 //! Findings as terminal text, JSON, one-file HTML and exports. Pure: returns strings and bytes,
-//! never opens a file, never asks the terminal.
+//! never opens a file, never queries the terminal.
 //!
-//! [`text`] is what a person reads first, [`json`] what a program reads, [`html`] the page that is
-//! kept and passed on. All three show the same [`pagewise_model::findings::Findings`]; none of
-//! them computes a finding of its own.
+//! [`text`] is what a person reads first, [`json`] is for programs, [`html`] is the page to keep
+//! and pass on. All three show the same [`pagewise_model::findings::Findings`]; none of them
+//! computes a finding of its own.
 #![forbid(unsafe_code)]
 
 mod base64;

@@ -1,8 +1,8 @@
-//! Text that grows line by line.
+//! Text built line by line.
 
 use std::fmt::{Arguments, Write};
 
-/// Appends a line to a text, formatted as `format!` does; an empty one without arguments.
+/// Appends a line to a text, formatted as by `format!`; without arguments, an empty line.
 macro_rules! line {
     ($text:expr) => { $crate::lines::append($text, format_args!("")) };
     ($text:expr, $($args:tt)*) => { $crate::lines::append($text, format_args!($($args)*)) };
@@ -10,7 +10,7 @@ macro_rules! line {
 
 pub(crate) use line;
 
-/// What `line!` stands for.
+/// The expansion of `line!`.
 pub(crate) fn append(text: &mut String, args: Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = text.write_fmt(args);

@@ -1,8 +1,8 @@
-//! A process tree's figures in the text formats that Prometheus reads: OpenMetrics 1.0, and the older one of its
-//! own (0.0.4), which node_exporter's textfile collector takes.
+//! A process tree's figures in the text formats that Prometheus reads: OpenMetrics 1.0, and the
+//! older Prometheus format (0.0.4), which node_exporter's textfile collector takes.
 //!
-//! Deliberately absent: names of processes, commands and functions. Every label's values are a fixed, short list, so that a
-//! thousand hosts make some thousand times as many series and no more.
+//! Deliberately absent: names of processes, commands and functions. Every label has a fixed, short
+//! list of values, so that a thousand hosts make only some thousand times as many series.
 
 use pagewise_model::findings::{Findings, Severity};
 use pagewise_model::timeline::{PressurePoint, TimelinePoint};
@@ -12,9 +12,9 @@ use std::fmt::Write as _;
 /// A text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// OpenMetrics 1.0: a counter's name lacks its `_total`, and the text ends in `# EOF`.
+    /// OpenMetrics 1.0: a counter's family name lacks its `_total`, and the text ends in `# EOF`.
     OpenMetrics,
-    /// Prometheus' own, version 0.0.4.
+    /// The Prometheus format, version 0.0.4.
     Prometheus,
 }
 
@@ -29,12 +29,12 @@ impl Format {
     }
 }
 
-/// What was learnt of the process by observing it for a while.
+/// The findings of one observation of the process.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// Seconds since 1970 when that ended.
+    /// The end of the observation, in seconds since 1970.
     pub at: f64,
-    /// What was found.
+    /// The findings.
     pub findings: Findings,
 }
 
@@ -45,7 +45,7 @@ pub struct Figures {
     pub point: TimelinePoint,
     /// Of the machine and the cgroup.
     pub pressure: Option<PressurePoint>,
-    /// Of a look inside.
+    /// Of an observation.
     pub observed: Option<Observed>,
 }
 
@@ -234,7 +234,7 @@ fn grade(severity: Severity) -> u8 {
     }
 }
 
-/// The name that a cause has in JSON.
+/// The name of a cause in the JSON.
 fn word(cause: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(cause).ok();
     let word = value.as_ref().and_then(|value| value.as_str());
@@ -260,7 +260,7 @@ fn known<'a>(sizes: &[(&'a str, Option<Bytes>)]) -> Vec<(&'a str, f64)> {
         .collect()
 }
 
-/// A text that grows.
+/// A text under construction.
 struct Page {
     format: Format,
     text: String,
@@ -299,7 +299,7 @@ impl Page {
         self.gauge(name, help, "bound", &values);
     }
 
-    /// One family; nothing where it has no value: a figure that is not known is absent.
+    /// One metric family; omitted if it has no value: an unknown figure is absent.
     fn family<'a>(
         &mut self,
         family: &str,
@@ -325,7 +325,7 @@ impl Page {
     }
 }
 
-/// What both formats escape.
+/// Escapes the characters that both formats require.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")

@@ -1,5 +1,5 @@
-//! Settings in the form that each launcher wants: shell, one command, systemd, Dockerfile,
-//! Kubernetes. Each has its own idea of quoting; a value comes out of each as it went in.
+//! Settings in the form that each launcher needs: shell, one command, systemd, Dockerfile,
+//! Kubernetes. Each has its own quoting rules; every value arrives unchanged.
 
 use pagewise_model::advice::{Setting, Settings};
 use std::fmt::Write;
@@ -44,8 +44,8 @@ pub fn exports(settings: &Settings) -> Vec<Export> {
     exports
 }
 
-/// `env NAME=value … program argument…`, ready to be pasted into a shell. Empty settings give the
-/// command alone.
+/// `env NAME=value … program argument…`, ready to be pasted into a shell. Empty settings give only
+/// the command.
 #[must_use]
 pub fn command_line(settings: &Settings, command: &[String]) -> String {
     let words: Vec<String> = command.iter().map(|word| shell_word(word)).collect();
@@ -55,12 +55,12 @@ pub fn command_line(settings: &Settings, command: &[String]) -> String {
     }
 }
 
-/// No variable switches huge pages off, so the program has to ask.
+/// No variable disables huge pages, so the program must call the kernel.
 const NO_HUGE_PAGES: &str = "No environment variable does this. Call \
 prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) at the start of the program or in its launcher; it is \
 inherited by children and kept over execve.";
 
-/// Writes variables down.
+/// Formats variables.
 type Form = fn(&[Variable]) -> String;
 
 struct Variable {
@@ -105,7 +105,7 @@ fn one_command(variables: &[Variable], command: &str) -> String {
 }
 
 /// systemd.exec(5) `Environment=`: double quotes with C escapes; `%` begins a specifier
-/// (systemd.unit(5)), `$` means itself.
+/// (systemd.unit(5)), `$` is literal.
 fn systemd(variables: &[Variable]) -> String {
     let mut text = "[Service]".to_owned();
     for Variable { name, value } in variables {
@@ -127,8 +127,7 @@ fn systemd(variables: &[Variable]) -> String {
     text
 }
 
-/// `ENV NAME="value"`: backslash escapes itself, `"` and `$`. There is no way to write a line
-/// break.
+/// `ENV NAME="value"`: backslash escapes itself, `"` and `$`. A line break cannot be written.
 fn dockerfile(variables: &[Variable]) -> String {
     let line = |Variable { name, value }: &Variable| {
         if value.contains(['\n', '\r']) || !is_shell_name(name) {
@@ -197,7 +196,7 @@ fn is_shell_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// For a comment: one line, whatever the text holds.
+/// For a comment: one line, whatever the text contains.
 fn visible(text: &str) -> String {
     format!("'{}'", text.escape_debug())
 }

@@ -1,8 +1,8 @@
 //! Makes text from a recording safe to show.
 //!
-//! Symbol names, thread names and file names come from programs that nobody vouches for. A name
-//! with an escape sequence would drive the terminal; one with a right-to-left override would show
-//! something else than it is (CVE-2021-42574). Both are shown as visible escapes instead.
+//! Symbol names, thread names and file names come from untrusted programs. A name with an escape
+//! sequence would control the terminal; one with a right-to-left override would show a different
+//! text (CVE-2021-42574). Both are shown as visible escapes instead.
 
 use pagewise_model::answer::Subject;
 use std::borrow::Cow;
@@ -42,8 +42,8 @@ pub(crate) fn escape(c: char, shown: &mut String) {
     let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
 }
 
-/// `text` with the replacement character for all that a browser would act on: for pages, where
-/// names are text nodes.
+/// `text` with the replacement character for everything that a browser would act on: for pages,
+/// where names are text nodes.
 #[must_use]
 pub fn inert(text: &str) -> Cow<'_, str> {
     let acts = |c: char| is_active(c) && !matches!(c, '\n' | '\t');
@@ -53,7 +53,7 @@ pub fn inert(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What was observed, for a heading: `gcc -c a.c`, `process 17`, `all processes`.
+/// The observed subject, for a heading: `gcc -c a.c`, `process 17`, `all processes`.
 #[must_use]
 pub fn named(subject: &Subject, whole_machine: bool) -> String {
     let command = command_line(&subject.command);
@@ -68,7 +68,7 @@ pub fn named(subject: &Subject, whole_machine: bool) -> String {
     }
 }
 
-/// A command line as one would type it: arguments with special characters in single quotes.
+/// A command line as a user would type it: arguments with special characters in single quotes.
 #[must_use]
 pub fn command_line(arguments: &[String]) -> String {
     arguments

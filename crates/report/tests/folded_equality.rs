@@ -1,9 +1,9 @@
-//! Folded stacks are those of `stackcollapse-perf.pl` and `inferno-collapse-perf`.
+//! Folded stacks equal those of `stackcollapse-perf.pl` and `inferno-collapse-perf`.
 //!
-//! `golden/folded/alike` holds inputs on which both give the very bytes that are stored there;
-//! `apart` holds one for each line of the table in docs/EXPORTS.md, with what Pagewise gives.
-//! `bench/profiles/run equality` runs the two on them. Here they are held against Pagewise alone,
-//! and Pagewise against a plain reading of the rules on generated text.
+//! `golden/folded/alike` contains inputs for which both tools produce exactly the stored bytes;
+//! `apart` contains one for each line of the table in docs/EXPORTS.md, with the output of Pagewise.
+//! `bench/profiles/run equality` runs the two tools on them. Here only Pagewise is checked against
+//! these files, and against a plain implementation of the rules on generated text.
 
 use pagewise_model::formats::perf_script;
 use pagewise_report::exports::folded_stacks;
@@ -20,7 +20,7 @@ fn folded(text: &str) -> String {
     String::from_utf8(out).expect("names are UTF-8")
 }
 
-/// All lines in the order of bytes.
+/// All lines in byte order.
 fn sorted(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();
@@ -46,7 +46,7 @@ fn golden_inputs_give_the_stored_stacks() {
     assert_eq!(inputs, 13);
 }
 
-/// A function, as perf prints its frame and as it is folded in a thread of Java's or another.
+/// A function, as perf prints its frame and as it is folded in a Java thread or another.
 struct Known {
     printed: &'static str,
     folded: &'static str,
@@ -89,7 +89,7 @@ struct Sample {
     time: u32,
     period: Option<u32>,
     event: usize,
-    /// Functions, innermost first, at addresses of which many are alike.
+    /// Functions, innermost first, at addresses of which many are equal.
     frames: Vec<(usize, u8)>,
 }
 
@@ -110,7 +110,7 @@ fn sample() -> impl Strategy<Value = Sample> {
     })
 }
 
-/// What perf script would print.
+/// The output that perf script would print.
 fn printed(samples: &[Sample]) -> String {
     let mut text = String::new();
     for sample in samples {
@@ -138,7 +138,7 @@ fn printed(samples: &[Sample]) -> String {
     text
 }
 
-/// Sums by stack, as the rules of docs/EXPORTS.md have them.
+/// Sums by stack, following the rules of docs/EXPORTS.md.
 fn by_the_rules(samples: &[Sample]) -> String {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     let first_event = samples.first().map(|sample| sample.event);

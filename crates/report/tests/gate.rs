@@ -1,4 +1,5 @@
-//! The gate's answer as text, Markdown and JUnit: widths, and names that are markup or steer terminals.
+//! The gate's answer as text, Markdown and JUnit: widths, and names that contain markup or control
+//! terminals.
 
 use pagewise_model::answer::Document;
 use pagewise_model::findings::Cause;
@@ -112,7 +113,7 @@ fn names_neither_steer_a_terminal_nor_become_markup() {
     for line in comment.lines().filter(|line| line.starts_with('|')) {
         assert_eq!(line.matches('|').count(), 7, "{line}");
     }
-    // Names stand in code spans and blocks, and escaped elsewhere.
+    // Names are in code spans and blocks, and escaped elsewhere.
     for line in comment.lines().filter(|line| line.contains("<img>")) {
         assert!(line.contains("``") || line.starts_with("   "), "{line}");
     }

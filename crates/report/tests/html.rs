@@ -1,4 +1,4 @@
-//! The HTML page as a file: its size, what is in it, what can't be.
+//! The HTML page as a file: its size, its content, and what must not occur in it.
 
 use pagewise_model::answer::Document;
 use pagewise_report::html::{
@@ -123,7 +123,7 @@ fn a_large_report_stays_below_five_megabytes() {
 fn too_many_frames_are_left_out_and_counted() {
     let mut findings = sample::bare();
     let mut noise = sample::Noise(1);
-    // Names that do not compress, as mangled ones hardly do.
+    // Names that do not compress; mangled ones hardly do either.
     for _ in 0..150_000 {
         let name: String = (0..60).map(|_| letter(&mut noise)).collect();
         findings
@@ -157,7 +157,7 @@ fn the_same_findings_give_the_same_page() {
     assert_eq!(once, again);
 }
 
-/// The bytes beside a page's data: two characters are thirteen bits.
+/// The bytes of a page's columns: two characters are thirteen bits.
 fn columns(page: &str) -> Vec<u8> {
     let (_, rest) = page
         .split_once("id=\"pagewise-bytes\"")
@@ -235,7 +235,7 @@ fn a_profiles_samples_are_in_its_page_one_by_one() {
     let leaves = column("leaves");
     let (times, ranks) = (column("times"), column("stacks"));
     let (cpus, threads, weights) = (column("cpus"), column("threads"), column("weights"));
-    // Which CPU comes next, and what is running there, as the page reads it.
+    // The expected next CPU and the last thread and weight on each CPU, as the page decodes them.
     let (mut next, mut before, mut tick) = ([0_u64; 2], 0_usize, 0);
     let (mut running, mut held) = ([0_u64; 2], [0_u64; 2]);
     let zero = profile.start.0 / 10_000;

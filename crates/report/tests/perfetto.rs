@@ -1,4 +1,4 @@
-//! Perfetto traces, read back by a decoder that knows protobuf but not our encoder.
+//! Perfetto traces, read back by a protobuf decoder that is independent of our encoder.
 
 use pagewise_report::exports::perfetto::{Category, PerfettoWriter, Slice};
 use std::collections::BTreeMap;
@@ -169,7 +169,7 @@ fn slices_nest_as_the_calls_did() {
     let call = |track, begin, end, depth, name: &str| {
         (track, begin, end, depth, "call".to_owned(), name.to_owned())
     };
-    // 300 ns of own time in three gaps of 100; 100 ns in two of 50.
+    // 300 ns of self time in three gaps of 100; 100 ns in two of 50.
     let irq = (
         8,
         50_600,

@@ -1,4 +1,4 @@
-//! What is said of profiles fits its schema and reads well.
+//! The texts about profiles match their schema and read well.
 
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::Cause;

@@ -1,5 +1,5 @@
-//! Holds `docs/schema/schema.json` true: it is what the types of the documents say, and what is
-//! written fits it.
+//! Verifies that `docs/schema/schema.json` matches the types of the documents, and that documents
+//! match the schema.
 
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ fn churning() -> Value {
     serde_json::to_value(sample::churning()).expect("findings serialise")
 }
 
-/// The schema of the types; `UPDATE_GOLDEN=1 cargo test -p pagewise-report --test schema` writes it
-/// anew, once, before any test reads the file.
+/// The schema of the types; `UPDATE_GOLDEN=1 cargo test -p pagewise-report --test schema` rewrites
+/// the file, once, before any test reads it.
 static OF_THE_TYPES: LazyLock<String> = LazyLock::new(|| {
     let schema =
         serde_json::to_string_pretty(&pagewise_model::schema::schema()).expect("JSON") + "\n";

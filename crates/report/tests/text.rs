@@ -1,5 +1,5 @@
-//! The terminal summary against files in `tests/golden/`; `UPDATE_GOLDEN=1 cargo test` rewrites
-//! them, and the diff is what a reviewer reads.
+//! The terminal summary compared with files in `tests/golden/`; `UPDATE_GOLDEN=1 cargo test`
+//! rewrites them, and a reviewer reads the diff.
 
 use pagewise_report::text::{Style, render};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Every view at every width: nothing is cut, nothing is broken inside a word or a figure.
+//! Every view at every width: nothing is cut, and no word or figure is broken.
 
 use pagewise_report::text::{self, Style};
 use serde::de::DeserializeOwned;
@@ -17,7 +17,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(tests.join(name)).expect("the fixture is there")
 }
 
-/// What analysis said of the traces in `tests/fixtures/traces`.
+/// The answer of the analysis for the traces in `tests/fixtures/traces`.
 fn answer(name: &str) -> Vec<u8> {
     let answers = "../analyse/tests/fixtures/answers";
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -106,7 +106,7 @@ fn views() -> Vec<(&'static str, View)> {
     ]
 }
 
-/// Commands, settings and names that no space breaks may be wider than the page.
+/// Commands, settings and names without spaces may be wider than the page.
 fn may_be_wide(line: &str) -> bool {
     let words = line.trim_start_matches([' ', '•', '-']);
     !words.contains("  ") && words.split(' ').count() <= 2 || line.starts_with("             ")
@@ -155,12 +155,12 @@ fn no_view_breaks_a_figure_or_a_word() {
     }
 }
 
-/// Bars and plots fill their room, and names that are cut say so.
+/// Bars and plots fill their space, and names that are cut show that.
 fn is_drawn(word: &str) -> bool {
     word.contains(['│', '─', '▁', '█', '…', '←']) || word.chars().all(|c| !c.is_alphanumeric())
 }
 
-/// Where `VIEWS` names a folder, the texts are written there, to be looked at.
+/// If `VIEWS` names a folder, the texts are written there for inspection.
 #[test]
 fn views_can_be_looked_at() {
     let Some(folder) = std::env::var_os("VIEWS") else {

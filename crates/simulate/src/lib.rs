@@ -1,13 +1,13 @@
-//! What would happen under other page sizes, controllers and paging policies. Pure: no I/O, no
-//! clock, no randomness but what is passed in as a seed.
+//! Predicts behaviour under other page sizes, controllers and paging policies. Pure: no I/O, no
+//! clock, no randomness except a given seed.
 //!
 //! | module | simulates |
 //! |---|---|
-//! | [`tlb`] | address translation, access by access, on a processor that is data |
+//! | [`tlb`] | address translation, access by access, on a processor described as data |
 //! | [`page_sizes`] | programs under fixed page sizes and under controllers, with [`tlb`] |
 //! | [`paging`] | paging policies on a recorded trace of faults, with Belady's MIN |
 //!
-//! [`balance`] holds the controllers themselves: they run in the simulator's loop and, through
+//! [`balance`] contains the controllers themselves: they run in the simulator's loop and, through
 //! `pagewise huge balance`, on live processes.
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! Independent simulations side by side.
+//! Runs independent simulations in parallel.
 
-/// Maps over items on as many threads as the machine has, in order.
+/// Maps over items on as many threads as the machine has; the results keep the order.
 pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let next = std::sync::atomic::AtomicUsize::new(0);

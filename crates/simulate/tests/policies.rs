@@ -1,4 +1,4 @@
-//! The example policies, built as their first lines say, run on a trace.
+//! The example policies, built as their first lines describe, run on a trace.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Builds with `program`; `None`, said aloud, where it is missing.
+/// Builds with `program`; `None`, with a message, where it is missing.
 fn built(program: &str, arguments: &[&str], name: &str) -> Option<String> {
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let done = Command::new(program)
@@ -42,7 +42,7 @@ fn built(program: &str, arguments: &[&str], name: &str) -> Option<String> {
     }
 }
 
-/// A loop over a third more pages than memory, some of them written, some given back.
+/// A loop over a third more pages than memory; some of them are written, some freed.
 fn trace() -> Trace {
     let mut references = Vec::new();
     for round in 0..6 {

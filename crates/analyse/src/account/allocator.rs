@@ -6,7 +6,7 @@ use pagewise_model::profile::{Frame, FrameKind};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// The file as it stands.
+/// The contents of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AllocatorTable {
@@ -16,7 +16,7 @@ pub(super) struct AllocatorTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Functions {
-    /// Whose they are; for readers of the file.
+    /// The name of the allocator; for readers of the file.
     #[allow(dead_code, reason = "a heading")]
     name: String,
     functions: Vec<String>,
@@ -29,13 +29,13 @@ const SHIPPED: RuleFile = rule_file!("allocators.toml");
 impl Content for AllocatorTable {}
 
 impl AllocatorTable {
-    /// The table that ships with Pagewise.
+    /// The built-in table.
     pub(super) fn shipped() -> &'static Self {
         static TABLE: LazyLock<AllocatorTable> = LazyLock::new(|| SHIPPED.shipped());
         &TABLE
     }
 
-    /// Whether CPU time in this function is an allocator's.
+    /// Whether CPU time in this function belongs to an allocator.
     pub(super) fn has(&self, frame: &Frame) -> bool {
         if frame.kind == FrameKind::Kernel {
             return false;

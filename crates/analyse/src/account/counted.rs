@@ -1,5 +1,5 @@
-//! Elapsed time of a program of one thread, corrected by what the kernel counted: each of its waits is
-//! one of the program.
+//! Elapsed time of a single-threaded program, corrected by the kernel's counters: each wait of the
+//! thread is a wait of the program.
 
 use super::combined;
 use super::tasks::FOR_BLOCKS;
@@ -7,7 +7,7 @@ use pagewise_model::account::{Tasks, TimePart};
 use pagewise_model::delays::Delays;
 use pagewise_model::units::Estimate;
 
-/// Brings the waits for blocks of a disk to what was counted, and the other parts to what is left.
+/// Sets the waits for disk blocks to the counted time, and the other parts to the rest.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 pub(crate) fn count_waits(parts: &mut [TimePart], delays: Option<Delays>, tasks: Option<&Tasks>) {
     let alone = tasks.is_some_and(|tasks| !tasks.tells_apart());
@@ -83,9 +83,10 @@ mod tests {
     #[test]
     fn waits_of_one_thread_are_what_was_counted() {
         assert_eq!(told(550, 1), [550.0, 360.0, 90.0]);
-        // Of two they may have been at once.
+        // With two threads, the waits may have overlapped.
         assert_eq!(told(550, 2), [500.0, 400.0, 100.0]);
-        // What looks contradict is not believed: other waits are counted as such.
+        // A count that the looks contradict is not used: other waits are counted as waits for
+        // blocks too.
         assert_eq!(told(10, 1), [500.0, 400.0, 100.0]);
     }
 }

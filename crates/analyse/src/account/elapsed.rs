@@ -1,8 +1,9 @@
-//! Where elapsed time went: what the program did at the moments at which it was looked at.
+//! Where elapsed time went: what the program was doing at the moments when it was sampled
+//! ("looks").
 //!
-//! While any thread is ready to run, elapsed time is the CPUs'. While none is, one wait explains
-//! it: the first thread's, or, where that waits for a thread or process of the same program, what
-//! that one waits for, and so on.
+//! While any thread is ready to run, elapsed time belongs to the CPUs. Otherwise one wait explains
+//! it: the first thread's, or, if that waits for a thread or process of the same program, the wait
+//! of that one, and so on.
 
 use super::heaviest;
 use super::table::{KernelTable, Wait, WaitsFor};
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// With fewer looks nothing is reported.
 const FEWEST: u64 = 10;
-/// Looks must have seen this part of the elapsed time.
+/// Looks must cover this part of the elapsed time.
 const MOST_OF_IT: f64 = 0.5;
 
 /// Time by kind.
@@ -28,7 +29,7 @@ struct Part {
     who: BTreeMap<String, u64>,
 }
 
-/// The elapsed time of a run by what was seen; nothing where too little was.
+/// The elapsed time of a run from the looks; empty if they are too few.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 pub(crate) fn elapsed(looks: Option<&Looks>, cost: &RunCost, table: &KernelTable) -> Vec<TimePart> {
     let Some(looks) = looks.filter(|looks| looks.count >= FEWEST && looks.span.0 > 0) else {
@@ -64,7 +65,7 @@ pub(crate) fn elapsed(looks: Option<&Looks>, cost: &RunCost, table: &KernelTable
     found
 }
 
-/// Time in which some thread was ready to run, and the waits of all other time.
+/// Time in which some thread was ready to run, and the waits of the remaining time.
 fn sums(looks: &Looks, table: &KernelTable) -> (u64, BTreeMap<String, Part>) {
     let mut ready = 0;
     let mut parts: BTreeMap<String, Part> = BTreeMap::new();
@@ -107,7 +108,8 @@ fn place(looks: &Looks, state: ThreadState) -> Option<&str> {
     looks.places.get(place).map(String::as_str)
 }
 
-/// Ready threads run, or wait for a CPU, in the proportion in which all threads did.
+/// Divides the time of ready threads into running and waiting for a CPU, in the proportion of all
+/// threads.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn on_cpu(ready: Estimate, delay: Option<Nanos>, cost: &RunCost) -> Vec<TimePart> {
     let cpu = cost.cpu().0 as f64;
@@ -127,7 +129,7 @@ fn on_cpu(ready: Estimate, delay: Option<Nanos>, cost: &RunCost) -> Vec<TimePart
     ]
 }
 
-/// Which wait explains a scene.
+/// The wait that explains a scene.
 #[derive(Clone, Copy)]
 struct Blamed<'a> {
     process: &'a SeenProcess,
@@ -135,7 +137,7 @@ struct Blamed<'a> {
     wait: Option<&'a Wait>,
 }
 
-/// Who waits for whom in a scene.
+/// Follows who waits for whom in a scene.
 struct Chain<'a> {
     looks: &'a Looks,
     scene: &'a Scene,
@@ -175,7 +177,7 @@ impl<'a> Chain<'a> {
         place(self.looks, state).and_then(|name| self.table.wait(name))
     }
 
-    /// The first thread's wait; where that is for other threads, what those wait for.
+    /// The first thread's wait; if that is for other threads, their wait.
     fn of_process(&self, process: &'a SeenProcess) -> Blamed<'a> {
         let blamed = |state: ThreadState| Blamed {
             process,
@@ -196,7 +198,7 @@ impl<'a> Chain<'a> {
         others.min_by_key(rank).unwrap_or(main)
     }
 
-    /// The newest child that was not asked yet.
+    /// The newest child that was not visited yet.
     fn child_of(&self, parent: usize) -> Option<usize> {
         let is_child = |at: &usize| {
             let of = self.scene.processes[*at].parent;
@@ -205,7 +207,8 @@ impl<'a> Chain<'a> {
         (0..self.scene.processes.len()).rev().find(is_child)
     }
 
-    /// A process that may be at the other end of a pipe: one that waits for something outside.
+    /// A process that may be at the other end of a pipe: one that waits for something outside the
+    /// program.
     fn other_end(&self) -> Option<usize> {
         let unasked = (0..self.scene.processes.len()).filter(|at| !self.visited[*at]);
         let outside = unasked.filter(|at| {
@@ -249,7 +252,7 @@ mod tests {
         }
     }
 
-    /// A hundred looks in a second, all of which saw these processes.
+    /// A hundred looks in one second, all with these processes.
     fn told(processes: Vec<SeenProcess>) -> Vec<TimePart> {
         let looks = Looks {
             count: 100,

@@ -1,5 +1,5 @@
-//! Two estimates of the time of page faults brought together: windows in which each fault was
-//! timed, and samples of CPU time beneath the fault handler.
+//! Combines two estimates of the time of page faults: windows in which each fault was timed, and
+//! samples of CPU time below the fault handler.
 
 use super::combined;
 use crate::attribute::wilson;
@@ -9,19 +9,19 @@ use pagewise_model::findings::Cause;
 use pagewise_model::units::{Estimate, Nanos};
 use std::collections::BTreeMap;
 
-/// What is known of faults that gave a huge page.
+/// What is known of faults that allocated a huge page.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HugeFaults {
-    /// How many there were, at most.
+    /// Their number, at most.
     pub(crate) faults: f64,
     /// Nanoseconds.
     pub(crate) time: Option<Estimate>,
-    /// Part of them (0 to 1) whose memory had been given back before, so that keeping it would
-    /// save them.
+    /// The share of them (0 to 1) whose memory had been freed before, so that keeping it would
+    /// avoid them.
     pub(crate) churned: f64,
 }
 
-/// Kinds of work, and the causes of the faults that it is done for.
+/// Kinds of work, and the causes of the faults that need it.
 const GROUPS: [(&str, &[Cause]); 4] = [
     (
         "copy",
@@ -56,8 +56,8 @@ const GROUPS: [(&str, &[Cause]); 4] = [
     ),
 ];
 
-/// Lets samples of CPU time correct what windows told of `faults` by cause, and says where the two
-/// contradict.
+/// Corrects the times of `faults` by cause, measured in windows, with samples of CPU time, and
+/// reports where the two contradict each other.
 pub(crate) fn reconcile(
     times: &mut Times,
     account: &Account,
@@ -88,8 +88,8 @@ pub(crate) fn reconcile(
     None
 }
 
-/// Nanoseconds that each fault takes in the handler itself, whatever its cause: entry and exit, the
-/// lookup of its mapping, the charge to its cgroup.
+/// Nanoseconds that each fault takes in the handler itself, whatever its cause: entry and exit, VMA
+/// lookup, cgroup charge.
 fn handler_of_each(account: &Account, sampled: Estimate, faults: &BTreeMap<Cause, f64>) -> f64 {
     let of_a_kind: f64 = account.work.iter().map(|work| work.in_faults.value).sum();
     let all: f64 = faults.values().sum();
@@ -108,13 +108,13 @@ fn shifted(estimate: Estimate, by: f64) -> Estimate {
     }
 }
 
-/// What no sample was of may still have taken a little.
+/// Work without any sample may still have taken a little time.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn unseen(account: &Account, cpu: Nanos) -> Estimate {
     wilson(0.0, account.samples as f64).scaled(cpu.0 as f64)
 }
 
-/// Windows are trusted as far as samples bear them out.
+/// The times from windows are kept if the samples confirm them, otherwise scaled to the samples.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn rescale(by_cause: &mut BTreeMap<Cause, Nanos>, causes: &[Cause], sampled: Estimate) {
     let of = |cause: &Cause| by_cause.get(cause).map_or(0.0, |time| time.0 as f64);
@@ -130,7 +130,8 @@ fn rescale(by_cause: &mut BTreeMap<Cause, Nanos>, causes: &[Cause], sampled: Est
     }
 }
 
-/// Gives the time of huge faults to their cause: what keeping memory would save to churn.
+/// Assigns the time of huge faults to their cause: the part that keeping memory would save counts
+/// as churn.
 fn share_out(times: &mut Times, huge: &HugeFaults) {
     let Some(time) = huge.time.filter(|time| time.value > 0.0) else {
         return;
@@ -165,7 +166,7 @@ fn settle(times: &mut Times, sampled: Estimate, cpu: Nanos) -> Option<String> {
     }
     let percent = |ns: f64| 100.0 * ns * 1e-9 / cpu.as_secs_f64().max(1e-9);
     let (one, other) = (percent(windows.value), percent(sampled.value));
-    // A contradiction over a hundredth of the time does not matter.
+    // A contradiction of less than a hundredth of the time does not matter.
     (apart && (one - other).abs() >= 1.0).then(|| {
         format!(
             "Two estimates of the time of page faults disagree: single faults that were timed say \
@@ -180,8 +181,8 @@ mod tests {
     use super::*;
     use pagewise_model::account::{KernelEntry, KernelWork};
 
-    /// 717 samples of a program whose heap is given back and taken again: three fifths of the
-    /// handler's time are work on anonymous memory, the others its own.
+    /// 717 samples of a program whose heap is freed and touched again: three fifths of the
+    /// handler's time are work on anonymous memory, the rest is the handler itself.
     fn churning() -> Account {
         let around = |value: f64| Estimate {
             value,

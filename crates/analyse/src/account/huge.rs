@@ -1,4 +1,4 @@
-//! Faults that gave a huge page: how many, and what they took.
+//! Faults that allocated a huge page: their number and their time.
 
 use super::faults::HugeFaults;
 use crate::attribute::Ledger;
@@ -9,20 +9,21 @@ use pagewise_model::findings::RegionKind;
 use pagewise_model::recording::Sidecar;
 use pagewise_model::units::Estimate;
 
-/// Nanoseconds in which a processor zeroes two mebibytes: from 120 GB/s to what a virtual machine
-/// without huge pages of its own was measured to take; the usual one between.
+/// Nanoseconds in which a processor zeroes two mebibytes: from 120 GB/s to the time measured in a
+/// virtual machine that is not itself backed by huge pages, with the usual value in between.
 const ZEROING: Estimate = Estimate {
     value: 200_000.0,
     low: 17_000.0,
     high: 7_000_000.0,
 };
-/// Faults that took longer than this are taken for such that gave a huge page, where there were any.
+/// Faults that took longer than this count as huge-page faults, if there were any.
 const LONG_NS: u64 = 60_000;
-/// A huge page that is mostly zeros is used sparsely: what zeroing it costs is the page size's doing.
+/// A huge page that is mostly zeros is used sparsely: the cost of zeroing it is due to the page
+/// size.
 pub(crate) const SPARSE: f64 = 0.5;
 
-/// What is known of them: by samples of the kernel's stacks; without those, by the machine's count
-/// of huge pages given, where the program was seen to hold some.
+/// The huge-page faults of a run: from samples of the kernel's stacks; without those, from the
+/// machine's count of huge pages allocated, if the program was seen to have some.
 pub(crate) fn huge_faults(
     sidecar: &Sidecar,
     account: &Account,
@@ -52,7 +53,8 @@ pub(crate) fn huge_faults(
     }
 }
 
-/// Huge pages that faults gave on this machine during the run, no more than the run had faults.
+/// Huge pages allocated by faults on this machine during the run, at most the run's number of
+/// faults.
 #[allow(clippy::cast_precision_loss, reason = "counts of faults")]
 fn given(sidecar: &Sidecar) -> Option<f64> {
     let pressure = &sidecar.timeline.pressure;
@@ -62,8 +64,8 @@ fn given(sidecar: &Sidecar) -> Option<f64> {
     (given > 0).then_some(given as f64)
 }
 
-/// So many of them take what long faults were measured to take, and no more than the kernel used
-/// for nothing else that was timed.
+/// The time of `given` huge-page faults: as measured for long faults, and at most the kernel time
+/// that no other timed work used.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn bounded(given: f64, times: &Times, sidecar: &Sidecar) -> Estimate {
     let timed = times.total_ns.unwrap_or_default();
@@ -86,14 +88,14 @@ fn bounded(given: f64, times: &Times, sidecar: &Sidecar) -> Estimate {
     Estimate { value, low, high }
 }
 
-/// Whether most faults gave a huge page, and most of the time was the kernel's.
+/// Whether most faults allocated a huge page, and most of the time was spent in the kernel.
 #[allow(clippy::cast_precision_loss, reason = "counts of faults")]
 fn is_all_it_does(given: f64, sidecar: &Sidecar) -> bool {
     let cost = &sidecar.cost;
     given * 2.0 >= cost.faults() as f64 && cost.system.0.saturating_mul(2) >= cost.cpu().0
 }
 
-/// Part of the faults on memory that gets huge pages that was given back before.
+/// Share of the faults on huge-page memory whose memory had been freed before.
 fn churned(attribution: &Attribution, ledger: &Ledger) -> f64 {
     let eligible = &attribution.tally.huge_eligible;
     let all: f64 = eligible.values().sum();
@@ -101,7 +103,7 @@ fn churned(attribution: &Attribution, ledger: &Ledger) -> f64 {
         return ledger.churn_share(RegionKind::MmappedChunk);
     }
     let churn = eligible.iter().filter(|(cause, _)| cause.is_churn());
-    // Where releases were not seen, repeats tell churn.
+    // Where releases were not seen, repeats indicate churn.
     let seen = churn.map(|(_, faults)| faults).sum::<f64>() / all;
     seen.max(match attribution.sees_releases {
         true => 0.0,
@@ -126,7 +128,7 @@ mod tests {
         }
     }
 
-    /// 2,041 of 2,119 faults gave huge pages, in 2.3 ms each, longer than could be timed.
+    /// 2,041 of 2,119 faults allocated huge pages, in 2.3 ms each, longer than could be timed.
     #[test]
     fn where_huge_faults_are_all_it_does_they_may_take_all_its_time() {
         let time = bounded(2_041.0, &Times::default(), &run(2_119));

@@ -1,21 +1,21 @@
-//! When threads began and ended, by the events of a recording.
+//! When threads began and ended, according to the events of a recording.
 
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
 
-/// Threads that are remembered, 40 bytes each.
+/// Threads that are kept, 40 bytes each.
 const MOST: usize = 1_000_000;
 
 /// Births and deaths of threads, by process and thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lives(FxHashMap<(i32, i32), Life>);
 
-/// The last life under these numbers: they are used again.
+/// The last thread with these ids, which are reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Life {
-    /// `None` for what lived before.
+    /// `None` if it began before the recording.
     pub(crate) began: Option<Nanos>,
-    /// `None` for what lives on.
+    /// `None` if it was still running at the end.
     pub(crate) ended: Option<Nanos>,
 }
 
@@ -36,7 +36,7 @@ impl Lives {
         }
     }
 
-    /// Threads that began or ended.
+    /// Number of threads that began or ended.
     pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
@@ -46,7 +46,7 @@ impl Lives {
         self.0.get(&(pid, tid)).copied().unwrap_or_default()
     }
 
-    /// Threads that ended, with their lifetimes where they began, too.
+    /// Threads that ended, with their lifetimes if their begin is known too.
     pub(crate) fn ended(&self) -> impl Iterator<Item = ((i32, i32), Option<Nanos>)> + '_ {
         let all = self.0.iter();
         all.filter_map(|(&key, life)| {

@@ -1,12 +1,12 @@
-//! Where CPU time went: what samples of the kernel's stacks tell, weighted to the exact totals.
+//! Where CPU time went, according to samples of the kernel's stacks, weighted to the exact totals.
 //!
-//! The windows in which each fault is timed are short, so a fault that takes longer than most of
-//! one is rarely seen in full. Samples of CPU time see it as often as it takes time. They are a
-//! second estimate of the same thing: [`combined`] takes the narrower interval where the two
-//! agree, and what spans both where they do not.
+//! The windows in which each fault is timed are short, so a fault that takes longer than most of a
+//! window is rarely seen in full. Samples of CPU time see a fault in proportion to its time. They
+//! are a second estimate of the same quantity: [`combined`] takes the narrower interval where the
+//! two agree, and an interval that spans both where they do not.
 //!
-//! Elapsed time is told by what threads were seen to do ([`mod@elapsed`]), and by process and thread
-//! by what was counted of each ([`mod@tasks`]).
+//! Elapsed time comes from observed thread states ([`mod@elapsed`]), and time by process and thread
+//! from the counters of each ([`mod@tasks`]).
 
 mod allocator;
 mod counted;
@@ -37,15 +37,15 @@ use pagewise_model::units::Estimate;
 use std::collections::BTreeMap;
 use table::Reason;
 
-/// With fewer samples a share is off by 18 of 100 (binomial, 95 %): too much to account by.
+/// With fewer samples a share is off by up to 18 percentage points (binomial, 95 %): too imprecise.
 const FEWEST: u64 = 30;
 /// Kernel functions that are named for an entry.
 const MOST_FUNCTIONS: usize = 3;
-/// perf's names of events that sample CPU time, most trusted first.
+/// perf's names of events that sample CPU time, in order of preference.
 const CPU_EVENTS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
 
-/// What the CPU time of a run of so many `tasks` went into, by the samples of `profile`. Without samples
-/// of the kernel only its total is known, from what the run used.
+/// How the CPU time of a run with `tasks` tasks was spent, according to the samples of `profile`.
+/// Without samples of the kernel only its total is known, from the run's resource usage.
 pub(crate) fn account(
     tasks: usize,
     profile: Option<&Profile>,
@@ -80,14 +80,14 @@ struct Sums {
     work: BTreeMap<String, (u64, u64)>,
     /// In faults, by what was done to the page's content.
     content: BTreeMap<(String, String), u64>,
-    /// In user mode: all, and what is in functions that have no name.
+    /// In user mode: all, and the part in functions without a name.
     user: u64,
     user_nameless: u64,
-    /// In functions of the program's own.
+    /// In the program's own functions.
     own: BTreeMap<String, u64>,
     /// In functions of an allocator.
     allocator: BTreeMap<String, u64>,
-    /// Beneath functions of a garbage collector, by those.
+    /// Below functions of a garbage collector, by function.
     collector: BTreeMap<String, u64>,
 }
 
@@ -182,8 +182,8 @@ impl Sums {
         }
     }
 
-    /// Samples of a program that was in the kernel for a good part of its time would show it,
-    /// unless the kernel may not be sampled or its functions have no names.
+    /// Whether the samples include the kernel. If the program spent a good part of its time in the
+    /// kernel they do, unless the kernel may not be sampled or its functions have no names.
     fn see_the_kernel(&self, cost: &RunCost) -> bool {
         let enough = self.samples >= FEWEST && cost.cpu().0 > 0;
         let named = self.nameless * 2 <= self.kernel;
@@ -198,7 +198,7 @@ impl Sums {
         let (samples, all) = (self.samples as f64, self.all as f64);
         let in_user = self.user as f64 / (self.user + self.kernel).max(1) as f64;
         let modes = Modes::of(cost, tasks, in_user, samples);
-        // Samples share out the time in each mode.
+        // Samples divide the time within each mode.
         let share_out = |mode: u64, of: Estimate| {
             let mode = mode as f64;
             let samples = samples * mode / all;
@@ -209,8 +209,8 @@ impl Sums {
         };
         let in_user = share_out(self.user, modes.user);
         let in_kernel = share_out(self.kernel, modes.kernel);
-        // Where most of the program has no names, an allocator that is a part of it has none; the C
-        // library's is seen all the same.
+        // If most of the program has no names, an allocator linked into it has none either; the C
+        // library's is recognised anyway.
         let named = self.user_nameless * 2 <= self.user;
         let allocator = (named || !self.allocator.is_empty()).then(|| TimePart {
             places: heaviest(&self.allocator),
@@ -220,7 +220,7 @@ impl Sums {
                 in_user(self.allocator.values().sum()),
             )
         });
-        // Without a function of a collector nobody knows of one.
+        // Without a named function of a collector none can be detected.
         let collector = (!self.collector.is_empty()).then(|| TimePart {
             places: heaviest(&self.collector),
             ..TimePart::plain(
@@ -282,8 +282,8 @@ impl Sums {
     }
 }
 
-/// The time of faults: what was done to pages' contents, and the rest; nothing where no sample saw
-/// contents, since then they may be written inside functions that do more.
+/// The time of faults: work on pages' contents, and the rest. Empty if no sample shows work on
+/// contents, since then it may be inlined into functions that do more.
 fn fault_parts(entries: &[KernelEntry], mut parts: Vec<TimePart>) -> Vec<TimePart> {
     let all = entries.iter().find(|entry| entry.id == "fault");
     let Some(all) = all.filter(|_| !parts.is_empty()) else {
@@ -304,7 +304,7 @@ fn fault_parts(entries: &[KernelEntry], mut parts: Vec<TimePart>) -> Vec<TimePar
     parts
 }
 
-/// All CPU time: in user mode it is the program's own, but for those `parts` that manage memory.
+/// All CPU time: user time belongs to the program itself, except the `parts` that manage memory.
 fn cpu_parts(
     own: TimePart,
     user: Estimate,
@@ -345,7 +345,7 @@ fn cpu_event(profile: &Profile) -> Option<u8> {
     u8::try_from(at).ok()
 }
 
-/// The function that the CPU was in.
+/// The function that the CPU was executing.
 fn leaf(profile: &Profile, stack: NodeId) -> Option<&Frame> {
     let id = profile.stacks.frames(stack).next()?;
     profile.frames.get(id.0 as usize)
@@ -360,7 +360,7 @@ fn collecting<'a>(profile: &'a Profile, stack: NodeId, runtimes: &Runtimes) -> O
     found.last().map(|frame| &*frame.name)
 }
 
-/// The kernel's part of a stack, outermost first; empty for one in user code.
+/// The kernel's part of a stack, outermost first; empty for a stack in user code.
 fn kernel_functions(profile: &Profile, stack: NodeId) -> Vec<&Frame> {
     let frames = profile.stacks.frames(stack);
     let frames = frames.filter_map(|id| profile.frames.get(id.0 as usize));
@@ -381,7 +381,7 @@ fn with_calls(label: String, calls: &BTreeMap<String, u64>) -> String {
     }
 }
 
-/// The heaviest few, of those that weigh a tenth or more of all.
+/// The heaviest few of those that have a tenth or more of the total.
 fn heaviest(weights: &BTreeMap<String, u64>) -> Vec<String> {
     let all: u64 = weights.values().sum();
     let mut found: Vec<_> = weights.iter().filter(|one| one.1 * 10 >= all).collect();
@@ -390,10 +390,10 @@ fn heaviest(weights: &BTreeMap<String, u64>) -> Vec<String> {
     names.take(MOST_FUNCTIONS).collect()
 }
 
-/// One figure of two estimates, and whether they contradict each other. `windows` is what single
-/// faults told, `samples` what samples of CPU time did. Where both hold, the narrower interval
-/// stands; where they do not, what spans both, and the samples' value, which misses no fault for
-/// being long.
+/// One figure from two estimates, and whether they contradict each other. `windows` comes from
+/// single faults, `samples` from samples of CPU time. If the two agree, the narrower interval is
+/// returned; otherwise an interval that spans both, with the samples' value, since samples do not
+/// miss long faults.
 pub(crate) fn combined(windows: Estimate, samples: Estimate) -> (Estimate, bool) {
     let apart = windows.high < samples.low || samples.high < windows.low;
     if !apart {

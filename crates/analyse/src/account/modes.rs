@@ -1,20 +1,22 @@
 //! CPU time in user mode and in the kernel.
 //!
-//! wait4(2) has the sum to the nanosecond and splits it by the timer's ticks: what a process used is user
-//! time wherever no tick found it in the kernel (cputime_adjust() in kernel/sched/cputime.c). So of
-//! processes that end before a tick or two, all is. Samples are more frequent, and know of no processes.
+//! wait4(2) reports the sum to the nanosecond and splits it by the timer's ticks: time counts as
+//! user time unless a tick found the process in the kernel (cputime_adjust() in
+//! kernel/sched/cputime.c). So for processes that end within a tick or two, all of it is user time.
+//! Samples are more frequent, but are not split by process.
 
 use super::combined;
 use crate::attribute::wilson;
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Estimate;
 
-/// Ticks a second, at the least that kernels are built with.
+/// Ticks per second, the lowest rate that kernels are built with.
 const TICKS: f64 = 100.0;
-/// Threads that use fewer of them on average are misjudged; others are counted right on average.
+/// Threads that use fewer ticks than this on average are misjudged; with more, the count is right
+/// on average.
 const FEW: f64 = 3.0;
 
-/// Nanoseconds in each mode; both add up to the CPU time.
+/// Nanoseconds in each mode; the sum is the CPU time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Modes {
     pub user: Estimate,
@@ -22,8 +24,9 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// What wait4(2) told of `tasks`, unless they are short and `samples`, of which the share `in_user`
-    /// was in user mode, tell of more time in the kernel than ticks miss by chance.
+    /// The split that wait4(2) reported for `tasks`, unless they are short and `samples`, of which
+    /// the share `in_user` was in user mode, show more time in the kernel than ticks miss by
+    /// chance.
     #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
     pub(super) fn of(cost: &RunCost, tasks: usize, in_user: f64, samples: f64) -> Self {
         let cpu = cost.cpu().0 as f64;
@@ -60,8 +63,8 @@ mod tests {
         }
     }
 
-    /// shell-tools of bench/programs: 0.42 s in many processes, 71 % of it user time by wait4(2), 36 % by
-    /// perf.
+    /// shell-tools of bench/programs: 0.42 s in many processes, 71 % of it user time according to
+    /// wait4(2), 36 % according to perf.
     #[test]
     fn of_short_processes_samples_tell_the_modes_and_ticks_bound_them() {
         let cost = cost(298, 122);

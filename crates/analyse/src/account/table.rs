@@ -1,10 +1,10 @@
-//! What the kernel's functions are for: data, `crates/analyse/rules/kernel.toml`.
+//! The purpose of the kernel's functions: data, `crates/analyse/rules/kernel.toml`.
 
 use crate::rule_file::{self, RuleFile, rule_file};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// The file as it stands.
+/// The contents of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KernelTable {
@@ -15,13 +15,13 @@ pub(crate) struct KernelTable {
     wait: Vec<Wait>,
 }
 
-/// A reason for which the kernel is entered.
+/// A reason for entering the kernel.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     id: String,
     label: String,
-    /// Whether it counts wherever it stands in a stack.
+    /// Whether it counts at any position in a stack.
     #[serde(default)]
     anywhere: bool,
     functions: Vec<String>,
@@ -42,18 +42,18 @@ struct CallFamily {
     calls: Vec<String>,
 }
 
-/// Something that the kernel does.
+/// A kind of work in the kernel.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Work {
     id: String,
-    /// The entries that it counts in; none means all.
+    /// The entries in which it counts; none means all.
     #[serde(default)]
     within: Vec<String>,
     functions: Vec<String>,
 }
 
-/// What is done to what a page holds.
+/// What is done to the content of a page.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Content {
@@ -62,21 +62,21 @@ struct Content {
     functions: Vec<String>,
 }
 
-/// What a thread sleeps for.
+/// What a thread is sleeping for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wait {
     pub(super) id: String,
     pub(super) label: String,
     functions: Vec<String>,
-    /// Whom of the same program it waits for.
+    /// Which part of the same program it waits for.
     #[serde(default, rename = "for")]
     pub(super) waits_for: Option<WaitsFor>,
-    /// What tells more.
+    /// A hint on how to find out more.
     pub(super) next: Option<String>,
 }
 
-/// Whom of the same program a thread waits for.
+/// The part of the same program that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WaitsFor {
@@ -93,7 +93,7 @@ pub(super) enum WaitsFor {
 pub(super) struct Reason {
     pub(super) id: String,
     pub(super) label: String,
-    /// The system call, where it was one.
+    /// The system call, if it was one.
     pub(super) call: Option<String>,
 }
 
@@ -101,8 +101,8 @@ const SHIPPED: RuleFile = rule_file!("kernel.toml");
 
 impl rule_file::Content for KernelTable {}
 
-/// What the functions of system calls begin with: `SYSCALL_DEFINE` of x86-64, AArch64, and the
-/// compatible calls of 32-bit programs (arch/*/include/asm/syscall_wrapper.h).
+/// Prefixes of system-call functions: `SYSCALL_DEFINE` of x86-64, AArch64, and the compat calls of
+/// 32-bit programs (arch/*/include/asm/syscall_wrapper.h).
 const CALL_PREFIXES: [&str; 8] = [
     "__x64_sys_",
     "__arm64_sys_",
@@ -115,13 +115,13 @@ const CALL_PREFIXES: [&str; 8] = [
 ];
 
 impl KernelTable {
-    /// The table that ships with Pagewise.
+    /// The built-in table.
     pub(crate) fn shipped() -> &'static Self {
         static TABLE: LazyLock<KernelTable> = LazyLock::new(|| SHIPPED.shipped());
         &TABLE
     }
 
-    /// Why the kernel was entered by these functions, outermost first; `None` where none is known.
+    /// Why the kernel was entered, from these functions, outermost first; `None` if unknown.
     pub(super) fn reason(&self, functions: &[&str]) -> Option<Reason> {
         let entry = |wanted: bool, name: &str| {
             let found = self.entry.iter().filter(|entry| entry.anywhere == wanted);
@@ -138,7 +138,7 @@ impl KernelTable {
                 return Some(self.call(call));
             }
             match entry(false, name) {
-                // Each system call comes through it: what follows tells more.
+                // Each system call comes through it: the functions that follow are more specific.
                 Some(found) if found.id == "gate" => gate = Some(found),
                 Some(found) => return Some(Reason::of(found)),
                 None => {}
@@ -159,8 +159,8 @@ impl KernelTable {
         }
     }
 
-    /// What these functions do, the kernel entered for this reason: the id of the first kind of work
-    /// that any of them is for.
+    /// The work of these functions after this entry into the kernel: the id of the first kind of
+    /// work that matches one of them.
     pub(super) fn work(&self, functions: &[&str], entry: &str) -> Option<&str> {
         let does = |work: &&Work| {
             (work.within.is_empty() || work.within.iter().any(|one| one == entry))
@@ -169,7 +169,7 @@ impl KernelTable {
         self.work.iter().find(does).map(|work| work.id.as_str())
     }
 
-    /// What these functions do to what a page holds: id and label.
+    /// What these functions do to the content of a page: id and label.
     pub(super) fn content(&self, functions: &[&str]) -> Option<(&str, &str)> {
         let does = |content: &&Content| {
             let mut names = functions.iter();
@@ -179,14 +179,14 @@ impl KernelTable {
         Some((&found.id, &found.label))
     }
 
-    /// What a thread sleeps for that sleeps in this function.
+    /// What a thread that sleeps in this function is waiting for.
     pub(super) fn wait(&self, function: &str) -> Option<&Wait> {
         self.wait
             .iter()
             .find(|wait| matches(&wait.functions, function))
     }
 
-    /// How well it explains that nothing ran: less is better.
+    /// How well it explains that nothing ran: lower is better.
     pub(super) fn rank(&self, wait: &Wait) -> usize {
         let place = self.wait.iter().position(|one| one.id == wait.id);
         place.unwrap_or(usize::MAX)
@@ -215,17 +215,17 @@ impl Reason {
     }
 }
 
-/// The system call whose function this is.
+/// The system call that this function implements.
 fn call_of(function: &str) -> Option<&str> {
     let call = CALL_PREFIXES
         .iter()
         .find_map(|prefix| function.strip_prefix(prefix))?;
-    // The compiler's numbered copies are the call.
+    // The compiler's numbered copies belong to the same call.
     call.split('.').next()
 }
 
-/// Whether a name is one of these, or begins like one that ends in `*`. The compiler's numbered
-/// copies (`.isra.0`) are the function.
+/// Whether a name matches one of these, or starts with one that ends in `*`. The compiler's
+/// numbered copies (`.isra.0`) count as the function.
 pub(super) fn matches(functions: &[String], name: &str) -> bool {
     let plain = name.split('.').next().unwrap_or(name);
     functions

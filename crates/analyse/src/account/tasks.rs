@@ -1,9 +1,9 @@
-//! Time by process and thread: what each did in its lifetime, or waited for.
+//! Time by process and thread: how each spent its lifetime.
 //!
 //! A thread's lifetime is its time on a CPU, ready to run, and waiting. The first two are counted:
-//! by the kernel when the thread ended (delay accounting), else by the last look at it. What is
-//! left until then it waited, by kinds as looks saw them. What came after, what no look saw and what
-//! it did as it ended is unexplained.
+//! by the kernel when the thread ended (delay accounting), otherwise up to the last look at it. The
+//! remaining time up to then is waiting, divided into kinds as the looks saw them. Time after the
+//! last look, time that no look covered, and the thread's exit are unexplained.
 
 use super::lives::{Life, Lives};
 use super::table::KernelTable;
@@ -17,16 +17,17 @@ use pagewise_model::units::{Estimate, Nanos};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Processes, and threads of one, that are listed one by one.
+/// Processes, and threads of one process, that are listed individually.
 const MOST: usize = 16;
-/// Looks that saw a thread sleep, from which on they tell what for.
+/// Looks at a sleeping thread needed to divide its waits into kinds.
 const FEWEST_LOOKS: u64 = 3;
-/// Kinds of waiting that the kernel counts as waiting for blocks (`in_iowait`, kernel/sched/core.c).
+/// Kinds of waiting that the kernel counts as waiting for blocks (`in_iowait`,
+/// kernel/sched/core.c).
 pub(super) const FOR_BLOCKS: [&str; 3] = ["disk", "pages", "writeback"];
-/// Looks that would have seen such a wait.
+/// With this many looks such a wait would have been seen.
 const ENOUGH_LOOKS: u64 = 10;
 
-/// The time of a run by process and thread; nothing where no thread was counted.
+/// The time of a run by process and thread; `None` if no thread was counted.
 pub(crate) fn tasks(lives: &Lives, sidecar: &Sidecar, table: &KernelTable) -> Option<Tasks> {
     if sidecar.collection.whole_machine {
         return None;
@@ -51,14 +52,14 @@ pub(crate) fn tasks(lives: &Lives, sidecar: &Sidecar, table: &KernelTable) -> Op
     })
 }
 
-/// What is known of a thread. All moments are on the events' clock.
+/// What is known of a thread. All times are on the events' clock.
 struct Known<'a> {
     pid: i32,
     tid: i32,
     parent: i32,
     name: &'a str,
     began: Nanos,
-    /// Until when its time was counted.
+    /// End of the counted time.
     until: Nanos,
     ended: Nanos,
     run: Nanos,
@@ -67,7 +68,7 @@ struct Known<'a> {
     sleeps: &'a [Sleep],
 }
 
-/// Each thread once, by the best that counted it.
+/// Each thread once, from the most precise source.
 fn known<'a>(lives: &Lives, sidecar: &'a Sidecar, looks: &'a Looks) -> Vec<Known<'a>> {
     let start = sidecar.started_clock;
     let seen = looks.tasks.iter().map(|task| ((task.pid, task.tid), task));
@@ -77,7 +78,7 @@ fn known<'a>(lives: &Lives, sidecar: &'a Sidecar, looks: &'a Looks) -> Vec<Known
         Known::counted(task, seen.remove(&key), lives.of(key.0, key.1), start)
     });
     let mut known: Vec<Known<'a>> = counted.collect();
-    // Where counted threads were added up, one that was seen may be among those.
+    // If counted threads were added up, a thread that was seen may be among them.
     if sidecar.other_tasks.is_none() {
         let others = seen.into_values();
         known.extend(others.map(|task| Known::seen(task, lives.of(task.pid, task.tid))));
@@ -136,7 +137,7 @@ impl<'a> Known<'a> {
 
     fn time(&self, names: &Names<'_>) -> TaskSum {
         let lifetime = self.ended - self.began;
-        // Clocks of the scheduler and of events differ by some µs.
+        // The scheduler's clock and that of events differ by some µs.
         let run = self.run.min(lifetime);
         let ready = self.ready.unwrap_or_default().min(lifetime - run);
         let counted = (self.until - self.began).min(lifetime);
@@ -160,7 +161,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// What it waited for, and how much of that nothing tells.
+    /// What it waited for, and the waiting time without a known reason.
     fn waits(&self, waited: Nanos, names: &Names<'_>) -> (Vec<TimePart>, f64) {
         let mut kinds = names.kinds(self.sleeps);
         let blocks = self.blocks(waited, &kinds);
@@ -181,8 +182,8 @@ impl<'a> Known<'a> {
         (parts, 0.0)
     }
 
-    /// How much of it was for blocks of a disk by the kernel's count: nothing where enough looks
-    /// contradict, since other waits count as such, too (io_uring).
+    /// The waiting time for disk blocks according to the kernel's count; zero if enough looks
+    /// contradict it, since other waits are counted in the same way (io_uring).
     fn blocks(&self, waited: Nanos, kinds: &[Kind]) -> Nanos {
         let counted = self.delays.and_then(|delays| delays.disk);
         let counted = counted.map_or(Nanos(0), |disk| disk.time).min(waited);
@@ -196,7 +197,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Looks that saw a thread sleep for one kind of thing.
+/// Looks at a thread that was sleeping for one kind of thing.
 struct Kind {
     id: String,
     label: String,
@@ -214,14 +215,14 @@ impl Kind {
     }
 }
 
-/// What places are waits for.
+/// Maps places in the kernel to kinds of waits.
 struct Names<'a> {
     looks: &'a Looks,
     table: &'a KernelTable,
 }
 
 impl Names<'_> {
-    /// Sleeps by kind, each with the place that it was longest in.
+    /// Sleeps by kind, each with the place where it spent most time.
     fn kinds(&self, sleeps: &[Sleep]) -> Vec<Kind> {
         let mut sleeps = sleeps.to_vec();
         sleeps.sort_by_key(|sleep| Reverse(sleep.time));
@@ -250,7 +251,7 @@ impl Names<'_> {
         kinds
     }
 
-    /// Time that was counted, by kinds in the proportion in which looks saw them.
+    /// Counted time, divided among the kinds in proportion to what the looks saw.
     fn for_blocks(&self, kinds: &[Kind], counted: Nanos) -> Vec<TimePart> {
         if counted.0 == 0 {
             return Vec::new();
@@ -279,8 +280,8 @@ impl Names<'_> {
     }
 }
 
-/// The processes that used most CPU time, the first one of the program among them, and the sum of
-/// the others.
+/// The processes that used most CPU time, including the program's first process, and the sum of the
+/// others.
 fn processes(
     known: Vec<Known<'_>>,
     sidecar: &Sidecar,
@@ -348,7 +349,7 @@ fn used(sum: &TaskSum) -> u64 {
     sum.part("cpu") as u64
 }
 
-/// Threads that ended and that nobody counted; nothing where all were.
+/// Threads that ended without being counted; `None` if all were counted.
 fn unseen(lives: &Lives, known: &[Known<'_>], added_up: u64) -> Option<TaskSum> {
     let known: BTreeSet<(i32, i32)> = known.iter().map(|one| (one.pid, one.tid)).collect();
     let missed = lives.ended().filter(|(key, _)| !known.contains(key));
@@ -389,7 +390,7 @@ fn of_rest(rest: OtherTasks) -> TaskSum {
     }
 }
 
-/// Those parts that took time, most first.
+/// The parts that took time, largest first.
 fn told(mut parts: Vec<TimePart>) -> Vec<TimePart> {
     parts.retain(|part| part.time.value > 0.0);
     parts.sort_by(|a, b| b.time.value.total_cmp(&a.time.value));

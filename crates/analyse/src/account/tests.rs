@@ -15,7 +15,8 @@ fn table() -> &'static KernelTable {
     KernelTable::shipped()
 }
 
-/// 300 samples: user code, reads, faults that give huge pages, and one function of tomorrow.
+/// 300 samples: user code, reads, faults that allocate huge pages, and one function unknown to the
+/// table.
 fn mixed() -> Profile {
     let mut maker = Maker::default();
     maker.samples("main;work", 100);
@@ -85,13 +86,13 @@ fn the_librarys_allocator_is_seen_beneath_a_program_without_names() {
         account.allocator().map(|part| part.time.value / 1e6)
     };
     assert_eq!(stripped("?lua5.4;malloc;_int_malloc"), Some(600.0));
-    // One that is a part of the program has no name either.
+    // An allocator linked into the program has no name either.
     assert_eq!(stripped("?lua5.4"), None);
 }
 
 #[test]
 fn the_kernels_time_is_what_wait4_told_unless_ticks_miss_most_of_it() {
-    // Samples saw two thirds of the time in the kernel, wait4 a half.
+    // Samples show two thirds of the time in the kernel, wait4 a half.
     let account = super::account(1, Some(&mixed()), &cost(1500, 1500), table());
     assert_eq!(account.kernel, Estimate::exact(1.5e9));
     let of = |wanted: fn(&str) -> bool| -> f64 {
@@ -100,7 +101,7 @@ fn the_kernels_time_is_what_wait4_told_unless_ticks_miss_most_of_it() {
     };
     assert!((of(|id| id == "own") - 1.5e9).abs() < 1.0);
     assert!((of(|id| id != "own") - 1.5e9).abs() < 1.0);
-    // Of processes that end before a tick or two it calls all user time.
+    // For processes that end within a tick or two, wait4 counts all time as user time.
     let many = super::account(500, Some(&mixed()), &cost(1500, 1500), table());
     assert!((many.kernel.value - 2.0e9).abs() < 1.0);
     assert!(many.kernel.covers(1.5e9));
@@ -126,7 +127,7 @@ fn zeroing_and_copying_are_told_apart_from_other_work_of_faults() {
         .collect();
     let expected = [("zeroing", 600.0), ("handling", 300.0), ("copying", 100.0)];
     assert_eq!(parts, expected);
-    // Where contents are written inside functions that do more, nothing is reported.
+    // If contents are written inside functions that do more, nothing is reported.
     assert!(
         super::account(1, Some(&mixed()), &cost(1000, 2000), table())
             .faults

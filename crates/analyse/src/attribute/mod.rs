@@ -1,4 +1,4 @@
-//! From weights to shares: scaled to the exact totals, with 95 % intervals.
+//! Converts weights into shares: scaled to the exact totals, with 95 % intervals.
 
 mod scale;
 mod split;
@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 /// Threads that a report lists.
 const MOST_THREADS: usize = 50;
 /// Faults come in bursts from the same place, and samples at an even distance see the same part of
-/// each: their effective number is taken for a half of what independent samples would be.
+/// each burst: their effective number is assumed to be half of what independent samples would have.
 const DESIGN_EFFECT: f64 = 2.0;
 /// Standard score of a 95 % interval.
 pub(crate) const Z95: f64 = 1.96;
 
 /// Interval of a share of `samples` independent observations (Wilson 1927), which stays within 0
-/// and 1 and is honest for shares near them.
+/// and 1 and is valid for shares near them.
 pub(crate) fn wilson(share: f64, samples: f64) -> Estimate {
     if samples <= 0.0 {
         return Estimate {
@@ -42,21 +42,21 @@ pub(crate) fn wilson(share: f64, samples: f64) -> Estimate {
     }
 }
 
-/// Observations that a recording's samples are worth.
+/// The number of independent observations that a recording's samples correspond to.
 pub(crate) fn effective_samples(attribution: &Attribution) -> f64 {
     attribution.tally.all.effective_samples() / DESIGN_EFFECT
 }
 
-/// What may be wrong about a kind's faults where they are sampled.
+/// Possible errors in a kind's number of faults if they are sampled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doubt {
-    /// Variance of their sum, where samples of the kind itself tell it.
+    /// Variance of their sum, if samples of the kind itself show it.
     pub(crate) variance: Option<f64>,
-    /// Further part of all faults (0 to 1), for what classification may get wrong.
+    /// An additional part of all faults (0 to 1), for errors of the classification.
     pub(crate) share: f64,
 }
 
-/// Faults of each kind, most first.
+/// Faults of each kind, largest number first.
 pub(crate) fn shares<K: Copy + Ord>(
     faults: &BTreeMap<K, f64>,
     attribution: &Attribution,
@@ -103,8 +103,8 @@ fn around(value: f64, half: f64) -> Estimate {
     }
 }
 
-/// The weight that a fault's sample has on average: what the stretch before the first sample and
-/// after the last may hide.
+/// The average weight of a fault's sample: the part that may be hidden before the first sample and
+/// after the last.
 fn typical_weight(attribution: &Attribution) -> f64 {
     let all = attribution.tally.all;
     if all.sum > 0.0 {
@@ -114,7 +114,7 @@ fn typical_weight(attribution: &Attribution) -> f64 {
     }
 }
 
-/// Faults by thread, most first.
+/// Faults by thread, largest number first.
 pub(crate) fn threads(attribution: &Attribution, scale: &Scale) -> Vec<ThreadShare> {
     let mut threads: Vec<ThreadShare> = attribution
         .threads
@@ -143,7 +143,7 @@ pub(crate) fn busiest_share(attribution: &Attribution) -> f64 {
     }
 }
 
-/// A ratio of times, at most 1; `None` where the whole is unknown.
+/// A ratio of times, at most 1; `None` if the whole is unknown.
 pub(crate) fn share_of(total_ns: Estimate, whole: Nanos) -> Option<Estimate> {
     let seconds = whole.as_secs_f64();
     (seconds > 0.0).then(|| {

@@ -1,4 +1,4 @@
-//! From the faults that events show to the faults that the kernel counted.
+//! Scales the faults that events show to the faults that the kernel counted.
 
 use super::Z95;
 use crate::faults::{Attribution, Variation};
@@ -6,7 +6,7 @@ use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::recording::Sidecar;
 use pagewise_model::units::Estimate;
 
-/// Below this share of the exact count, scaling would invent causes for faults that nobody saw.
+/// Below this share of the exact count, scaling would invent causes for faults that were not seen.
 const TRUSTED_SHARE: f64 = 0.7;
 
 /// How recorded faults relate to counted ones.
@@ -14,10 +14,10 @@ const TRUSTED_SHARE: f64 = 0.7;
 pub(crate) struct Scale {
     /// Factor from weights to faults.
     pub(crate) factor: f64,
-    /// Faults that were counted but are in no figure.
+    /// Faults that were counted but are missing from all figures.
     pub(crate) missing: u64,
-    /// Faults that were counted and that no sample stands for, beyond what chance explains: of
-    /// what kind they are is not known.
+    /// Counted faults not represented by any sample, beyond what chance explains; their kind is not
+    /// known.
     unseen: f64,
     /// The kernel's count.
     exact: f64,
@@ -27,9 +27,9 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Samples are scaled to the exact count of the kernel; faults that could not be seen at all
-    /// (inside the kernel without privileges) and faults missing from a full recording are not:
-    /// they are reported as missing.
+    /// Samples are scaled to the kernel's exact count. Faults that could not be seen at all (inside
+    /// the kernel without privileges) and faults missing from a full recording are not scaled: they
+    /// are reported as missing.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -54,7 +54,7 @@ impl Scale {
         let trusted = sampled && !user_only && seen >= TRUSTED_SHARE * exact;
         let to_exact = trusted || (sampled && seen > exact);
         let factor = if to_exact { exact / seen } else { 1.0 };
-        // Samples of period 1 vary by nothing, others by their period.
+        // Samples of period 1 do not vary, others by their period.
         let all = attribution.tally.all;
         let by_chance = Z95 * (all.squares - seen).max(0.0).sqrt();
         let unseen = match sampled && !user_only {
@@ -71,7 +71,7 @@ impl Scale {
         }
     }
 
-    /// Variance of a kind's sum: scaled to a known total, it varies as its part of it.
+    /// Variance of a kind's sum; if scaled to a known total, that of its share of the total.
     pub(crate) fn variance<K: Copy + Ord>(
         &self,
         of: &Variation<K>,
@@ -82,8 +82,8 @@ impl Scale {
         of.of(&[kind], self.to_exact.then(|| sum / all.max(1.0)))
     }
 
-    /// An interval of recorded faults that are so large a part of them: as faults of the program,
-    /// of which those unseen may be any part.
+    /// Converts an interval of recorded faults, which make up `part` of all recorded ones, to the
+    /// program's faults; any part of the unseen ones may be of this kind.
     pub(crate) fn faults(&self, recorded: Estimate, part: f64) -> Estimate {
         let counted = recorded.scaled(self.factor);
         let included = if self.factor > 1.0 { part } else { 0.0 };
@@ -94,7 +94,7 @@ impl Scale {
         }
     }
 
-    /// A share of recorded faults as a share of the program's.
+    /// Converts a share of recorded faults to a share of the program's.
     pub(crate) fn share(&self, recorded: Estimate) -> Estimate {
         let unseen = self.unseen / self.exact.max(1.0);
         Estimate {
@@ -104,8 +104,8 @@ impl Scale {
         }
     }
 
-    /// Counts the missing faults as the loss that they are. Where records were lost, too, nobody
-    /// knows how many of them were inside the kernel.
+    /// Records the missing faults as a loss. If records were lost as well, it is unknown how many
+    /// of the missing faults were inside the kernel.
     pub(crate) fn note(&self, losses: &mut Losses) {
         let kind = match self.user_only && losses.of(LossKind::RingOverrun) == 0 {
             true => LossKind::KernelFaultsInvisible,
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::faults::Attributor;
 
-    /// Samples of so many faults each, of a program that had `exact`.
+    /// Samples of the given weights, from a program that had `exact` faults.
     fn scale(samples: &[f64], exact: u64) -> Scale {
         let mut attribution = Attributor::new(&[], &Sidecar::default()).finish();
         attribution.sees_every_fault = false;

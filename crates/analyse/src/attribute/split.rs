@@ -1,5 +1,5 @@
-//! Faults by stack, cause and region, with first touches and churn told apart where releases were
-//! not on record.
+//! Faults by stack, cause and region, with first touches separated from churn if releases were not
+//! recorded.
 
 use crate::churn::repeats;
 use crate::faults::{Attribution, Cell, Route, is_private_anonymous, refault_by};
@@ -7,7 +7,7 @@ use pagewise_model::findings::{Cause, RegionKind};
 use pagewise_model::units::Estimate;
 use std::collections::BTreeMap;
 
-/// Faults by all that is known of them.
+/// Faults by every known property.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     /// By stack, cause and region, in that order.
@@ -16,16 +16,16 @@ pub(crate) struct Ledger {
     pub(crate) causes: BTreeMap<Cause, f64>,
     /// By cause and region.
     pub(crate) routes: BTreeMap<(Cause, RegionKind), f64>,
-    /// Share of repeats among sampled faults by region, where that decided.
+    /// Share of repeats among sampled faults by region, where that was used.
     pub(crate) repeats: BTreeMap<RegionKind, Estimate>,
 }
 
-/// What the kernel counted for the whole run, on the scale of an attribution's weights.
+/// The kernel's counts for the whole run, on the scale of an attribution's weights.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
-    /// Faults that needed I/O, where known.
+    /// Faults that needed I/O, if known.
     pub(crate) major: Option<f64>,
-    /// Pages that all processes together can have held at once, at most, where known.
+    /// Upper bound of the pages resident in all processes together at one time, if known.
     pub(crate) resident: Option<f64>,
 }
 
@@ -46,8 +46,8 @@ pub(crate) fn ledger(attribution: &Attribution, counted: Counted) -> Ledger {
     ledger
 }
 
-/// Share of repeats for each kind of memory. The peak of resident memory bounds how many pages can
-/// have been touched for the first time without any having been given back.
+/// Share of repeats for each kind of memory. The peak of resident memory limits how many pages can
+/// have been touched for the first time without any having been freed.
 fn all_repeats(attribution: &Attribution, counted: Counted) -> BTreeMap<RegionKind, Estimate> {
     let mut parts: BTreeMap<RegionKind, Vec<(f64, Estimate)>> = BTreeMap::new();
     for (&(region, _), census) in &attribution.tally.census {
@@ -70,7 +70,7 @@ fn all_repeats(attribution: &Attribution, counted: Counted) -> BTreeMap<RegionKi
         })
         .collect();
     if !attribution.sees_every_fault && !attribution.sees_releases {
-        // Nobody counted pages of memory whose mapping is not on record.
+        // Pages of memory without a recorded mapping were not counted.
         all.insert(RegionKind::Unknown, NOT_KNOWN);
     }
     all
@@ -82,8 +82,8 @@ const NOT_KNOWN: Estimate = Estimate {
     high: 1.0,
 };
 
-/// Of shares among faults that were sampled at several rates. What holds of faults that no census
-/// holds (those of latency windows) is not known.
+/// Combines shares among faults that were sampled at several rates. For faults outside any census
+/// (those of latency windows) the share is not known.
 fn shares_together(parts: &[(f64, Estimate)], of: f64) -> Estimate {
     let covered: f64 = parts.iter().map(|(faults, _)| faults).sum();
     let mean = |figure: fn(&Estimate) -> f64| {
@@ -111,7 +111,7 @@ fn at_least(share: Estimate, least: f64) -> Estimate {
 }
 
 /// Smallest share of repeats that the peak of resident memory is trusted to show: half of the
-/// faults and more than memory could hold.
+/// faults did not fit into memory.
 const LEAST_BY_RESIDENT: f64 = 0.5;
 
 fn faults_on(attribution: &Attribution, region: RegionKind) -> f64 {
@@ -124,7 +124,7 @@ fn churn_by_records(attribution: &Attribution, region: RegionKind) -> f64 {
     told.map_or(0.0, |(_, churn)| *churn)
 }
 
-/// Faults that mapping records do not tell of.
+/// Faults that mapping records do not explain.
 fn faults_counted(attribution: &Attribution, region: RegionKind) -> f64 {
     let told = attribution.tally.told_by_records.get(&region);
     (faults_on(attribution, region) - told.map_or(0.0, |(faults, _)| *faults)).max(0.0)
@@ -167,8 +167,8 @@ impl Ledger {
         }
     }
 
-    /// Lets so many of the faults that gave fresh memory have given a huge page: they are neither
-    /// first touches nor churn then, by whatever they are counted.
+    /// Marks this many of the faults that allocated fresh memory as huge-page faults: those are
+    /// neither first touches nor churn, whatever they were counted as.
     pub(crate) fn give_huge_pages(&mut self, faults: f64) {
         let fresh = |cause: &Cause| *cause == Cause::FirstTouch || cause.is_churn();
         let causes: Vec<(Cause, f64)> = self
@@ -188,7 +188,7 @@ impl Ledger {
         self.sort_cells();
     }
 
-    /// Lets a share of the faults of one cause have another.
+    /// Moves a share of the faults of one cause to another.
     fn change(&mut self, from: Cause, to: Cause, share: f64) {
         for (cell, faults) in self.cells_of(from) {
             self.add(cell, -faults * share);
@@ -206,7 +206,7 @@ impl Ledger {
         self.cells.iter().filter(of).copied().collect()
     }
 
-    /// Faults that may be of the other kind, where repeats tell first touches from churn.
+    /// Faults that may be of the other kind, where repeats separate first touches from churn.
     pub(crate) fn doubt_of_repeats(&self, attribution: &Attribution) -> f64 {
         let widest = |share: &Estimate| (share.value - share.low).max(share.high - share.value);
         self.repeats
@@ -229,7 +229,7 @@ impl Ledger {
         self.causes
             .iter()
             .filter(|(cause, _)| cause.is_churn())
-            // An empty sum of floats is minus zero, which reads oddly.
+            // An empty sum of floats is minus zero, which looks odd in the output.
             .fold(0.0, |sum, (_, faults)| sum + faults)
     }
 
@@ -247,15 +247,15 @@ impl Ledger {
     }
 }
 
-/// Whether a fault of this cause may have been a repeat that nothing shows.
+/// Whether a fault of this cause may have been an unseen repeat.
 pub(crate) fn is_first(cause: Cause) -> bool {
     matches!(cause, Cause::FirstTouch | Cause::StackGrowth)
 }
 
-/// The route by which memory of a kind goes back. Releases seen during part of the run decide;
-/// without any, what the kind of memory does: the heap shrinks, blocks that are mapped again and
-/// again were unmapped in between, and the rest (thread arenas, allocators that keep their
-/// mappings) is given back by advice.
+/// The route by which memory of a kind is freed. Releases seen during part of the run decide.
+/// Without any, the kind of memory decides: the heap shrinks, blocks that are mapped repeatedly
+/// were unmapped in between, and the rest (thread arenas, allocators that keep their mappings) is
+/// freed by advice.
 fn likely_route(attribution: &Attribution, region: RegionKind) -> Route {
     let tally = &attribution.tally;
     let seen = tally
@@ -268,14 +268,15 @@ fn likely_route(attribution: &Attribution, region: RegionKind) -> Route {
     let is_remapped = to_f64(remapped) > REMAPPED_SHARE * faults_on(attribution, region);
     seen.unwrap_or(match region {
         RegionKind::Heap => Route::Brk,
-        // Each new mapping leaves a record, so blocks that came again without any never went.
+        // Each new mapping leaves a record, so blocks that were reused without any were never
+        // unmapped.
         RegionKind::MmappedChunk if remapped > 0 => Route::Munmap,
         RegionKind::Anonymous if is_remapped => Route::Munmap,
         _ => Route::Dontneed,
     })
 }
 
-/// Part of a memory's faults that mapping it anew must explain to be taken for their reason.
+/// Share of a memory's faults that mapping it again must explain to count as their cause.
 const REMAPPED_SHARE: f64 = 0.3;
 
 #[allow(clippy::cast_precision_loss, reason = "page counts are far below 2^53")]

@@ -1,8 +1,8 @@
-//! Memory that goes to the kernel and comes back: how much, and by which routes.
+//! Memory that is returned to the kernel and touched again: how much, and by which routes.
 //!
-//! Where releases of memory are on record, faults already carry their route. Where they are not,
-//! sampled faults tell how often pages repeat, and that how many pages there are ([`pages`]): all
-//! faults beyond one a page are repeats.
+//! If releases of memory are recorded, faults already have their route. If not, sampled faults show
+//! how often pages repeat, and thereby the number of pages ([`pages`]): all faults beyond one per
+//! page are repeats.
 
 mod pages;
 
@@ -17,7 +17,7 @@ use pagewise_model::units::{Bytes, Estimate};
 /// Fewer repeats are chance.
 const LEAST_REPEATS: u64 = 4;
 
-/// Share of a census's faults that are repeats; `None` where there is no census.
+/// Share of a census's faults that are repeats; `None` if there is no census.
 #[allow(
     clippy::cast_precision_loss,
     reason = "counts of samples are far below 2^53"
@@ -63,8 +63,8 @@ pub(crate) fn churn(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -
     }
 }
 
-/// Churn's share of the faults on private memory: counted where each fault is on record, else with
-/// its interval, which the doubt about repeats widens.
+/// Churn's share of the faults on private memory: counted if each fault is recorded, otherwise with
+/// its interval, widened by the uncertainty of repeats.
 fn share_with_interval(attribution: &Attribution, ledger: &Ledger, share: f64) -> Estimate {
     if attribution.sees_every_fault {
         return Estimate::exact(share);
@@ -113,7 +113,7 @@ fn routes(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -> Vec<Chur
     routes
 }
 
-/// Sizes of what was given back by one route; where releases were not seen, of what was taken.
+/// Sizes of the memory freed by one route; if releases were not seen, of the memory allocated.
 fn sizes(attribution: &Attribution, cause: Cause, region: RegionKind) -> Histogram {
     let tally = &attribution.tally;
     let mut sizes = Histogram::default();
@@ -138,7 +138,7 @@ fn released_sizes(attribution: &Attribution, ledger: &Ledger) -> Histogram {
     all
 }
 
-/// By the code that mapped them; where that was not seen, by who wrote their first bytes.
+/// By the code that mapped them; if that was not seen, by the code that wrote their first bytes.
 #[allow(clippy::cast_precision_loss, reason = "a ratio of counts")]
 fn allocator_blocks(attribution: &Attribution) -> Option<f64> {
     let tally = &attribution.tally;
@@ -152,7 +152,7 @@ mod tests {
     use pagewise_model::random::Random;
     use std::collections::BTreeMap;
 
-    /// Samples, one after another, of so many pages.
+    /// Successive samples from this many pages.
     fn census(samples: u64, pages: usize, faults: f64) -> Census {
         let mut random = Random::seeded(7);
         let mut times = BTreeMap::new();

@@ -1,25 +1,26 @@
-//! How many pages are behind sampled faults, when some are touched once and others again and again.
+//! How many pages are behind sampled faults, if some are touched once and others repeatedly.
 //!
-//! Of a page that faults `k` times, samples at rate `p` see `j` with the binomial probability
-//! B(j; k, p). From how many pages were seen once, twice, … the number of pages of each `k` follows
-//! by maximum likelihood (expectation maximisation over a grid of `k`, all faults known to be `F`).
-//! Few samples leave many answers: the ends of the interval are the fewest and the most pages whose
-//! likelihood is within 95 % of the best one's (the likelihood-ratio test, one degree of freedom).
+//! Of a page that faults `k` times, samples at rate `p` see `j` with the binomial probability B(j;
+//! k, p). From how many pages were seen once, twice, … the number of pages of each `k` follows by
+//! maximum likelihood (expectation maximisation over a grid of `k`, all faults known to be `F`).
+//! Few samples allow many solutions: the ends of the interval are the fewest and the most pages
+//! whose likelihood is within 95 % of the best one's (the likelihood-ratio test, one degree of
+//! freedom).
 
 /// Pages by how often samples saw them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sightings {
     /// Pages seen once, twice, …
     pages: Vec<u64>,
-    /// Samples of pages seen more often than that, and how many such pages there are.
+    /// Samples of pages seen more often than that, and the number of such pages.
     frequent: (u64, u64),
 }
 
-/// Pages seen more often are known to churn: their number of faults follows without a model.
+/// Pages seen more often certainly churn: their number of faults follows without a model.
 const MOST_SEEN: usize = 64;
 
 impl Sightings {
-    /// Notes a sample of a page that had been seen `before` times.
+    /// Records a sample of a page that had been seen `before` times.
     pub fn see(&mut self, before: u32) {
         let mut before = before as usize;
         if before > MOST_SEEN && self.frequent.1 > 0 {
@@ -42,7 +43,7 @@ impl Sightings {
         self.pages[before] += 1;
     }
 
-    /// Samples.
+    /// Number of samples.
     #[must_use]
     pub fn samples(&self) -> u64 {
         let seen = self
@@ -60,8 +61,8 @@ impl Sightings {
     }
 }
 
-/// Likeliest number of pages behind samples of `faults` faults, and the fewest and most that the
-/// samples allow.
+/// Likeliest number of pages behind the samples of `faults` faults, and the fewest and most that
+/// the samples allow.
 pub(super) fn pages_behind(seen: &Sightings, faults: f64) -> (f64, f64, f64) {
     let samples = to_f64(seen.samples());
     let rate = (samples / faults).min(1.0);
@@ -85,7 +86,7 @@ pub(super) fn pages_behind(seen: &Sightings, faults: f64) -> (f64, f64, f64) {
 /// Half the 95 % quantile of chi squared with one degree of freedom.
 const MOST_DROP: f64 = 1.92;
 const ROUNDS: usize = 400;
-/// Steps between numbers of faults of a page on the grid.
+/// Ratio of successive numbers of faults per page on the grid.
 const STEP: f64 = 1.25;
 
 struct Model<'a> {
@@ -93,12 +94,12 @@ struct Model<'a> {
     faults: f64,
     /// Faults of a page.
     times: Vec<f64>,
-    /// By these: chances to see it once, twice, …; and at all.
+    /// For each of these: the chances to see the page once, twice, …; and at all.
     seen: Vec<Vec<f64>>,
     at_all: Vec<f64>,
 }
 
-/// Pages by faults of a page.
+/// Number of pages by their number of faults.
 #[derive(Clone)]
 struct Fit {
     pages: Vec<f64>,
@@ -135,7 +136,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The likeliest pages where each costs `price`.
+    /// The likeliest numbers of pages if each page costs `price`.
     fn fit(&self, price: f64) -> Fit {
         let share = self.faults / to_f64(self.times.len() as u64);
         let mut pages: Vec<f64> = self.times.iter().map(|times| share / times).collect();
@@ -180,14 +181,15 @@ impl<'a> Model<'a> {
         let told: f64 = seen
             .map(|(observed, expected)| observed * expected.max(1e-300).ln())
             .sum();
-        // Pages that would have been seen more often than any was count as well.
+        // Pages that would have been seen more often than any was also count.
         let visible: f64 = pages.iter().zip(&self.at_all).map(|(a, b)| a * b).sum();
         told - visible
     }
 
     /// The fewest pages (`sign` is 1) or the most (−1) that are likely enough.
     fn extreme(&self, sign: f64, best: &Fit) -> Fit {
-        // A page that is never seen costs nothing, so its price must stay below its chance.
+        // A page that is never seen costs nothing, so its price must stay below its chance to be
+        // seen.
         let dearest = if sign > 0.0 {
             1.0
         } else {
@@ -248,7 +250,7 @@ mod tests {
         (random.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Samples, each with chance `rate`, of pages that fault so many times.
+    /// Samples, each with chance `rate`, of pages that fault the given number of times.
     fn sampled(pages: &[(u32, u32)], rate: f64, random: &mut Random) -> Sightings {
         let mut seen = Sightings::default();
         for &(pages, times) in pages {

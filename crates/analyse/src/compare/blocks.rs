@@ -1,10 +1,9 @@
-//! Many figures of two traces compared at once, stretch by stretch.
+//! Compares many figures of two traces at once, block by block.
 //!
-//! Events of one trace that follow one another are alike, so single events are no independent
-//! draws, and tests that take them for such find differences in a trace compared with itself.
-//! What is exchanged here are whole blocks of the traces. Every figure is a ratio of sums over
-//! blocks, say nanoseconds over faults. Its score is the difference of both traces' ratios in
-//! standard errors,
+//! Successive events of a trace are similar, so single events are not independent draws, and tests
+//! that treat them as such find differences in a trace compared with itself. Here whole blocks of
+//! the traces are exchanged. Every figure is a ratio of sums over blocks, for example nanoseconds
+//! over faults. Its score is the difference of both traces' ratios in standard errors,
 //!
 //! ```text
 //!            Σ_B n / Σ_B d  −  Σ_A n / Σ_A d                      e = n − (Σ n / Σ d) d
@@ -12,17 +11,18 @@
 //!          √( Σ_A e² / (Σ_A d)²  +  Σ_B e² / (Σ_B d)² )
 //! ```
 //!
-//! which holds its level even where the traces' variances differ (Chung & Romano, 2013). The
-//! largest score of all figures, over random exchanges of blocks, tells how large a score chance
-//! makes anywhere (Westfall & Young, 1993, single-step maxT): the chance of any false finding in
-//! a whole comparison is the level, however many figures there are and however they hang together.
+//! which keeps its level even if the traces' variances differ (Chung & Romano, 2013). The largest
+//! score of all figures, over random exchanges of blocks, shows how large a score chance makes
+//! anywhere (Westfall & Young, 1993, single-step maxT): the chance of any false finding in a whole
+//! comparison is the level, whatever the number of figures and their correlation.
 //!
 //! Scores of rare and of skewed figures vary more by chance than others, and would set the bound
-//! for all: every score is divided by its own figure's width over exchanges first ([`Prepared::widths`]).
+//! for all: every score is first divided by its own figure's width over exchanges
+//! ([`Prepared::widths`]).
 //!
-//! Where neighbouring blocks are alike all the same, sums over many vary more than exchanges show:
-//! the observed scores are divided by how much more ([`lengthening`]; Newey & West, 1987), unless
-//! what is asked is only whether these recordings differ ([`Asked::Recordings`]).
+//! If neighbouring blocks are similar nevertheless, sums over many blocks vary more than exchanges
+//! show: the observed scores are divided by that factor ([`lengthening`]; Newey & West, 1987),
+//! unless the question is only whether these recordings differ ([`Asked::Recordings`]).
 
 use super::Random;
 
@@ -30,16 +30,16 @@ use super::Random;
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     pub numerators: Vec<f64>,
-    /// Which of the denominators it is over.
+    /// Index of its denominator.
     pub denominator: usize,
 }
 
-/// How the test of a figure came out.
+/// The test result of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
-    /// B less A in standard errors.
+    /// B minus A in standard errors.
     pub score: f64,
-    /// Chance of so large a score anywhere, were there no difference.
+    /// Chance of a score this large anywhere if there were no difference.
     pub p_adjusted: f64,
 }
 
@@ -48,18 +48,19 @@ pub(crate) struct Outcome {
 pub(crate) struct Tested {
     pub outcomes: Vec<Outcome>,
     pub permutations: u32,
-    /// Standard errors that a usual figure must differ by to be told from chance (one comparison in [`PER_FALSE_FINDING`]).
+    /// Difference in standard errors that a typical figure needs to be significant (one comparison
+    /// in [`PER_FALSE_FINDING`]).
     pub critical: f64,
 }
 
-/// What a difference is to be beyond.
+/// What a difference must exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// What phases of a program make, which neighbouring blocks share: a difference is one of the
-    /// programs.
+    /// Variation between a program's phases, which neighbouring blocks share: a difference is one
+    /// between the programs.
     Programs,
-    /// What chance makes from block to block: a difference is one of the recordings, and may be of
-    /// phases that another recording has more or less of.
+    /// Chance variation from block to block: a difference is one between the recordings, and may be
+    /// due to phases of which another recording has more or fewer.
     Recordings,
 }
 
@@ -67,19 +68,19 @@ pub(crate) enum Asked {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchanges {
     pub asked: Asked,
-    /// At most.
+    /// Most exchanges.
     pub number: u32,
     pub seed: u64,
 }
 
-/// After so many exchanges beat the strongest figure, no more are needed to call it chance
-/// (Besag & Clifford, 1991).
+/// Once this many exchanges beat the strongest figure, it is chance and no more are needed (Besag &
+/// Clifford, 1991).
 const BEATEN: u32 = 30;
 
-/// One comparison in so many of what is alike may find something.
+/// One comparison in this many of equal traces may find something.
 const PER_FALSE_FINDING: usize = 20;
 
-/// Compares all figures, `blocks_a` of whose blocks are A's.
+/// Compares all figures; the first `blocks_a` of their blocks are A's.
 pub(crate) fn compare_blocks(
     figures: &[Figure],
     denominators: &[Vec<f64>],
@@ -127,7 +128,8 @@ pub(crate) fn compare_blocks(
     }
 }
 
-/// The score that chance exceeds anywhere in one comparison of [`PER_FALSE_FINDING`], of a figure of middling width.
+/// The score that chance exceeds anywhere in one comparison of [`PER_FALSE_FINDING`], for a figure
+/// of median width.
 fn critical(by_chance: &[f64], mut widths: Vec<f64>) -> f64 {
     let at = by_chance.len() - 1 - by_chance.len() / PER_FALSE_FINDING;
     widths.sort_by(f64::total_cmp);
@@ -139,8 +141,8 @@ fn largest(scores: &[f64], widths: &[f64]) -> f64 {
     sizes.fold(0.0, |most, (score, width)| most.max(score.abs() / width))
 }
 
-/// Exchanges that tell how widely a figure's score varies by chance, and the score in a standard
-/// normal distribution that as few exceed as those beyond the width.
+/// Exchanges that show how widely a figure's score varies by chance, the number of them beyond the
+/// width, and the score that as few exceed in a standard normal distribution.
 const TRIALS: usize = 400;
 const BEYOND: usize = TRIALS / 50;
 const NORMAL: f64 = 2.326;
@@ -157,7 +159,7 @@ struct Residuals {
     /// By block: e and e².
     by_block: Vec<[f64; 2]>,
     total: [f64; 2],
-    /// Differences below this are rounding.
+    /// Differences below this are rounding errors.
     rounding: f64,
 }
 
@@ -188,7 +190,7 @@ impl Prepared {
         }
     }
 
-    /// The score of each figure when `a` are A's blocks.
+    /// The score of each figure if `a` are A's blocks.
     fn scores(&self, a: &[usize]) -> Vec<f64> {
         debug_assert!(a.len() < self.blocks);
         let sums = self.denominators.iter();
@@ -213,7 +215,7 @@ impl Prepared {
         self.figures.iter().map(score).collect()
     }
 
-    /// How many times as widely as a normal score each figure's varies by chance.
+    /// The chance variation of each figure's score, relative to a normal score.
     fn widths(&self, order: &mut [usize], blocks_a: usize, random: &mut Random) -> Vec<f64> {
         let mut sizes = vec![Vec::with_capacity(TRIALS); self.figures.len()];
         for _ in 0..TRIALS {
@@ -242,7 +244,7 @@ fn sum<'a, const N: usize>(values: impl Iterator<Item = &'a [f64; N]>) -> [f64; 
     sum
 }
 
-/// The difference of a ratio between both traces with the standard error of either's own blocks.
+/// The difference of a ratio between both traces, with the standard error from the blocks of each.
 pub(crate) fn difference(numerators: &[f64], denominators: &[f64], blocks_a: usize) -> (f64, f64) {
     let (na, nb) = numerators.split_at(blocks_a);
     let (da, db) = denominators.split_at(blocks_a);
@@ -251,12 +253,12 @@ pub(crate) fn difference(numerators: &[f64], denominators: &[f64], blocks_a: usi
     (b - a, error_a.hypot(error_b) * longer)
 }
 
-/// Neighbours whose likeness counts, each less than the one before it.
+/// Neighbours whose similarity counts, with decreasing weight.
 const LAGS: usize = 3;
 
-/// How many times as large as of independent blocks the standard error of a difference is; at
-/// least 1. One standard error of that estimate itself, of independent blocks, is taken off it:
-/// few blocks look alike by chance.
+/// Factor by which similar neighbours increase the standard error of a difference, compared with
+/// independent blocks; at least 1. One standard error of this estimate for independent blocks is
+/// subtracted, because few blocks look similar by chance.
 fn lengthening(numerators: &[f64], denominators: &[f64], blocks_a: usize) -> f64 {
     let (na, nb) = numerators.split_at(blocks_a);
     let (da, db) = denominators.split_at(blocks_a);
@@ -326,7 +328,7 @@ mod tests {
         (0..12).map(|_| uniform(random)).sum::<f64>() - 6.0
     }
 
-    /// 50 figures over one denominator, alike in both traces but for `planted` on the first.
+    /// 50 figures over one denominator, equal in both traces except for `planted` on the first.
     fn figures(random: &mut Random, planted: f64) -> (Vec<Figure>, Vec<Vec<f64>>) {
         let faults: Vec<f64> = (0..BLOCKS)
             .map(|_| 50.0 + random.below(30) as f64)
@@ -382,7 +384,7 @@ mod tests {
         assert!((change - 3.0).abs() < 3.0 * error, "{change} ± {error}");
     }
 
-    /// Phases that last for several blocks: what is drawn is few phases, not many blocks.
+    /// Phases that last for several blocks: few phases are drawn, not many blocks.
     #[test]
     fn phases_longer_than_blocks_are_no_difference() {
         let mut random = Random::seeded(17);
@@ -404,7 +406,7 @@ mod tests {
             let tested = compare_blocks(&[figure], &[faults], BLOCKS, programs(199, 3));
             found += usize::from(tested.outcomes[0].p_adjusted <= 0.05);
         }
-        // 10 are expected; of exchanges alone it was 35 and more.
+        // 10 are expected; with exchanges alone there were 35 and more.
         assert!(found <= 22, "{found}");
     }
 

@@ -1,16 +1,16 @@
-//! What few pairs decide: effects far beyond the noise, and arms that cannot be proved any more.
+//! Decisions after few pairs: effects far beyond the noise, and arms that can no longer be proved.
 
 use super::interval::{student, student_p};
 use super::{Clock, Criteria, FEWEST_PAIRS, faster_by, sides};
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
 
-/// Pairs below which nothing is decided, whatever they look like: two have no spread to speak of.
+/// Below this number of pairs nothing is decided: two pairs have no meaningful spread.
 pub const FEWEST_EARLY: u32 = 3;
-/// Level of each look at an effect by Student's test. Looks after each pair add up (Haybittle and
+/// Level of Student's test at each look at an effect. Looks after each pair add up (Haybittle and
 /// Peto: at a thousandth they add next to nothing to an error of 5 %).
 const OVERWHELMING: f64 = 0.001;
-/// What each further pair leaves to be tried is not worth its time below this chance of a proof.
+/// Further pairs are not worth their time if the chance of a proof is below this.
 const CHANCE: f64 = 0.1;
 
 /// Runs of both sides on one clock, as logarithms of seconds.
@@ -27,7 +27,7 @@ struct Spread {
 }
 
 impl Sides {
-    /// What the arm is faster by in each pair.
+    /// The gain of the arm in each pair.
     pub(super) fn differences(&self) -> Vec<f64> {
         let pairs = self.baseline.iter().zip(&self.arm);
         pairs.map(|(baseline, arm)| baseline - arm).collect()
@@ -58,7 +58,7 @@ impl Sides {
         baseline.0 > arm.1 || arm.0 > baseline.1
     }
 
-    /// Two-sided p-value of Student's test, where that is small enough to stop at any look.
+    /// Two-sided p-value of Student's test, if it is small enough to stop at any look.
     fn overwhelming(&self) -> Option<f64> {
         let found = self.spread()?;
         let error = found.deviation / found.pairs.sqrt();
@@ -70,16 +70,16 @@ impl Sides {
         (p <= OVERWHELMING).then_some(p)
     }
 
-    /// p-value of an effect far beyond the noise, with both sides apart: no less than what a machine
-    /// of two speeds makes by chance, all runs of one side at one of them and all of the other at the
-    /// other, for which no test of the differences alone has a bound.
+    /// p-value of an effect far beyond the noise, if the two sides do not overlap. It is at least
+    /// the chance that a machine with two speeds has all runs of one side at one speed and all of
+    /// the other at the other; no test of the differences alone bounds that.
     pub(super) fn p_value(&self) -> Option<f64> {
         let p = self.overwhelming().filter(|_| self.is_apart())?;
         Some(p.max(2.0 * 0.25_f64.powi(i32::try_from(self.arm.len()).ok()?)))
     }
 
-    /// Whether no gain can be proved any more once `pairs` have run, by what is known now: the best
-    /// mean that is left a chance does not pass what the interval will take.
+    /// Whether a gain can no longer be proved with `pairs` pairs, given the pairs so far: the best
+    /// mean that is still plausible does not exceed the interval's half-width.
     fn is_hopeless(&self, pairs: u32, least: f64) -> bool {
         let Some(found) = self.spread() else {
             return false;
@@ -93,8 +93,7 @@ impl Sides {
     }
 }
 
-/// Whether a gain is so far beyond the noise that more pairs are not needed to call it one, as one of
-/// `arms`.
+/// Whether a gain is so far beyond the noise that no more pairs are needed, as one of `arms`.
 #[must_use]
 pub fn is_overwhelming(
     comparison: &Comparison,
@@ -110,8 +109,7 @@ pub fn is_overwhelming(
     is_proved && sides(baseline, arm, clock).overwhelming().is_some()
 }
 
-/// Whether an arm cannot be proved faster any more by the time that `pairs` have run, on either
-/// clock.
+/// Whether an arm can no longer be proved faster with `pairs` pairs, on either clock.
 #[must_use]
 pub fn is_hopeless([baseline, arm]: [&[RunCost]; 2], pairs: u32, criteria: &Criteria) -> bool {
     let pairs = pairs.max(FEWEST_PAIRS);

@@ -1,8 +1,8 @@
-//! How far the median of a few differences can be trusted.
+//! Confidence intervals for the median of a few differences.
 
 use super::signed_rank;
 
-/// What each end of a 95 % interval leaves out.
+/// Probability beyond each end of a 95 % interval.
 const TAIL: f64 = 0.025;
 
 /// Two-sided 95 % points of Student's t for 1 to 4 degrees of freedom.
@@ -19,11 +19,11 @@ pub struct Centre {
     pub high: f64,
 }
 
-/// Median of `differences` with an interval that holds by both methods: the percentile bootstrap
-/// of the median, widened to the exact signed-rank interval. The bootstrap alone is too
-/// narrow for few pairs: of seven, it covers 87.5 % instead of 95 %. Below six pairs, where the
-/// exact interval does not exist, Student's interval and the whole range take its place.
-/// `None` for fewer than two values.
+/// Median of `differences` with an interval that is valid by both methods: the percentile bootstrap
+/// of the median, widened to the exact signed-rank interval. The bootstrap alone is too narrow for
+/// few pairs: with seven, it covers 87.5 % instead of 95 %. Below six pairs, where the exact
+/// interval does not exist, Student's interval and the whole range replace it. `None` for fewer
+/// than two values.
 #[must_use]
 pub fn centre(differences: &[f64]) -> Option<Centre> {
     let (low, high) = match differences.len() {
@@ -38,7 +38,7 @@ pub fn centre(differences: &[f64]) -> Option<Centre> {
     })
 }
 
-/// Median; sorts `values`. Zero for none.
+/// Median; sorts `values`. Zero for an empty slice.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -49,10 +49,11 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// 2.5 % and 97.5 % points of the median of a resample, over all resamples: what a bootstrap by
-/// random draws approaches. A resample's `middle`-th smallest value is at most the `k`-th smallest
-/// of `values` when at least `middle` of its draws are among the `k` smallest, and each draw is
-/// with chance `k/n`. An even number's two middles bound the median from either side.
+/// 2.5 % and 97.5 % points of the median of a resample, over all resamples: the limit of a
+/// bootstrap by random draws. A resample's `middle`-th smallest value is at most the `k`-th
+/// smallest of `values` when at least `middle` of its draws are among the `k` smallest, and each
+/// draw is with chance `k/n`. With an even number, the two middle values bound the median from
+/// either side.
 fn bootstrap(values: &[f64]) -> (f64, f64) {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -77,7 +78,7 @@ fn at_least(least: usize, trials: usize, p: f64) -> f64 {
     sum
 }
 
-/// Student's t that leaves out `tail` above, for so many degrees of freedom: Hill's expansion
+/// Student's t with probability `tail` above it, for this many degrees of freedom: Hill's expansion
 /// (Algorithm 396, 1970) of the normal quantile from five on, exact below.
 pub(crate) fn student(tail: f64, freedom: usize) -> f64 {
     let p = tail.clamp(1e-9, 0.5);
@@ -89,8 +90,8 @@ pub(crate) fn student(tail: f64, freedom: usize) -> f64 {
     }
 }
 
-/// Chance of a value of Student's t as far from zero as this or farther, for so many degrees of
-/// freedom: the finite series of Abramowitz and Stegun, 26.7.3 and 26.7.4.
+/// Chance of a value of Student's t at least this far from zero, for this many degrees of freedom:
+/// the finite series of Abramowitz and Stegun, 26.7.3 and 26.7.4.
 pub(super) fn student_p(t: f64, freedom: usize) -> f64 {
     let angle = (t.abs() / (freedom as f64).sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();
@@ -118,8 +119,8 @@ fn expanded(tail: f64, n: f64) -> f64 {
     z + first / n + second / n.powi(2) + third / n.powi(3)
 }
 
-/// The normal quantile that leaves out `tail` above (Abramowitz and Stegun, 26.2.23; wrong by less
-/// than 4.5e-4).
+/// The normal quantile with probability `tail` above it (Abramowitz and Stegun, 26.2.23; error
+/// below 4.5e-4).
 fn normal(tail: f64) -> f64 {
     let t = (-2.0 * tail.ln()).sqrt();
     let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(centre(&[0.5]), None);
     }
 
-    /// The bootstrap as the textbook has it.
+    /// The textbook bootstrap.
     fn by_draws(values: &[f64], draws: usize) -> (f64, f64) {
         let mut random = crate::compare::Random::seeded(5);
         let mut medians: Vec<f64> = (0..draws)
@@ -181,11 +182,11 @@ mod tests {
         for count in [5, 7, 9, 11, 15, 21, 29] {
             let values: Vec<f64> = (0..count).map(f64::from).collect();
             let (exact, drawn) = (bootstrap(&values), by_draws(&values, 20_000));
-            // Draws decide by luck where a value's chance is close to 2.5 %.
+            // Random draws decide by luck if a value's chance is close to 2.5 %.
             let off = (exact.0 - drawn.0).abs().max((exact.1 - drawn.1).abs());
             assert!(off <= 1.0, "{count}: {exact:?} {drawn:?}");
         }
-        // Of an even number it is bounded by the two middles: never narrower.
+        // With an even number it is bounded by the two middle values: never narrower.
         let values: Vec<f64> = (0..12).map(f64::from).collect();
         let (exact, drawn) = (bootstrap(&values), by_draws(&values, 20_000));
         assert!(

@@ -1,12 +1,12 @@
 //! Whether a setting helped: paired runs, their ratios with intervals, and a verdict.
 //!
-//! Runs of all arms are interleaved in shuffled rounds; run *n* of an arm is paired with run *n*
-//! of the baseline, so that a machine that gets slower slows both. The ratio of a pair is taken
-//! as a logarithm, which makes "twice as fast" and "half as fast" mirror images. On one busy
-//! host, blocks of runs one after the other called 30 % of identical programs different; shuffled
-//! pairs 5 %.
+//! Runs of all arms are interleaved in shuffled rounds; run *n* of an arm is paired with run *n* of
+//! the baseline, so that a machine that gets slower slows both. The ratio of a pair is taken as a
+//! logarithm, which makes "twice as fast" and "half as fast" mirror images. On one busy host,
+//! blocks of consecutive runs reported 30 % of identical programs as different; shuffled pairs 5 %.
 //!
-//! Deliberately absent: means (one run that met a backup job would decide), and outlier removal.
+//! Deliberately absent: means (one run that coincides with a backup job would decide), and outlier
+//! removal.
 
 pub(crate) mod blocks;
 mod early;
@@ -36,9 +36,9 @@ use pagewise_model::units::{Bytes, Estimate};
 /// Times below this are the kernel's accounting, not the program's (seconds).
 const SHORTEST: f64 = 1e-6;
 
-/// Compares an arm with the baseline: run *n* of one with run *n* of the other; what one has
-/// more is left out. The p-value is that of this
-/// one comparison; [`correct_for_many`] adjusts those of several arms.
+/// Compares an arm with the baseline: run *n* of one with run *n* of the other; surplus runs of one
+/// side are left out. The p-value is that of this single comparison; [`correct_for_many`] adjusts
+/// those of several arms.
 #[must_use]
 pub fn compare(
     name: &str,
@@ -69,14 +69,15 @@ pub fn compare(
     let early = decisive.p_value();
     comparison.p_adjusted = p_value(&differences).min(early.unwrap_or(1.0));
     comparison.verdict = match comparison.pairs {
-        // No exact interval exists; only what is far beyond the noise is told.
+        // No exact interval exists; only effects far beyond the noise are reported.
         ..FEWEST_PAIRS if early.is_none_or(|p| p > criteria.level) => Verdict::Undecided,
         _ => judge(&comparison, &pairs, criteria),
     };
     comparison
 }
 
-/// The clock that decides: that by which the arm is faster; by elapsed time it may be slower, too.
+/// The clock that decides: the one by which the arm is faster; by elapsed time it may also be
+/// slower.
 fn decisive(comparison: &Comparison, criteria: &Criteria) -> Clock {
     faster_by(comparison, criteria).unwrap_or(match comparison.wall_speedup.high < 1.0 {
         true => Clock::Wall,
@@ -84,7 +85,7 @@ fn decisive(comparison: &Comparison, criteria: &Criteria) -> Clock {
     })
 }
 
-/// The runs of both sides that make pairs, on one clock.
+/// The paired runs of both sides, on one clock.
 fn sides(baseline: &[RunCost], arm: &[RunCost], clock: Clock) -> Sides {
     let pairs = baseline.len().min(arm.len());
     let seconds = |run: &RunCost| match clock {
@@ -99,7 +100,7 @@ fn sides(baseline: &[RunCost], arm: &[RunCost], clock: Clock) -> Sides {
 }
 
 fn judge(comparison: &Comparison, pairs: &[(RunCost, RunCost)], criteria: &Criteria) -> Verdict {
-    // A single comparison is decided by its interval; its p-value matters once there are many.
+    // A single comparison is decided by its interval; its p-value matters once there are several.
     let alone = Comparison {
         p_adjusted: 0.0,
         ..comparison.clone()
@@ -107,9 +108,9 @@ fn judge(comparison: &Comparison, pairs: &[(RunCost, RunCost)], criteria: &Crite
     verdict::judge(&alone, median_rss(pairs), criteria)
 }
 
-/// Holm's step-down correction over the arms of one experiment: with ten arms that all do
-/// nothing, one in two experiments would otherwise find a "winner". Verdicts that do not survive
-/// become "undecided": the arm looked faster, and more pairs may yet show it.
+/// Holm's step-down correction over the arms of one experiment: with ten arms without any effect,
+/// one in two experiments would otherwise find a "winner". Verdicts that do not survive become
+/// "undecided": the arm looked faster, and more pairs may yet prove it.
 pub fn correct_for_many(comparisons: &mut [Comparison], criteria: &Criteria) {
     let count = comparisons.len();
     if count < 2 {
@@ -133,12 +134,12 @@ pub fn correct_for_many(comparisons: &mut [Comparison], criteria: &Criteria) {
     }
 }
 
-/// How far unchanged runs differ from one another.
+/// How much unchanged runs differ from one another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// Median relative difference of wall time between successive baseline runs.
+    /// Median relative difference of elapsed time between successive baseline runs.
     pub wall: f64,
-    /// The same of CPU time.
+    /// The same for CPU time.
     pub cpu: f64,
 }
 
@@ -177,7 +178,7 @@ fn faults(run: &RunCost) -> f64 {
     run.faults().max(1) as f64
 }
 
-/// From logarithms to a ratio with its interval; unbounded below two pairs.
+/// Converts logarithms to a ratio with its interval; unbounded below two pairs.
 fn ratio(logs: &[f64]) -> Estimate {
     match centre(logs) {
         Some(found) => Estimate {

@@ -1,4 +1,4 @@
-//! What a comparison that proved nothing shows all the same, and how many more runs would prove it.
+//! What an unproved comparison nevertheless suggests, and how many more runs would prove it.
 
 use super::interval::student;
 use super::{Criteria, FEWEST_PAIRS, fewest_pairs};
@@ -8,23 +8,23 @@ use pagewise_model::units::Estimate;
 /// A gain that is more likely than not, though not proved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Promise {
-    /// How many times as fast it looks.
+    /// The apparent speed-up.
     pub speed: f64,
-    /// Whether that is CPU time.
+    /// Whether it is of CPU time.
     pub by_cpu: bool,
-    /// Further pairs of runs that would prove it, if it stays so.
+    /// Further pairs of runs that would prove it if the ratio stays the same.
     pub more_pairs: u32,
 }
 
 /// Gains below this are not worth a promise.
 const LEAST_GAIN: f64 = 1.05;
-/// More pairs than this nobody runs.
+/// More pairs than this are not realistic.
 const MOST_PAIRS: u32 = 200;
-/// What each end of an 80 % interval leaves out: "probably".
+/// Probability beyond each end of an 80 % interval: "probably".
 const PROBABLY: f64 = 0.1;
 
-/// The gain that `comparison`, one of `arms`, makes likely; `None` where it does not, or where it
-/// would take too many runs.
+/// The gain that `comparison`, one of `arms`, makes likely; `None` if there is none, or if proving
+/// it would take too many runs.
 #[must_use]
 pub fn promise(comparison: &Comparison, arms: usize, criteria: &Criteria) -> Option<Promise> {
     let of = |ratio: &Estimate, by_cpu: bool| {
@@ -40,7 +40,7 @@ pub fn promise(comparison: &Comparison, arms: usize, criteria: &Criteria) -> Opt
     wall.or_else(|| of(&comparison.cpu_speedup, true).filter(|_| not_slower))
 }
 
-/// Pairs at which the interval of a ratio like this one leaves out 1.
+/// Pairs at which the interval of a ratio like this one excludes 1.
 fn pairs_needed(ratio: &Estimate, pairs: u32, arms: usize, level: f64) -> Option<u32> {
     if pairs < 2 || !(LEAST_GAIN..1e6).contains(&ratio.value) || ratio.low <= 0.0 {
         return None;
@@ -54,7 +54,7 @@ fn pairs_needed(ratio: &Estimate, pairs: u32, arms: usize, level: f64) -> Option
     {
         return None;
     }
-    // Among several arms each must hold at a stricter level.
+    // With several arms each must meet a stricter level.
     let tail = level / 2.0 / arms.max(1) as f64;
     let fewest = fewest_pairs(arms, level).max(FEWEST_PAIRS);
     (fewest.max(pairs)..=MOST_PAIRS)

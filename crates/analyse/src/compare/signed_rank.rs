@@ -1,8 +1,8 @@
 //! Wilcoxon's signed-rank test and interval for paired differences, exact for any ties.
 //!
-//! Runs that are shuffled inside each round are exchangeable when the setting does nothing, so
-//! their differences are symmetric around zero and the test's level is exact whatever the
-//! noise looks like: heavy tails and a drifting machine included.
+//! Runs that are shuffled inside each round are exchangeable when the setting has no effect, so
+//! their differences are symmetric around zero and the test's level is exact for any noise,
+//! including heavy tails and a drifting machine.
 
 /// Exact two-sided p-value of "the differences are symmetric around zero": the share of all
 /// sign patterns whose rank sum is at least as far from its middle. 1 when all are zero.
@@ -21,7 +21,7 @@ pub fn p_value(differences: &[f64]) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// Interval that holds the centre of the differences with at least 95 % confidence: the pairwise
+/// Interval that contains the centre of the differences with at least 95 % confidence: the pairwise
 /// means that the test at 5 % does not reject. `None` below six pairs, where no such interval
 /// exists (the smallest two-sided p-value of five pairs is 2/32).
 #[must_use]
@@ -41,7 +41,7 @@ pub fn interval(differences: &[f64]) -> Option<(f64, f64)> {
     Some((*means.get(lowest)?, *means.get(means.len() - rejected)?))
 }
 
-/// Means of all pairs, each value with itself included, ascending (Walsh averages).
+/// Means of all pairs, including each value with itself, ascending (Walsh averages).
 fn pairwise_means(values: &[f64]) -> Vec<f64> {
     let mut means: Vec<f64> = values
         .iter()
@@ -52,7 +52,7 @@ fn pairwise_means(values: &[f64]) -> Vec<f64> {
     means
 }
 
-/// Twice the rank of each non-zero difference by size (so that shared ranks stay whole), with
+/// Twice the rank of each non-zero difference by size (so that shared ranks remain integers), with
 /// whether it is positive.
 fn doubled_ranks(differences: &[f64]) -> Vec<(usize, bool)> {
     let mut sorted: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();

@@ -4,8 +4,8 @@ use pagewise_model::proof::Comparison;
 use pagewise_model::units::Estimate;
 
 /// Runs pairs until both intervals are narrow. The rule looks at the interval's width, never at
-/// whether the result is significant, so it does not hunt for a result; what narrow-by-chance
-/// intervals remain is caught by confirming a winner with fresh pairs.
+/// whether the result is significant, so it does not hunt for a result; confirming a winner with
+/// fresh pairs catches intervals that are narrow by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stopping {
     /// Pairs before the first look. Below six no exact 95 % interval exists.
@@ -26,12 +26,12 @@ impl Default for Stopping {
     }
 }
 
-/// Pairs below which no comparison is decided: fewer have no exact 95 % interval (of five pairs
-/// that all agree, chance alone makes 2/32).
+/// With fewer pairs no comparison is decided: no exact 95 % interval exists (if five pairs all
+/// agree, the chance of that is 2/32).
 pub const FEWEST_PAIRS: u32 = 6;
 
-/// Pairs from which on an arm among `arms` can be proved at `level`: chance makes all of *n* pairs
-/// agree in 2 of 2ⁿ experiments, and the correction for many multiplies that by the arms.
+/// Pairs from which an arm among `arms` can be proved at `level`: by chance, all of *n* pairs agree
+/// in 2 of 2ⁿ experiments, and the correction multiplies that by the number of arms.
 #[must_use]
 pub fn fewest_pairs(arms: usize, level: f64) -> u32 {
     let by_chance = |pairs: u32| 2.0 * 0.5_f64.powf(f64::from(pairs)) * arms.max(1) as f64;
@@ -41,7 +41,7 @@ pub fn fewest_pairs(arms: usize, level: f64) -> u32 {
 }
 
 impl Stopping {
-    /// The same rule where `arms` are compared: none ends before it can be proved.
+    /// The same rule for a comparison of `arms`: none ends before it can be proved.
     #[must_use]
     pub fn among(self, arms: usize, level: f64) -> Self {
         let min_pairs = self.min_pairs.max(fewest_pairs(arms, level));

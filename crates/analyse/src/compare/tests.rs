@@ -1,11 +1,12 @@
-//! Simulated experiments: how often the verdict is wrong, how often the interval holds the truth.
+//! Simulated experiments: how often the verdict is wrong, and how often the interval contains the
+//! true value.
 
 use super::*;
 use pagewise_model::quantity::percent_change;
 use pagewise_model::units::Nanos;
 use proptest::prelude::*;
 
-/// A machine with drift, heavy-tailed noise and now and then a stall.
+/// A machine with drift, heavy-tailed noise and occasional stalls.
 struct Machine {
     random: Random,
     round: f64,
@@ -53,7 +54,7 @@ impl Machine {
         }
     }
 
-    /// Pairs in shuffled order until the rule says stop.
+    /// Pairs in shuffled order until the rule stops.
     fn experiment(&mut self, speed: f64) -> (Vec<RunCost>, Vec<RunCost>, Comparison) {
         let stopping = Stopping::default();
         let (mut baseline, mut arm) = (Vec::new(), Vec::new());
@@ -87,8 +88,8 @@ fn share(experiments: u64, mut holds: impl FnMut(u64) -> bool) -> f64 {
 
 #[test]
 fn identical_programs_are_rarely_called_different() {
-    // Faults do fall here, so the verdict is based on time alone. Faster and slower are one-sided
-    // errors of 2.5 % each on each clock.
+    // Faults do decrease here, so the verdict is based on time alone. Faster and slower are
+    // one-sided errors of 2.5 % each on each clock.
     let wrong = share(400, |seed| {
         let (.., comparison) = Machine::new(seed).experiment(1.0);
         comparison.verdict == Verdict::Faster
@@ -255,7 +256,7 @@ fn fewer_pairs_than_an_interval_needs_decide_only_what_is_far_beyond_the_noise()
         "probably 5.70 times as fast (2 pairs of runs; 4 more pairs would prove it), \
          faults −99.30 %, peak memory unchanged"
     );
-    // And among several arms a correction that takes the proof away leaves it undecided.
+    // With several arms, a correction that removes the proof leaves it undecided.
     let mut two = vec![of(&STEADY, 3, 5.7), of(&STEADY, 3, 5.8)];
     correct_for_many(&mut two, &criteria);
     assert!(two.iter().all(|one| one.verdict == Verdict::Undecided));
@@ -290,7 +291,7 @@ fn the_gain_is_checked_against_its_cause() {
     // 900,000 of about 1 µs can.
     let (baseline, arm) = (runs(&STEADY, 1_000_000, 1), runs(&halved(), 100_000, 1));
     assert_eq!(causal_doubt(&baseline, &arm), None);
-    // A million that change nothing is odd too.
+    // A million faults without any effect are implausible too.
     let (baseline, arm) = (runs(&STEADY, 1_000_000, 1), runs(&STEADY, 100, 1));
     assert!(
         causal_doubt(&baseline, &arm)
@@ -323,7 +324,7 @@ fn holm_multiplies_the_smallest_most_and_keeps_the_order() {
     assert_eq!(three[1].verdict, Verdict::Faster);
 }
 
-/// What a promise says is put to the test: so many more pairs, and the gain is proved.
+/// Checks a promise: with this many more pairs, the gain is proved.
 #[test]
 fn as_many_more_runs_as_were_promised_prove_it() {
     let criteria = Criteria::default();
@@ -353,8 +354,8 @@ fn as_many_more_runs_as_were_promised_prove_it() {
     );
 }
 
-/// Programs that are alike are seldom called probably faster: at most one end of an 80 % interval
-/// on either clock, and with a gain worth naming.
+/// Equal programs are seldom reported as probably faster: at most at one end of an 80 % interval on
+/// either clock, and with a gain worth naming.
 #[test]
 fn little_is_promised_of_programs_that_are_alike() {
     let wrong = share(300, |seed| {
@@ -379,7 +380,7 @@ fn little_is_promised_of_programs_that_are_alike() {
 }
 
 proptest! {
-    /// Whatever was measured, no sentence holds what cannot be known.
+    /// Whatever was measured, no sentence contains an unknown number.
     #[test]
     fn no_sentence_tells_what_is_no_number(
         ends in proptest::collection::vec(

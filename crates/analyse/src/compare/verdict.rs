@@ -1,4 +1,4 @@
-//! What a comparison amounts to.
+//! The verdict of a comparison.
 
 use super::stopping::half_width;
 use pagewise_model::proof::{Clock, Comparison, Verdict};
@@ -7,13 +7,14 @@ use pagewise_model::units::{Bytes, Estimate};
 /// What an arm must show to be called faster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Criteria {
-    /// Whether faults must have fallen: a cure for faults that avoids none is luck.
+    /// Whether faults must have decreased: a fix for faults that avoids none is luck.
     pub fewer_faults: bool,
-    /// Largest peak resident size allowed, if any.
+    /// Largest peak resident memory allowed, if limited.
     pub max_rss: Option<Bytes>,
     /// Gains below this ratio are not worth a setting.
     pub min_gain: f64,
-    /// Interval half-width (share of the ratio) from which on "no difference" can be claimed.
+    /// Half-width of the interval (as a share of the ratio) up to which "no difference" can be
+    /// claimed.
     pub half_width: f64,
     /// Level of the p-value after Holm's correction.
     pub level: f64,
@@ -31,9 +32,10 @@ impl Default for Criteria {
     }
 }
 
-/// Fault counts of unchanged runs repeat within about 1 %; less than twice that is no fall.
+/// Fault counts of unchanged runs repeat within about 1 %; a change of less than twice that is not
+/// a decrease.
 const FAULTS_FELL: f64 = 0.98;
-/// A median wall ratio below this is "worse" even when its interval holds 1.
+/// A median elapsed-time ratio below this is "worse" even if its interval contains 1.
 const WALL_NOT_WORSE: f64 = 0.98;
 
 /// Whether the whole interval is above 1 and the gain worth naming.
@@ -41,7 +43,7 @@ fn gains(ratio: &Estimate, criteria: &Criteria) -> bool {
     ratio.low > 1.0 && ratio.value >= criteria.min_gain
 }
 
-/// The clock by which the arm is faster beyond doubt, if by any.
+/// The clock by which the arm is certainly faster, if any.
 #[must_use]
 pub fn faster_by(comparison: &Comparison, criteria: &Criteria) -> Option<Clock> {
     let wall = &comparison.wall_speedup;
@@ -52,7 +54,7 @@ pub fn faster_by(comparison: &Comparison, criteria: &Criteria) -> Option<Clock> 
     (gains(&comparison.cpu_speedup, criteria) && wall_not_worse).then_some(Clock::Cpu)
 }
 
-/// The verdict over measured ratios, `rss` being the arm's median peak.
+/// The verdict from measured ratios; `rss` is the arm's median peak.
 pub(super) fn judge(comparison: &Comparison, rss: Bytes, criteria: &Criteria) -> Verdict {
     let faults = &comparison.fault_ratio;
     if faster_by(comparison, criteria).is_some() && comparison.p_adjusted <= criteria.level {
@@ -77,7 +79,7 @@ pub(super) fn judge(comparison: &Comparison, rss: Bytes, criteria: &Criteria) ->
     }
 }
 
-/// Slower by wall, or by CPU while wall gained nothing.
+/// Slower in elapsed time, or in CPU time without a gain in elapsed time.
 fn is_slower(comparison: &Comparison, criteria: &Criteria) -> bool {
     let loses = |ratio: &Estimate| ratio.high < 1.0 && ratio.value <= 1.0 / criteria.min_gain;
     loses(&comparison.wall_speedup)

@@ -8,8 +8,8 @@ use pagewise_model::ratio::Ratio;
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};
 
-/// The comparison in one sentence: "1.90× faster (95 % interval [1.86, 1.95], 12 pairs), faults
-/// −93 %, peak memory +34.0 MiB". Tells CPU time when wall time shows nothing.
+/// The comparison in one sentence: "1.90× faster (95 % interval [1.86, 1.95], 12 pairs), faults −93
+/// %, peak memory +34.0 MiB". Gives CPU time when elapsed time shows nothing.
 #[must_use]
 pub fn sentence(comparison: &Comparison) -> String {
     if comparison.verdict == Verdict::NotReached {
@@ -46,7 +46,7 @@ pub fn sentence(comparison: &Comparison) -> String {
     }
 }
 
-/// "probably 8.00 times as fast, 4 more pairs of runs would prove it", where that is so of one of
+/// "probably 8.00 times as fast, 4 more pairs of runs would prove it", if that is true of one of
 /// `arms`.
 #[must_use]
 pub fn promised(comparison: &Comparison, arms: usize, criteria: &Criteria) -> Option<String> {
@@ -79,7 +79,7 @@ fn so_far(speed: &Estimate, clock: &str, pairs: u32) -> String {
     }
 }
 
-/// The ratio to show: wall time, or CPU time when only that can be told from 1.
+/// The ratio to show: elapsed time, or CPU time if only that differs significantly from 1.
 fn headline(comparison: &Comparison) -> (&Estimate, &'static str) {
     let (wall, cpu) = (&comparison.wall_speedup, &comparison.cpu_speedup);
     if wall.covers(1.0) && !cpu.covers(1.0) {
@@ -110,7 +110,7 @@ fn speed_words(verdict: Verdict, speed: &Estimate, clock: &str) -> String {
     }
 }
 
-/// `1.86–1.95`, `from 1.86`; `None` where an interval says nothing.
+/// `1.86–1.95`, `from 1.86`; `None` if the interval is unbounded.
 fn interval(ratio: &Estimate) -> Option<String> {
     match Ratio::of(ratio) {
         Ratio::Measured(found) => Some(format!("[{:.2}, {:.2}]", found.low, found.high)),
@@ -132,20 +132,20 @@ pub fn bytes_change(change: f64) -> String {
         return "not known".to_owned();
     }
     let size = Bytes(change.abs() as u64);
-    // The peak that the kernel reports is rounded to pages and batches per CPU.
+    // The peak that the kernel reports is rounded to pages and per-CPU batches.
     if size < Bytes(256 << 10) {
         return "unchanged".to_owned();
     }
     format!("{}{size}", if change < 0.0 { "−" } else { "+" })
 }
 
-/// Kernel time per fault that a gain can be explained with: below, the fault was hardly worth
-/// avoiding; above, something else must have changed too. From 300 ns (zero page) to 10 µs
-/// (a contended or cgroup-charged anonymous write).
+/// Plausible kernel time per avoided fault: below, the fault was hardly worth avoiding; above,
+/// something else must have changed too. From 300 ns (zero page) to 10 µs (a contended or
+/// cgroup-charged anonymous write).
 const PER_FAULT_SECONDS: (f64, f64) = (0.1e-6, 10e-6);
 
-/// Checks the gain against its supposed cause: CPU time saved by avoided faults. `None` when they
-/// agree or nothing can be said.
+/// Checks the gain against its supposed cause: CPU time saved by avoided faults. `None` if they
+/// agree or nothing can be concluded.
 #[must_use]
 #[allow(
     clippy::cast_precision_loss,

@@ -1,4 +1,4 @@
-//! From sums to findings.
+//! Builds findings from sums.
 
 use super::call_map::call_map;
 use super::charges::charges;
@@ -28,14 +28,14 @@ use pagewise_model::quantity::counted;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Contributors and paths that a report holds.
+/// Contributors and paths in a report.
 const MOST_CONTRIBUTORS: usize = 40;
 const MOST_PATHS: usize = 40;
 const MOST_TREES: usize = 60;
-/// The share of all faults, or of their time, that a tree in a report has at least.
+/// Least share of all faults, or of their time, of a tree in a report.
 const TREE_SHARE: f64 = 0.01;
 
-/// The findings about the faults that were collected, without the tracer's cost as calibrated.
+/// The findings about the collected faults, without the tracer's calibrated cost.
 #[must_use]
 pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibration) -> FaultPaths {
     let names = &summary.names;
@@ -91,7 +91,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
     }
 }
 
-/// What a reader should know of how the figures were made.
+/// What a reader should know about how the figures were computed.
 fn notes(collector: &Collector) -> Vec<String> {
     let beyond = collector.shapes.beyond_limit;
     let many = || {
@@ -115,7 +115,7 @@ fn wanted_trees(collector: &Collector) -> TreeQuery {
     }
 }
 
-/// Whole time of all faults, with waits and the lock before them, as traced.
+/// Whole time of all faults, including waits and the lock before them, as traced.
 fn whole_time(collector: &Collector) -> u64 {
     let shapes = collector.shapes.all.iter();
     let sum: u128 = shapes
@@ -124,7 +124,7 @@ fn whole_time(collector: &Collector) -> u64 {
     u64::try_from(sum).unwrap_or(u64::MAX)
 }
 
-/// What the reader of the trace had to leave out.
+/// What the trace reader had to leave out.
 #[must_use]
 pub fn losses(summary: &Summary) -> Losses {
     let counts = summary.counts;
@@ -219,7 +219,7 @@ impl View<'_> {
         order.iter().map(text).collect()
     }
 
-    /// A layer's time per fault, raw and with each shape's calls inside the layer paid for.
+    /// A layer's time per fault, raw and corrected for each shape's calls inside the layer.
     fn latencies(&self, shapes: &[&Shape], layer: Layer) -> Latencies {
         let costs = self.costs;
         let groups = shapes.iter().map(|shape| {
@@ -249,7 +249,7 @@ impl View<'_> {
         found
     }
 
-    /// Shapes by outline: to the third level, repeats merged.
+    /// Shapes by outline: down to the third level, repeats merged.
     fn paths(&self, shapes: &[&Shape]) -> Vec<Path> {
         let mut by_outline: FxHashMap<(Class, String), Vec<&Shape>> = FxHashMap::default();
         for shape in shapes {
@@ -309,8 +309,8 @@ impl View<'_> {
     }
 }
 
-/// Interrupts in one of a shape's faults on average, of the layers that are all or most of it: of
-/// the others it is not known which were struck.
+/// Average interrupts in one of a shape's faults, for the layers that make up all or most of it;
+/// for the others it is not known which were interrupted.
 #[allow(clippy::cast_precision_loss, reason = "counts")]
 fn interrupts_in(shape: &Shape, layer: Layer) -> f64 {
     match layer {
@@ -325,8 +325,8 @@ fn interrupts_in(shape: &Shape, layer: Layer) -> f64 {
 /// Levels of an outline below the root.
 const OUTLINE_DEPTH: u16 = 3;
 
-/// `root { a b×3 { c } }`: adjacent equal calls merged, with what the first of them called… all
-/// that any of them called, each once, in the order met.
+/// `root { a b×3 { c } }`: adjacent equal calls are merged, with every callee that any of them has,
+/// each once, in order of appearance.
 pub(super) fn outline(tokens: &[Token], names: &Names) -> String {
     let mut text = String::new();
     write_outline(tokens, names, &mut text);
@@ -360,7 +360,7 @@ fn write_outline(tokens: &[Token], names: &Names, text: &mut String) {
     }
 }
 
-/// Adds the direct calls of a repeat that the first didn't make.
+/// Adds the direct calls of a repeat that are new.
 fn add_new(inside: &mut Vec<Token>, more: &[Token]) {
     let known: BTreeSet<u64> = inside.iter().map(|token| token.0).collect();
     let is_new = |token: &&Token| !known.contains(&token.0);
@@ -368,7 +368,7 @@ fn add_new(inside: &mut Vec<Token>, more: &[Token]) {
     inside.extend(all_new);
 }
 
-/// Each name without what the build added to it, by id.
+/// Each name without the suffix that the build added, by id.
 pub(super) fn base_names(names: &Names) -> Vec<&str> {
     names.iter().map(|(id, _)| names.base(id)).collect()
 }

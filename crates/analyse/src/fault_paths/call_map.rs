@@ -11,12 +11,12 @@ use pagewise_model::formats::function_graph::{NameId, Names};
 use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};
 use rustc_hash::FxHashMap;
 
-/// Nodes that a report holds: more than a reader unfolds, and a page of a bounded size.
+/// Nodes in a report: more than a reader unfolds, and a page of bounded size.
 const MOST_NODES: usize = 3000;
 
-/// The call paths of the collected faults. Of more than [`MOST_NODES`], those that take the most
-/// time as traced stay: every caller takes at least as long as what it calls, so none loses its
-/// caller.
+/// The call paths of the collected faults. If there are more than [`MOST_NODES`], those with the
+/// most traced time are kept: every caller takes at least as long as its callees, so no path loses
+/// its caller.
 pub(super) fn call_map(collector: &Collector, names: &Names, costs: Costs<'_>) -> CallMap {
     let contexts = &collector.contexts.all;
     let join = Join::new(contexts);
@@ -45,7 +45,7 @@ pub(super) fn call_map(collector: &Collector, names: &Names, costs: Costs<'_>) -
         let parent = context.parent as usize;
         let is_root = parent == at;
         if !is_root && !places.contains_key(&parent) {
-            // Equal times: the caller was cut off at the same border.
+            // Equal times: the caller was cut off at the same limit.
             continue;
         }
         places.insert(at, u32::try_from(nodes.len()).unwrap_or(u32::MAX));
@@ -82,11 +82,11 @@ pub(super) fn call_map(collector: &Collector, names: &Names, costs: Costs<'_>) -
     }
 }
 
-/// Paths that are the same but for the source of their calls, as one.
+/// Merges paths that differ only in the source of their calls.
 struct Join {
-    /// The path that stands for each.
+    /// The path that represents each.
     to: Vec<u32>,
-    /// Those that stand for others, with the sums of all of them.
+    /// The representing paths, with the sums of all merged ones.
     contexts: Vec<Context>,
 }
 
@@ -96,7 +96,7 @@ impl Join {
         let mut to: Vec<u32> = Vec::with_capacity(all.len());
         let mut contexts = all.to_vec();
         for (at, context) in (0..).zip(all) {
-            // Callers stand before what they call.
+            // Callers come before their callees.
             let caller = (context.parent != at).then(|| to[context.parent as usize]);
             let key = (caller, context.class as u32, context.name);
             let joined = *first.entry(key).or_insert(at);
@@ -109,7 +109,7 @@ impl Join {
         Self { to, contexts }
     }
 
-    /// Paths that stand for themselves.
+    /// Paths that represent themselves.
     fn paths(&self) -> Vec<usize> {
         let each = (0_u32..).zip(&self.to);
         each.filter(|(at, to)| at == *to)
@@ -117,7 +117,7 @@ impl Join {
             .collect()
     }
 
-    /// Figures by path, those of joined paths added up.
+    /// Figures by path, with those of merged paths added up.
     fn summed<T>(&self, mut figures: Vec<T>, add: impl Fn(&mut T, &T)) -> Vec<T> {
         for at in 0..figures.len() {
             let to = self.to[at] as usize;
@@ -130,7 +130,7 @@ impl Join {
     }
 }
 
-/// Own times and totals of all paths without the tracer's cost, and how far the totals may be off.
+/// Self times and totals of all paths without the tracer's cost, and the error of the totals.
 #[derive(Clone, Copy, Default)]
 struct Corrected {
     own: f64,
@@ -149,7 +149,7 @@ fn corrected_times(contexts: &[Context], costs: Costs<'_>) -> Vec<Corrected> {
         }
     });
     let mut times: Vec<Corrected> = own.collect();
-    // Callers stand before what they call.
+    // Callers come before their callees.
     for at in (0..times.len()).rev() {
         let (Corrected { total, error, .. }, parent) = (times[at], contexts[at].parent as usize);
         if parent != at {
@@ -206,7 +206,7 @@ impl Functions {
     }
 }
 
-/// Eight fine buckets become one.
+/// Merges eight fine buckets into one.
 fn coarse(times: &Histogram) -> Vec<(u64, u64, u64)> {
     let mut found: Vec<(u64, u64, u64)> = Vec::new();
     for (low, _, count) in times.buckets() {

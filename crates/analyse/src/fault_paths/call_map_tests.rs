@@ -5,7 +5,7 @@ use pagewise_model::call_map::{CallMap, CallNode};
 use pagewise_model::fault_paths::Class;
 use pagewise_model::formats::function_graph::read_bytes;
 
-/// Two anonymous faults, of which one makes the inner call twice, and a read of the page of zeroes.
+/// Two anonymous faults, one of which makes the inner call twice, and a read of the zero page.
 const TRACE: &str = "\
  0)  a-1   |               |  handle_mm_fault() {
  0)  a-1   |               |    page_add_new_anon_rmap() {
@@ -86,7 +86,7 @@ fn paths_are_counted_and_timed() {
     );
 }
 
-/// Own time loses 400 ns per call (the root's stay) and 600 ns for each call that it makes.
+/// Self time is reduced by 400 ns per call (except for the root) and by 600 ns for each call made.
 #[test]
 fn corrected_totals_are_own_times_added_up() {
     let map = map();
@@ -108,7 +108,7 @@ fn corrected_totals_are_own_times_added_up() {
     assert_eq!(
         corrected,
         [
-            // 10 ns for each of the five calls whose cost was taken off.
+            // 10 ns for each of the five calls whose cost was subtracted.
             (root, root + rmap + leaf, 50),
             (rmap, rmap + leaf, 50),
             (leaf, leaf, 30)

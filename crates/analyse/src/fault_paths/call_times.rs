@@ -1,8 +1,8 @@
 //! Durations of single calls by call path and by the tree below them.
 //!
 //! The tracer's cost inside a call depends on how many calls it makes, which differs between
-//! faults; so durations are kept apart by that number, and corrected exactly once the cost is
-//! known.
+//! faults; so durations are stored separately by that number, and corrected exactly once the cost
+//! is known.
 
 use super::contexts::Context;
 use super::probe::Costs;
@@ -21,11 +21,11 @@ pub(super) struct CallTimes {
     forest: Forest,
     slots: Vec<Slot>,
     by_key: FxHashMap<Key, u32>,
-    /// By shape: the slot of each of its calls; empty until it is met.
+    /// By shape: the slot of each of its calls; empty until the shape occurs.
     by_shape: Vec<Box<[u32]>>,
 }
 
-/// What calls have in common that share a distribution.
+/// The properties shared by calls with a common distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     context: u32,
@@ -36,12 +36,12 @@ struct Key {
 #[derive(Clone, Debug)]
 struct Slot {
     key: Key,
-    /// The first call of these: shape and node.
+    /// The first of these calls: shape and node.
     first: (u32, u32),
     times: Tally,
 }
 
-/// What is stored: a slot's key follows from any of its calls.
+/// The stored form: a slot's key follows from any of its calls.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct StoredTimes {
     faults: u64,
@@ -71,7 +71,7 @@ impl CallTimes {
         self.faults += 1;
     }
 
-    /// The trees met so far.
+    /// The trees so far.
     pub(super) fn forest(&self) -> &Forest {
         &self.forest
     }
@@ -116,7 +116,7 @@ impl CallTimes {
         }
     }
 
-    /// Adds another trace's; `shapes` says where its shapes are here, among `all`.
+    /// Adds another trace's durations; `shapes` maps its shapes to those here, in `all`.
     pub(super) fn add(&mut self, other: &StoredTimes, shapes: &[usize], all: &[Shape]) {
         self.faults += other.faults;
         for (shape, node, times) in &other.slots {
@@ -127,7 +127,8 @@ impl CallTimes {
         }
     }
 
-    /// The durations by call path. The own tracing of outermost functions stays in.
+    /// The durations by call path. The tracing cost of outermost functions themselves is not
+    /// subtracted.
     pub(super) fn by_context(&self, contexts: &[Context], costs: Costs<'_>) -> Vec<Durations> {
         let mut found = vec![Durations::default(); contexts.len()];
         for slot in &self.slots {
@@ -160,7 +161,7 @@ impl CallTimes {
 }
 
 impl StoredTimes {
-    /// Whether every slot names a call; `calls` are the numbers of calls by shape.
+    /// Whether every slot refers to an existing call; `calls` are the numbers of calls by shape.
     pub(super) fn fits(&self, calls: &[usize]) -> bool {
         self.slots.iter().all(|(shape, node, times)| {
             let calls = calls.get(*shape as usize).copied().unwrap_or(0);

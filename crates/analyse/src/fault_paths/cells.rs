@@ -1,23 +1,24 @@
-//! Sums of the faults of one shape by how long they took: what tells slow faults from fast ones.
+//! Sums over the faults of one shape by duration: they show what distinguishes slow faults from
+//! fast ones.
 //!
-//! A cell holds the faults of a shape whose whole time falls into one interval of 9 %, with the
-//! own time of each of their calls. Whatever threshold is chosen later, and whatever the tracer
-//! turns out to have cost, the tail's functions follow from the cells by addition.
+//! A cell contains the faults of a shape whose whole time falls into one interval of 9 %, with the
+//! self time of each of their calls. For any threshold chosen later, and any cost of the tracer
+//! found later, the tail's functions follow from the cells by addition.
 
 use super::tally::reduce;
 use pagewise_model::histogram::bucket_of;
 
-/// Histogram buckets (128 to a power of two) in one cell: eight cells to a power of two.
+/// Histogram buckets (128 per power of two) in one cell: eight cells per power of two.
 const BUCKETS: u32 = 16;
 
-/// Time of a fault besides its work on the CPU, ns.
+/// Time of a fault apart from its work on the CPU, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waits {
     pub runnable: u64,
     pub blocked: u64,
     /// Off the CPU for an unknown reason.
     pub unknown: u64,
-    /// For the lock before the fault.
+    /// Waiting for the lock before the fault.
     pub lock: u64,
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct Cell {
     /// Whole time, ns.
     pub whole: u64,
     pub waits: Waits,
-    /// Own time by node of the shape, ns.
+    /// Self time by node of the shape, ns.
     pub own: Box<[u64]>,
 }
 
@@ -89,7 +90,7 @@ impl Cell {
         }
     }
 
-    /// Mean whole time without the tracer's `cost` of one such fault, ns.
+    /// Mean whole time minus the tracer's `cost` of one such fault, ns.
     #[allow(clippy::cast_precision_loss, reason = "a mean of times")]
     pub(crate) fn mean_ns(&self, cost: f64) -> f64 {
         self.whole as f64 / self.faults.max(1) as f64 - cost
@@ -102,12 +103,12 @@ pub(crate) struct Logged {
     pub shape: u32,
     /// Its number among all faults of the trace.
     pub number: u64,
-    /// When it ended; the trace's clock.
+    /// When it ended, by the trace's clock.
     pub end_ns: Option<u64>,
     /// Time on the CPU, as traced.
     pub on: u64,
     pub waits: Waits,
-    /// Where its times by layer begin in [`FaultLog::layers`].
+    /// Start of its times by layer in [`FaultLog::layers`].
     layers: u32,
 }
 
@@ -123,15 +124,15 @@ impl Logged {
     }
 }
 
-/// Faults that a log holds; a longer one is thinned evenly. 56 bytes each, and 8 for each layer.
+/// Faults in a log; a longer one is thinned evenly. 56 bytes each, and 8 for each layer.
 const MOST_LOGGED: usize = 1 << 18;
 
-/// The faults in the order in which they ended; of many, every second, fourth, …
+/// The faults in the order in which they ended; if there are many, every second, fourth, …
 #[derive(Clone, Debug)]
 pub(crate) struct FaultLog {
     pub faults: Vec<Logged>,
     layers: Vec<u64>,
-    /// One in so many faults is here.
+    /// One fault in this many is logged.
     pub every: u64,
     met: u64,
 }

@@ -1,10 +1,10 @@
-//! The ways of a charge to the memory cgroup.
+//! The code paths of a charge to the memory cgroup.
 //!
-//! A charge is taken from the CPU's stock of 64 pages (`consume_stock`) or from the counters of
-//! the cgroup and all above it (`page_counter_try_charge`), which fills the stock again
-//! (`refill_stock`) unless the limit is near; at the limit, memory is reclaimed first. Source:
-//! `try_charge` in `mm/memcontrol.c`. Compilers inline `consume_stock`: a `try_charge_memcg` that
-//! asks no counter found the stock filled. The root cgroup is charged without any of them.
+//! A charge is taken from the CPU's stock of 64 pages (`consume_stock`) or from the counters of the
+//! cgroup and its ancestors (`page_counter_try_charge`), which refills the stock (`refill_stock`)
+//! unless the limit is near; at the limit, memory is reclaimed first. Source: `try_charge` in
+//! `mm/memcontrol.c`. Compilers inline `consume_stock`: a `try_charge_memcg` without a counter call
+//! found the stock filled. The root cgroup is charged without any of these calls.
 
 use super::collector::Collector;
 use super::corrected::{Group, latencies};
@@ -15,8 +15,8 @@ use pagewise_model::fault_paths::{ChargePath, ChargeWay, Latencies};
 use pagewise_model::formats::function_graph::{NameId, Names};
 use std::collections::BTreeMap;
 
-/// Charges by their way, the most frequent first; empty where the trace shows none, or nothing
-/// below them.
+/// Charges by their path, the most frequent first; empty if the trace shows none, or nothing below
+/// them.
 pub(super) fn charges(collector: &Collector, names: &Names, costs: Costs<'_>) -> Vec<ChargePath> {
     let mut ways: BTreeMap<ChargeWay, Vec<Group<'_>>> = BTreeMap::new();
     for shape in &collector.shapes.all {
@@ -45,7 +45,7 @@ pub(super) fn charges(collector: &Collector, names: &Names, costs: Costs<'_>) ->
     found
 }
 
-/// The slowest way of the charges of a shape, and the calls inside them.
+/// The slowest path of the charges of a shape, and the number of calls inside them.
 fn way(shape: &Shape, names: &Names) -> Option<(ChargeWay, usize)> {
     let charges = shape
         .places
@@ -67,7 +67,7 @@ fn way(shape: &Shape, names: &Names) -> Option<(ChargeWay, usize)> {
         } else {
             ChargeWay::Untold
         };
-        // A charge that is a leaf was not traced inside: its way is not known.
+        // A charge that is a leaf was not traced inside: its path is not known.
         (!inside.is_empty()).then_some((way, inside.len()))
     });
     each.flatten()

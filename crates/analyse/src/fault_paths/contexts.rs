@@ -3,26 +3,26 @@
 use super::signature::Class;
 use rustc_hash::FxHashMap;
 
-/// A call path that ends in a function; repeated calls of one caller are one path.
+/// A call path that ends in a function; repeated calls from one caller are one path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
     pub class: Class,
-    /// Whose cost its calls have, in [`super::probe::Costs`].
+    /// Index of its calls' cost in [`super::probe::Costs`].
     pub source: u16,
     /// The caller's path; the path's own index for a root.
     pub parent: u32,
     pub name: u32,
     pub calls: u64,
-    /// Sum of the calls' time with what they called, ns.
+    /// Sum of the calls' time including callees, ns.
     pub total: u128,
-    /// Sum of the calls' own time, ns.
+    /// Sum of the calls' self time, ns.
     pub own: u128,
-    /// Calls with less than 1 µs of own time.
+    /// Calls with less than 1 µs of self time.
     pub own_below_1us: u64,
-    /// Sums of own and total time times the latency of the fault, ns²: for covariances.
+    /// Sums of self and total time multiplied by the latency of the fault, ns²: for covariances.
     pub own_by_fault: u128,
     pub total_by_fault: u128,
-    /// Sum of traced calls made directly: each adds probe time to this one's own time.
+    /// Sum of traced direct calls: each adds probe time to this path's self time.
     pub direct_calls: u64,
 }
 
@@ -39,7 +39,7 @@ impl Context {
     }
 }
 
-/// More than there are classes.
+/// More than the number of classes.
 const CLASSES: u32 = 64;
 
 /// All call paths.
@@ -47,7 +47,7 @@ const CLASSES: u32 = 64;
 pub(super) struct Contexts {
     pub all: Vec<Context>,
     index: FxHashMap<(u32, u32), u32>,
-    /// Where the faults at hand come from: those of other sources have other paths.
+    /// The source of the current faults: those of other sources have other paths.
     pub source: u16,
 }
 

@@ -1,10 +1,10 @@
-//! The slowest faults against the others: which functions and paths they have more often, and
-//! where their extra time goes.
+//! Compares the slowest faults with the others: which functions and paths occur more often in them,
+//! and where their additional time is spent.
 //!
-//! Slow faults come in rows, and so do paths, so a test that takes faults for independent finds
+//! Slow faults occur in runs, and so do paths, so a test that treats faults as independent finds
 //! too much. Here the sequence "slow or not" is rotated against the sequence of paths by random
-//! offsets: both keep their own rhythm, and only what links them is broken. The largest score of
-//! all functions and paths over all rotations is what chance does (maxT).
+//! offsets: both keep their own rhythm, and only the link between them is broken. The largest score
+//! of all functions and paths over all rotations shows what chance does (maxT).
 
 use super::analyse::{base_names, outline};
 use super::cells::Logged;
@@ -19,9 +19,9 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 const QUANTILES: [f64; 2] = [0.99, 0.9];
-/// Slow faults without which there is nothing to say.
+/// Fewest slow faults for a conclusion.
 const FEWEST_SLOW: usize = 10;
-/// Faults looked at; of more, an even selection.
+/// Faults examined; if there are more, an even selection.
 const MOST_FAULTS: usize = 1 << 15;
 const ROTATIONS: usize = 199;
 const LEVEL: f64 = 0.05;
@@ -151,7 +151,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// How far the mean of the chosen faults may be off for what the correction does not know.
+    /// Error of the mean of the chosen faults due to the uncertainty of the correction.
     #[allow(clippy::cast_precision_loss, reason = "a mean of counts of calls")]
     fn error(&self, scope: &Scope<'_>, is_chosen: impl Fn(u64) -> bool) -> f64 {
         let shapes = &self.collector.shapes.all;
@@ -165,7 +165,7 @@ impl<'a> View<'a> {
         self.calibration.error(calls as f64 / faults.max(1) as f64)
     }
 
-    /// The number of tests, then functions and paths that slow faults have more often.
+    /// The number of tests, then functions and paths that are more frequent in slow faults.
     fn overrepresented(
         &self,
         scope: &Scope<'_>,
@@ -208,8 +208,8 @@ impl<'a> View<'a> {
         (groups.len() as u64, functions, paths)
     }
 
-    /// Functions that are found in the same shapes, and paths, as sets of shapes, each by its
-    /// place among those that were met.
+    /// Paths, and functions that occur in the same shapes, as sets of shapes. Shapes are given by
+    /// their positions in `met`.
     fn groups(&self, met: &[u32]) -> Vec<Group> {
         let mut by_function: BTreeMap<u32, (u16, Vec<u32>)> = BTreeMap::new();
         let mut by_path: BTreeMap<(Class, &str), Vec<u32>> = BTreeMap::new();
@@ -231,7 +231,7 @@ impl<'a> View<'a> {
         let bases = base_names(self.names);
         let mut alike: FxHashMap<Vec<u32>, Vec<(u16, &str)>> = FxHashMap::default();
         for (function, (depth, shapes)) in by_function {
-            // What every fault has tells nothing.
+            // A function that every fault calls is not informative.
             if shapes.len() < met.len() {
                 alike
                     .entry(shapes)
@@ -268,17 +268,17 @@ impl<'a> View<'a> {
 struct Group {
     name: String,
     along: Vec<String>,
-    /// Of a path.
+    /// The class, for a path.
     class: Option<Class>,
-    /// By their places in [`Sequence::met`], ascending.
+    /// By their positions in [`Sequence::met`], ascending.
     shapes: Vec<u32>,
 }
 
 /// Faults in their order.
 struct Sequence {
-    /// The shapes that were met, ascending.
+    /// The shapes that occur, ascending.
     met: Vec<u32>,
-    /// The place of each fault's shape among them.
+    /// The position of each fault's shape in `met`.
     shapes: Vec<u32>,
     /// The slow faults.
     slow: Vec<usize>,
@@ -301,7 +301,7 @@ impl Sequence {
         }
     }
 
-    /// Slow faults by shape, were the slow ones `by` faults earlier (around the end).
+    /// Slow faults by shape, if the slow ones were `by` faults earlier (wrapping around).
     fn slow_by_shape(&self, by: usize, counts: &mut [u32]) {
         counts.fill(0);
         let (all, by) = (self.shapes.len(), by % self.shapes.len().max(1));
@@ -312,7 +312,7 @@ impl Sequence {
     }
 }
 
-/// Some of the shapes that were met: them, or all others where those are fewer.
+/// A set of the shapes that occur: the shapes themselves, or the complement if that is smaller.
 struct Set<'g> {
     shapes: std::borrow::Cow<'g, [u32]>,
     is_rest: bool,
@@ -346,17 +346,17 @@ impl<'g> Set<'g> {
     }
 }
 
-/// How slow faults and those of a set of shapes go together.
+/// The association between slow faults and a set of shapes.
 struct Link {
     /// Faults of the set.
     faults: usize,
     /// Slow ones among them.
     slow: usize,
-    /// Chance of so strong a link, were there none.
+    /// Chance of so strong a link if there were none.
     p: f64,
 }
 
-/// The links of sets of shapes with the slow faults.
+/// The links between sets of shapes and the slow faults.
 #[allow(clippy::cast_precision_loss, reason = "counts of faults as scores")]
 fn rotated(sequence: &Sequence, sets: &[&[u32]]) -> Vec<Link> {
     let (len, slow) = (sequence.shapes.len(), sequence.slow.len());
@@ -413,7 +413,7 @@ fn rotated(sequence: &Sequence, sets: &[&[u32]]) -> Vec<Link> {
     .collect()
 }
 
-/// By how much slow faults have it more often, in standard errors of a table of four fields.
+/// How much more frequent it is in slow faults, in standard errors of a two-by-two table.
 fn strength(found: &Overrepresented) -> f64 {
     (found.tail_share - found.body_share) / (found.body_share + 0.01).sqrt()
 }
@@ -427,10 +427,10 @@ fn share(part: usize, whole: usize) -> f64 {
     }
 }
 
-/// What the extra time of slow faults consists of; the last part is all the rest.
+/// The components of the additional time of slow faults; the last part is the rest.
 fn excess(tail: &Sums<'_>, body: &Sums<'_>, cost: &Calibration) -> Vec<Excess> {
     let all = tail.mean().1 - body.mean().1;
-    // Means in the tail and in the others, and what was taken off them.
+    // Means in the tail and in the others, and the corrections subtracted from them.
     let mut means: BTreeMap<(&str, bool), [f64; 2]> = BTreeMap::new();
     let mut taken_off: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     for (place, sums) in [tail, body].into_iter().enumerate() {
@@ -514,7 +514,7 @@ mod tests {
             source: Source::OwnTrace,
             withdrawn: None,
         };
-        // 6,000 ns were taken off in the tail, 2,000 in the others.
+        // 6,000 ns were subtracted in the tail, 2,000 in the others.
         let parts = excess(
             &means(9_000.0, 3_000.0, 700.0),
             &means(3_000.0, 1_000.0, 0.0),
@@ -526,7 +526,7 @@ mod tests {
         assert_eq!(part("waiting for a CPU").error_ns, 0.0);
     }
 
-    /// Runs of slow faults and runs of a path, either alone or together.
+    /// Runs of slow faults and runs of a path, either independent or together.
     fn linked(together: bool) -> f64 {
         let mut random = Random::seeded(21);
         let (mut slow, mut path) = (Vec::new(), Vec::new());

@@ -1,8 +1,8 @@
 //! Which functions the time and its variance come from.
 //!
-//! A fault's latency is the sum of the own times of all calls in it, so its variance is the sum
-//! of their covariances with it: Var(T) = Σ Cov(own_f, T). Shares by covariance add up to one,
-//! which shares by each function's own variance don't.
+//! A fault's latency is the sum of the self times of all its calls, so its variance is the sum of
+//! their covariances with it: Var(T) = Σ Cov(own_f, T). Shares by covariance add up to one; shares
+//! by each function's own variance do not.
 
 use super::contexts::Context;
 use super::probe::{Calibration, Costs};
@@ -19,8 +19,8 @@ struct Sums {
     error: f64,
 }
 
-/// The contributors to `faults` faults whose call paths are given, the largest first by
-/// corrected time.
+/// The contributors to `faults` faults with the given call paths, the largest first by corrected
+/// time.
 #[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds as shares")]
 pub(super) fn contributors<'a>(
     contexts: impl Iterator<Item = (u32, &'a Context)>,
@@ -50,8 +50,8 @@ pub(super) fn contributors<'a>(
     found
 }
 
-/// A path's own time less the tracer's cost: inside each call (not the root's, which stays in)
-/// and around each call made.
+/// A path's self time minus the tracer's cost: inside each call (except the root's) and around each
+/// call made.
 #[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds")]
 pub(super) fn corrected(index: u32, context: &Context, calibration: Calibration) -> f64 {
     let outside = calibration.per_call_ns - calibration.inside_ns;
@@ -60,7 +60,7 @@ pub(super) fn corrected(index: u32, context: &Context, calibration: Calibration)
     (context.own as f64 - cost).max(0.0)
 }
 
-/// Calls whose own tracing is taken off: all but the outermost, as in a trace of the root alone.
+/// Calls whose own tracing cost is subtracted: all but the outermost, as in a root-only trace.
 #[allow(clippy::cast_precision_loss, reason = "a count")]
 pub(super) fn inner(index: u32, context: &Context) -> f64 {
     match context.parent == index {

@@ -1,13 +1,13 @@
-//! Latencies as traced, corrected, and how sure the corrected ones are.
+//! Latencies as traced and corrected, with the error of the correction.
 
 use super::analyse::figures;
 use super::tally::Tally;
 use pagewise_model::fault_paths::{Bounds, Calibration, Latencies};
 use pagewise_model::histogram::Histogram;
 
-/// What remains of an interrupt that was taken out, in calls' cost: the processor's and the
-/// kernel's way to its first traced function, and tracing that from outside. It was 1.3 to 1.7 on
-/// 5.10 to 6.12, against captures of the root alone.
+/// What remains of a subtracted interrupt, in units of a call's cost: the path of the processor and
+/// the kernel to its first traced function, and tracing that from outside. It was 1.3 to 1.7 on
+/// 5.10 to 6.12, compared with root-only captures.
 const LEFT_BY_INTERRUPT: f64 = 2.0;
 
 /// Durations of one kind.
@@ -18,7 +18,7 @@ pub(super) struct Group<'a> {
     pub calls: usize,
     /// Interrupts inside each, on average.
     pub interrupts: f64,
-    /// What a call cost.
+    /// The cost of a call.
     pub cost: &'a Calibration,
 }
 
@@ -38,7 +38,8 @@ pub(super) fn latencies<'a>(groups: impl Iterator<Item = Group<'a>>) -> Latencie
     }
 }
 
-/// The figures at both ends of the cost's interval: a call that costs most leaves least.
+/// The figures at both ends of the cost's interval: the highest cost per call gives the lowest
+/// times.
 fn bounds(groups: &[Group<'_>], mean: f64) -> Bounds {
     let most = |cost: &Calibration| cost.per_call_ns + cost.error_ns;
     let least = |cost: &Calibration| (cost.per_call_ns - cost.error_ns).max(0.0);
@@ -53,8 +54,8 @@ fn bounds(groups: &[Group<'_>], mean: f64) -> Bounds {
     }
 }
 
-/// All durations together, less this cost for every call inside, and for so many calls by
-/// interrupt.
+/// All durations together, minus this cost for every call inside, and for the calls equivalent to
+/// each interrupt.
 #[allow(clippy::cast_precision_loss, reason = "at most a million calls")]
 fn less(
     groups: &[Group<'_>],

@@ -1,11 +1,11 @@
-//! Looking into a part of the faults: level by level, each level's calls inside those that the
-//! level above left (the paper's dynamic preprocessing).
+//! Looking into a part of the faults, level by level: each level takes the calls inside those that
+//! the previous level selected (the paper's dynamic preprocessing).
 
 use super::layer::{Layer, layer_of};
 use super::signature::Class;
 use pagewise_model::fault_paths::DescentStep;
 
-/// What a step goes to.
+/// The target of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// A layer; [`Layer::Fault`] is the fault itself.
@@ -17,18 +17,18 @@ pub enum Goal {
 /// One step, from the outside in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Where to.
+    /// The target.
     pub goal: Goal,
     /// Only in faults of this kind.
     pub class: Option<Class>,
-    /// Only calls that take at least so long on the CPU, corrected, ns…
+    /// Only calls that take at least this long on the CPU, corrected, ns…
     pub from_ns: Option<u64>,
     /// … and less than that.
     pub to_ns: Option<u64>,
 }
 
 impl Step {
-    /// Whether a function is the step's goal.
+    /// Whether a function is the step's target.
     pub(super) fn is_goal(&self, base: &str, is_fault: bool) -> bool {
         match &self.goal {
             Goal::Layer(Layer::Fault) => is_fault,
@@ -37,7 +37,7 @@ impl Step {
         }
     }
 
-    /// Whether a call belongs.
+    /// Whether a call is selected.
     pub(super) fn takes(&self, class: Class, ns: f64) -> bool {
         let bound = |ns: u64| f64::from(u32::try_from(ns).unwrap_or(u32::MAX));
         self.class.is_none_or(|wanted| wanted == class)
@@ -46,13 +46,13 @@ impl Step {
     }
 }
 
-/// The steps with what they met.
+/// The steps with the calls they found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Descent {
     pub steps: Vec<Step>,
     /// The tracer's cost of a call, ns.
     pub cost: f64,
-    /// Calls met, calls left and their time, by step.
+    /// Calls found, calls selected and their time, by step.
     pub met: Vec<(u64, u64, f64)>,
 }
 

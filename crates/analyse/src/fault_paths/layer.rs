@@ -1,8 +1,8 @@
-//! Layers of a fault with the same meaning on every kernel, whatever was inlined.
+//! Layers of a fault that have the same meaning on every kernel, whatever was inlined.
 //!
-//! A layer's time in a fault is the time of its outermost calls. A layer whose functions the
-//! kernel at hand has inlined is absent, which a report says; [`Layer::Handler`] alone always
-//! stands for something: the innermost frame around the work that is still a function.
+//! A layer's time in a fault is the time of its outermost calls. A layer whose functions were
+//! inlined on the traced kernel is absent, which the report mentions. Only [`Layer::Handler`] is
+//! always present: it is the innermost frame around the work that is still a separate function.
 
 pub use pagewise_model::fault_paths::Layer;
 
@@ -71,7 +71,7 @@ const FUNCTIONS: &[(&str, Layer)] = &[
     ("vma_start_read", Layer::Lock),
 ];
 
-/// The layer that a function is, by its name without suffixes.
+/// The layer of a function, by its name without suffixes.
 #[must_use]
 pub fn layer_of(base: &str) -> Option<Layer> {
     let found = FUNCTIONS.binary_search_by(|(name, _)| name.cmp(&base));

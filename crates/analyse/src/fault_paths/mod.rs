@@ -1,6 +1,6 @@
-//! Page faults as call trees: what kinds there are, how long they take, and where the time goes.
+//! Page faults as call trees: which kinds occur, how long they take, and where the time goes.
 //!
-//! [`Collector`] takes the complete calls of a trace as they come and keeps sums per shape of
+//! [`Collector`] takes the complete calls of a trace as they arrive and keeps sums per shape of
 //! tree and per call path; [`analyse()`] turns the sums into a [`FaultPaths`], corrected for the
 //! tracer's own cost by a [`Calibration`].
 

@@ -1,16 +1,16 @@
-//! The peaks of a latency distribution, found without being told where.
+//! The peaks of a latency distribution, found without prior knowledge of their positions.
 //!
-//! Latencies are put into bins of equal width on a logarithmic axis (8 %) and smoothed; a mode is
-//! a local maximum that stands out from the valleys next to it, and reaches to them.
+//! Latencies are put into bins of equal width on a logarithmic axis (8 %) and smoothed; a mode is a
+//! local maximum that stands out from the adjacent valleys, and extends up to them.
 
 pub use pagewise_model::fault_paths::Mode;
 use pagewise_model::histogram::Histogram;
 
 /// Width of a bin: a factor of 1.08.
 const BIN: f64 = 0.076_961_041_136_128_3;
-/// A mode holds at least this share of all values.
+/// A mode contains at least this share of all values.
 const LEAST_SHARE: f64 = 0.01;
-/// A valley is at most this deep next to its lower peak, or the two are one.
+/// A valley is at most this fraction of its lower adjacent peak; otherwise the two peaks are one.
 const VALLEY: f64 = 0.6;
 
 /// The modes of a distribution, from fast to slow.
@@ -71,7 +71,7 @@ fn smoothed(bins: &[Bin]) -> Vec<f64> {
     (0..bins.len()).map(around).collect()
 }
 
-/// Places between peaks where the distribution falls well below both.
+/// Positions between peaks where the distribution falls well below both.
 fn valleys(smooth: &[f64]) -> Vec<usize> {
     let mut found = Vec::new();
     let mut peak = 0.0_f64;

@@ -1,4 +1,4 @@
-//! Faults from slow to fast, and sums over some of them.
+//! Faults ordered from slow to fast, and sums over parts of them.
 
 use super::analyse::base_names;
 use super::cells::{Cell, Waits};
@@ -24,22 +24,22 @@ pub(super) struct ClassSums<'a> {
     pub waits: [f64; 4],
 }
 
-/// Which part of a trace's faults.
+/// A part of a trace's faults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Chosen {
     /// All.
     All,
     /// The slowest, by whole time without the tracer's cost: this share of them.
     Slowest(f64),
-    /// All but those.
+    /// All others.
     Rest(f64),
 }
 
-/// The functions of a trace, those that differ in what the build added to their names as one.
+/// The functions of a trace; names that differ only in what the build added are merged.
 pub(super) struct Functions<'a> {
     /// Ascending.
     names: Vec<&'a str>,
-    /// The place there of each name's id.
+    /// The position there of each name's id.
     places: Vec<usize>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Functions<'a> {
 }
 
 /// The faults of a kind, or all, by their whole time without the tracer's cost; those of a cell
-/// are alike.
+/// count as equal.
 pub(super) struct Ranked<'a> {
     collector: &'a Collector,
     calibration: Calibration,
@@ -111,18 +111,18 @@ impl<'a> Ranked<'a> {
     }
 }
 
-/// Sums that are being added up.
+/// Sums under construction.
 struct Adding<'f, 'n> {
     functions: &'f Functions<'n>,
     calibration: Calibration,
     faults: f64,
     by_class: BTreeMap<Class, ByPlace>,
-    /// Direct calls by node of the shape at hand, and the calls that are open there.
+    /// Direct calls by node of the current shape, and its open calls.
     direct: Vec<u32>,
     open: Vec<usize>,
 }
 
-/// [`ClassSums`] with functions by their place.
+/// [`ClassSums`] with functions by their position.
 struct ByPlace {
     faults: f64,
     own: Vec<Option<(f64, f64)>>,
@@ -226,7 +226,7 @@ impl ClassSums<'_> {
     }
 }
 
-/// A mean; 0 of nothing.
+/// A mean; 0 if empty.
 pub(super) fn over(sum: f64, count: f64) -> f64 {
     if count > 0.0 { sum / count } else { 0.0 }
 }

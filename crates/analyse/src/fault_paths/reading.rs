@@ -1,4 +1,4 @@
-//! What was taken for granted in reading a trace, and signs that it was right to.
+//! The assumptions made in reading a trace, and signs that they were right.
 
 use super::collector::Collector;
 use super::layer::Layer;
@@ -22,7 +22,7 @@ pub(super) fn reading(collector: &Collector) -> Reading {
     }
 }
 
-/// The deepest level, where most faults that reach it end there in calls that always call others
+/// The deepest level, if most faults that reach it end there in calls that normally call others
 /// (`max_graph_depth`).
 fn depth_limit(collector: &Collector) -> Option<u16> {
     let depth = |shape: &Shape| shape.tokens.iter().map(|token| token.depth()).max();
@@ -43,7 +43,7 @@ fn depth_limit(collector: &Collector) -> Option<u16> {
     (cut * 2 > reach).then_some(deepest)
 }
 
-/// Whether a call at this level makes no others although it has to.
+/// Whether a call at this level makes no calls although it should.
 fn ends_too_early(shape: &Shape, level: u16, roles: &Roles) -> bool {
     let tokens = shape.tokens.iter().enumerate();
     tokens

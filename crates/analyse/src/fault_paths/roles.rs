@@ -1,4 +1,4 @@
-//! What each function of a trace is, looked up once per name.
+//! The role of each function of a trace, looked up once per name.
 
 use super::layer::{Layer, layer_of};
 use super::locks::lock_of;
@@ -6,7 +6,7 @@ use super::signature::{Signs, signs_of};
 use pagewise_model::fault_paths::Lock;
 use pagewise_model::formats::function_graph::{Names, Wait, is_interrupt};
 
-/// What a function is.
+/// The role of a function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Role {
     pub signs: Signs,
@@ -22,7 +22,7 @@ pub(super) struct Role {
 pub(super) struct Roles(Vec<Role>);
 
 impl Roles {
-    /// Adds the names that came since the last call.
+    /// Adds the names added since the last call.
     #[inline]
     pub(super) fn learn(&mut self, names: &Names) {
         if self.0.len() < names.len() {

@@ -1,4 +1,4 @@
-//! Faults one by one, for tables: a second reading of a trace whose tracer's cost is known.
+//! Faults one by one, for tables: a second pass over a trace whose tracing cost is known.
 
 use super::analyse::outline;
 use super::collector::{Collector, Told};
@@ -11,12 +11,12 @@ use pagewise_model::formats::function_graph::{CallTree, Line, NameId, Names, Sin
 use pagewise_model::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
 
-/// Takes a trace's calls and hands out a row for each fault.
+/// Takes a trace's calls and emits a row for each fault.
 #[derive(Debug)]
 pub struct Rows<F> {
     collector: Collector,
     calibration: Calibration,
-    /// Of each shape.
+    /// By shape.
     path_ids: Vec<u64>,
     emit: F,
 }
@@ -32,8 +32,8 @@ impl<F: FnMut(FaultRow)> Rows<F> {
         }
     }
 
-    /// The call trees that the rows name, in the order in which they were met. Trees of equal
-    /// functions are one, whatever the numbers of their shapes.
+    /// The call trees that the rows refer to, in order of appearance. Trees of equal functions are
+    /// one, whatever the numbers of their shapes.
     #[must_use]
     pub fn paths(&self, names: &Names) -> Vec<PathRow> {
         let mut found: Vec<PathRow> = Vec::new();
@@ -120,8 +120,8 @@ fn calls_in(shape: &Shape, layer: Layer) -> usize {
     places.map(|place| place.calls_inside as usize).sum()
 }
 
-/// FNV-1a over each function's name and depth: the same on every host and in every run. The top
-/// bit stays clear, since most table formats count in signed numbers.
+/// FNV-1a over each function's name and depth: the same on every host and in every run. The top bit
+/// is always clear, since most table formats use signed numbers.
 fn path_id(shape: &Shape, names: &Names) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

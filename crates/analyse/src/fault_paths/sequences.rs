@@ -1,4 +1,4 @@
-//! The paths of faults as sequences to mine, from the shapes that were collected anyway.
+//! The paths of faults as sequences to mine, from the collected shapes.
 
 use super::collector::Collector;
 use super::layer::Layer;
@@ -6,8 +6,7 @@ use crate::mine::{Builder, Database};
 use pagewise_model::formats::function_graph::{NameId, Names};
 
 impl Collector {
-    /// The functions of each fault in the order in which they were called, interrupts left out:
-    /// one sequence a fault.
+    /// The functions of each fault in call order, without interrupts: one sequence per fault.
     #[must_use]
     pub fn sequences(&self, names: &Names) -> Database {
         let mut builder = Builder::new();

@@ -1,8 +1,8 @@
-//! The different call trees of faults, each stored once.
+//! The distinct call trees of faults, each stored once.
 //!
-//! Faults repeat: a few hundred shapes cover a whole workload. What depends on the functions
-//! alone (class, layers, number of calls) is worked out once per shape; a fault costs one hash of
-//! its tree, one comparison and its sums.
+//! Faults repeat: a few hundred shapes cover a whole workload. Properties that depend on the
+//! functions alone (class, layers, number of calls) are computed once per shape; a fault costs one
+//! hash of its tree, one comparison and its sums.
 
 use super::cells::Cells;
 use super::layer::Layer;
@@ -13,8 +13,8 @@ use pagewise_model::fault_paths::Lock;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// Shapes that a trace of one workload stays below. Further ones are kept apart too, and are
-/// counted in [`Shapes::beyond_limit`]; memory grows by one shape each.
+/// The number of shapes in a trace of one workload stays below this. Further ones are stored too,
+/// and counted in [`Shapes::beyond_limit`]; memory grows by one shape each.
 pub(super) const MOST_SHAPES: usize = 1 << 16;
 
 /// One node of a shape: the function and its depth below the root.
@@ -44,7 +44,7 @@ impl Token {
     }
 }
 
-/// A layer's place in a shape: where its outermost call stands and how many calls it makes.
+/// A layer's position in a shape: its outermost call and the number of calls inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub layer: Layer,
@@ -57,28 +57,28 @@ pub(super) struct Place {
 pub(super) struct Shape {
     pub tokens: Box<[Token]>,
     pub class: Class,
-    /// Whose cost its calls have, in [`super::probe::Costs`].
+    /// Index of its calls' cost in [`super::probe::Costs`].
     pub source: u16,
     /// Context of each node in [`super::contexts::Contexts`].
     pub contexts: Box<[u32]>,
     pub places: Box<[Place]>,
-    /// The function that stands for [`Layer::Handler`].
+    /// The function that represents [`Layer::Handler`].
     pub handler: u32,
-    /// Latency by layer, in the order of [`Layer::ALL`]: time on the CPU without interrupts,
-    /// but for locks and waits the time that passed.
+    /// Latency by layer, in the order of [`Layer::ALL`]: time on the CPU without interrupts, but
+    /// for locks and waits the elapsed time.
     pub latency: [Tally; Layer::ALL.len()],
-    /// Time that passed in the fault, waits included, interrupts not.
+    /// Elapsed time in the fault, including waits, without interrupts.
     pub elapsed: Tally,
     /// Waits for the lock before the fault, found by task.
     pub lock_before: Tally,
     pub split: Split,
-    /// Interrupts that struck its faults.
+    /// Interrupts during its faults.
     pub interrupts: u64,
-    /// Its faults by how long they took.
+    /// Its faults by duration.
     pub cells: Cells,
-    /// Own time by node of faults that are in no cell: they came as sums. Or empty.
+    /// Self time by node of faults that are in no cell because they were added as sums; or empty.
     pub own_added: Box<[u64]>,
-    /// Outermost calls that get a lock.
+    /// Outermost calls that acquire a lock.
     pub locks: Box<[(u32, Lock)]>,
 }
 
@@ -105,12 +105,12 @@ impl Split {
 }
 
 impl Shape {
-    /// Calls inside the fault, all of which the tracer slowed down.
+    /// Calls inside the fault, all of which were slowed down by the tracer.
     pub(super) fn calls_inside(&self) -> usize {
         self.tokens.len().saturating_sub(1)
     }
 
-    /// Own time by node, all its faults together, ns.
+    /// Self time by node over all its faults, ns.
     pub(super) fn own_times(&self) -> Vec<u64> {
         let mut all = vec![0_u64; self.tokens.len()];
         let cells = self.cells.iter().map(|cell| &cell.own[..]);
@@ -122,7 +122,7 @@ impl Shape {
         all
     }
 
-    /// Adds to the own time of each node.
+    /// Adds to the self time of each node.
     pub(super) fn add_own_times(&mut self, own: &[u64]) {
         if self.own_added.is_empty() {
             self.own_added = vec![0; self.tokens.len()].into();
@@ -139,7 +139,7 @@ impl Shape {
         direct
     }
 
-    /// The same in memory that is used again; `open` is for calls that are not over.
+    /// The same in reused memory; `open` is for calls that have not ended.
     pub(super) fn count_direct_calls(&self, direct: &mut Vec<u32>, open: &mut Vec<usize>) {
         direct.clear();
         direct.resize(self.tokens.len(), 0);
@@ -158,7 +158,7 @@ impl Shape {
         }
     }
 
-    /// The layers that it has, in their order, with the calls inside each.
+    /// Its layers, in order, with the number of calls inside each.
     pub(super) fn layers(&self) -> Vec<(Layer, usize)> {
         let mut calls = [None::<usize>; Layer::ALL.len()];
         for place in &self.places {
@@ -175,9 +175,9 @@ impl Shape {
 pub(super) struct Shapes {
     pub all: Vec<Shape>,
     by_hash: FxHashMap<u64, Vec<u32>>,
-    /// The last shape: faults of one kind come in rows.
+    /// The previous shape: faults of one kind come in runs.
     last: usize,
-    /// Where the faults at hand come from: those of other sources have other shapes.
+    /// The source of the current faults: those of other sources have other shapes.
     pub source: u16,
     pub beyond_limit: u64,
 }
@@ -218,7 +218,7 @@ impl Shapes {
     }
 }
 
-/// What follows from the functions of a tree alone.
+/// The properties that depend on the functions of a tree alone.
 pub(super) fn describe(tokens: &[Token], roles: &Roles) -> (Class, Vec<Place>, u32) {
     let mut signs = Signs::default();
     let mut places: Vec<Place> = Vec::new();
@@ -263,7 +263,7 @@ fn place(layer: Layer, node: usize, end: usize) -> Place {
     }
 }
 
-/// Outermost calls that get a lock. A semaphore outside `handle_mm_fault` is the mmap lock.
+/// Outermost calls that acquire a lock. A semaphore outside `handle_mm_fault` is the mmap lock.
 pub(super) fn locks(tokens: &[Token], roles: &Roles) -> Vec<(u32, Lock)> {
     let mut found = Vec::new();
     let mut inside_until = 0;
@@ -285,14 +285,14 @@ pub(super) fn locks(tokens: &[Token], roles: &Roles) -> Vec<(u32, Lock)> {
     found
 }
 
-/// The first node behind a call and all that it made.
+/// The first node after a call and all its callees.
 pub(super) fn end_of(tokens: &[Token], node: usize) -> usize {
     let depth = tokens[node].depth();
     let inside = tokens[node + 1..].iter();
     node + 1 + inside.take_while(|token| token.depth() > depth).count()
 }
 
-/// Where no handler is a function of its own, the innermost outer frame stands for it.
+/// If no handler is a separate function, the innermost outer frame represents it.
 fn add_handler(tokens: &[Token], roles: &Roles, places: &mut Vec<Place>) -> u32 {
     if let Some(place) = places.iter().find(|place| place.layer == Layer::Handler) {
         return tokens[place.node as usize].name();

@@ -1,10 +1,10 @@
-//! What kind of fault a call tree is, told by the functions in it.
+//! The kind of a fault's call tree, recognised by its functions.
 //!
-//! The functions named here are signs, never conditions: inlining hides different ones on each
+//! The functions listed here are signs, never conditions: inlining hides different ones on each
 //! build (`do_anonymous_page` before 6.12, `__handle_mm_fault` on 5.10), so a class follows from
-//! whichever of its signs is there. Names are without suffixes of clones and of allocation
+//! any of its signs that is present. Names are without suffixes of clones and of allocation
 //! profiling. Source: `mm/memory.c`, `mm/filemap.c`, `mm/huge_memory.c`, `mm/swap_state.c` and
-//! `arch/x86/mm/fault.c` of 4.18, 5.10, 6.1 and 6.12, held against real traces of each.
+//! `arch/x86/mm/fault.c` of 4.18, 5.10, 6.1 and 6.12, checked against real traces of each.
 
 pub use pagewise_model::fault_paths::Class;
 
@@ -29,7 +29,7 @@ signs! {
     HUGE = 2;
     /// A huge page is write-protected.
     HUGE_WP = 3;
-    /// A page of hugetlbfs.
+    /// A hugetlbfs page.
     HUGETLB = 4;
     /// Handed to user space.
     USERFAULT = 5;
@@ -65,9 +65,9 @@ signs! {
     STACK = 20;
     /// The fault can't be served.
     ERROR = 21;
-    /// Below the fault's outer frames: the tree is deep enough to tell anything.
+    /// Below the fault's outer frames: the tree is deep enough to show its kind.
     INSIDE = 23;
-    /// One of the outer frames, which say nothing of the kind.
+    /// One of the outer frames, which do not depend on the kind.
     FRAME = 24;
     /// The task gives up the CPU.
     SCHEDULE = 25;
@@ -76,7 +76,7 @@ signs! {
 }
 
 impl Signs {
-    /// Whether all of `other` are here.
+    /// Whether all signs of `other` are present.
     #[must_use]
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -202,7 +202,7 @@ pub fn signs_of(base: &str) -> Signs {
     signs
 }
 
-/// Accounting at the head of `handle_mm_fault`, which every fault does.
+/// Accounting at the start of `handle_mm_fault`, which every fault does.
 fn is_bookkeeping(base: &str) -> bool {
     const NAMES: &[&str] = &[
         "__cgroup_rstat_updated",
@@ -256,10 +256,10 @@ pub fn classify(signs: Signs) -> Class {
 
 /// `VM_FAULT_ERROR` of `include/linux/mm_types.h`: no memory, SIGBUS, SIGSEGV, poisoned pages.
 const RETURNED_ERROR: i64 = 0x1 | 0x2 | 0x10 | 0x20 | 0x40;
-/// `VM_FAULT_RETRY`: the lock was given up to wait, and the fault comes again.
+/// `VM_FAULT_RETRY`: the lock was released to wait, and the fault is retried.
 const RETURNED_RETRY: i64 = 0x400;
 
-/// The kind of a fault whose handler returned this, where that alone tells it.
+/// The kind of a fault whose handler returned this, if the value alone determines it.
 pub(super) fn class_returned(value: i64) -> Option<Class> {
     match value {
         _ if value & RETURNED_ERROR != 0 => Some(Class::Error),
@@ -268,7 +268,7 @@ pub(super) fn class_returned(value: i64) -> Option<Class> {
     }
 }
 
-/// A copy of the page of zeroes copies nothing and removes no mapping.
+/// A copy of the zero page copies nothing and removes no mapping.
 fn write_to_protected(signs: Signs) -> Class {
     let allocates = signs.has(Signs::ALLOC) || signs.has(Signs::NEW_ANON);
     let copies = signs.has(Signs::COPY) || signs.has(Signs::RMAP_REMOVE);

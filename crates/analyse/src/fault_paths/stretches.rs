@@ -1,10 +1,10 @@
-//! What each call path took in each stretch of the trace.
+//! The time of each call path in each stretch of the trace.
 //!
-//! Faults that follow one another are alike, so whoever asks whether two traces differ has to ask
-//! stretch by stretch. Stretches have equal numbers of faults; when there are too many, neighbours
-//! are merged, so memory does not grow with the trace. Sums are differences of running sums,
-//! taken where a stretch ends: a fault costs little more, but the end of a stretch looks at every
-//! path. So they are kept for comparisons alone.
+//! Successive faults are similar, so a comparison of two traces must be made stretch by stretch.
+//! Stretches have equal numbers of faults; when there are too many, neighbours are merged, so
+//! memory does not grow with the trace. Sums are differences of running sums, taken at the end of
+//! each stretch: a fault costs little more, but the end of a stretch visits every path. Stretches
+//! are therefore kept only for comparisons.
 
 use super::contexts::Context;
 use pagewise_model::histogram::bucket_of;
@@ -13,10 +13,10 @@ use pagewise_model::histogram::bucket_of;
 const MOST: usize = 128;
 /// Faults of the first stretches.
 const SHORTEST: u64 = 16;
-/// Histogram buckets (128 to a power of two) that own times are distinguished by: four intervals to
-/// a power of two.
+/// Histogram buckets (128 per power of two) in one interval of self time: four intervals per power
+/// of two.
 const BUCKETS: u32 = 32;
-/// Intervals of own time, the last one open: up to 2^27 ns = 134 ms.
+/// Intervals of self time, the last one open: up to 2^27 ns = 134 ms.
 const BINS: u32 = 88;
 
 /// The calls of one path in one stretch.
@@ -24,12 +24,12 @@ const BINS: u32 = 88;
 pub(crate) struct PathSums {
     pub context: u32,
     pub calls: u64,
-    /// Own time, ns.
+    /// Self time, ns.
     pub own: u64,
     pub direct_calls: u64,
 }
 
-/// Calls of a path with own times in one interval.
+/// Calls of a path with self times in one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Binned {
     pub context: u32,
@@ -76,7 +76,7 @@ impl Default for Stretches {
     }
 }
 
-/// The interval of own time that a duration falls into.
+/// The interval of self time that contains a duration.
 #[inline]
 pub(crate) fn bin_of(own: u64) -> u32 {
     (bucket_of(own) / BUCKETS).min(BINS - 1)
@@ -88,7 +88,7 @@ pub(crate) fn bin_start(bin: u32) -> u64 {
 }
 
 impl Stretches {
-    /// So many faults with these sums as one stretch, for a collector that kept none.
+    /// This many faults with these sums as one stretch, for a collector that kept none.
     pub(super) fn undivided(faults: u64, contexts: &[Context]) -> Vec<Stretch> {
         let all = Self {
             faults,
@@ -97,7 +97,7 @@ impl Stretches {
         all.finished(contexts)
     }
 
-    /// Notes the own times of a fault's calls by their paths.
+    /// Records the self times of a fault's calls by their paths.
     #[inline]
     pub(super) fn own_times(&mut self, calls: impl Iterator<Item = (u32, u64)>) {
         for (context, own) in calls {
@@ -109,7 +109,7 @@ impl Stretches {
         }
     }
 
-    /// Notes that a fault's calls are in the sums.
+    /// Records that a fault's calls are in the sums.
     #[inline]
     pub(super) fn fault(&mut self, contexts: &[Context]) {
         self.faults += 1;
@@ -118,7 +118,7 @@ impl Stretches {
         }
     }
 
-    /// The stretches with the last, shorter one joined to the one before it.
+    /// The stretches, with the last, shorter one merged into the one before it.
     pub(crate) fn finished(&self, contexts: &[Context]) -> Vec<Stretch> {
         let mut whole = self.clone();
         if whole.faults > 0 {
@@ -186,7 +186,7 @@ fn drain(context: u32, bins: &mut [[u32; BINS as usize]], to: &mut Vec<Binned>) 
     }
 }
 
-/// Two stretches as one.
+/// Merges two stretches.
 pub(crate) fn join(a: &Stretch, b: &Stretch) -> Stretch {
     let mut sums = [&a.sums[..], &b.sums].concat();
     sums.sort_by_key(|sums| sums.context);
@@ -221,7 +221,7 @@ mod tests {
     use crate::fault_paths::Class;
     use crate::fault_paths::contexts::Contexts;
 
-    /// Faults of one context with own time 100, 101, …; every third calls another.
+    /// Faults of one context with self time 100, 101, …; every third calls another.
     fn run(faults: u64) -> (Stretches, Contexts) {
         let mut contexts = Contexts::default();
         let root = contexts.root(Class::Anonymous, 1);

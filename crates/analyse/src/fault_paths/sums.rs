@@ -1,10 +1,10 @@
-//! The sums behind a report, as data that can be stored and added up: those of many hosts' traces
-//! make the report that one trace of them all would have made.
+//! The sums behind a report, as data that can be stored and added: those of many hosts' traces give
+//! the report that a single trace of them all would give.
 //!
-//! Counts, histograms, and sums of times and of their squares add exactly. What depends on the
-//! order of faults, or on single ones, is not among them; and of long traces the times of single
-//! calls are known by samples, which add up to samples. What the tracer cost is each part's own:
-//! parts may come from different kernels.
+//! Counts, histograms, and sums of times and of their squares add exactly. Anything that depends on
+//! the order of faults, or on single ones, is not included; for long traces the times of single
+//! calls are samples, which are added as samples. Each part has its own tracing cost, since parts
+//! may come from different kernels.
 
 use super::call_times::StoredTimes;
 use super::collector::{Checks, Collector};
@@ -26,13 +26,13 @@ const VERSION: u32 = 3;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sums {
     version: u32,
-    /// Reports added up in it.
+    /// Number of reports it contains.
     reports: u64,
-    /// What tracing cost, by source.
+    /// The tracing cost, by source.
     costs: Vec<Calibration>,
-    /// Faults with the root alone that could not serve as a measure.
+    /// Root-only faults that were not used to measure the cost.
     unmeasured: u64,
-    /// Function names; others refer to them by place.
+    /// Function names; other fields refer to them by index.
     names: Vec<String>,
     shapes: Vec<ShapeSums>,
     contexts: Vec<ContextSums>,
@@ -48,12 +48,12 @@ pub struct Sums {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ShapeSums {
-    /// Place of its cost.
+    /// Index of its cost.
     source: u16,
     /// Name and depth of each call.
     calls: Vec<(u32, u16)>,
     contexts: Vec<u32>,
-    /// Own time of each call, all faults together, ns.
+    /// Self time of each call over all faults, ns.
     own: Vec<u64>,
     latency: Vec<(Layer, Tally)>,
     elapsed: Tally,
@@ -84,16 +84,16 @@ pub enum SumsError {
         /// The version found.
         found: u32,
     },
-    /// The parts of the sums do not fit together.
+    /// The parts of the sums are inconsistent.
     #[error("its sums contradict themselves: {what}")]
     Contradiction {
-        /// Which.
+        /// The inconsistent part.
         what: &'static str,
     },
 }
 
 impl Sums {
-    /// The sums of what was collected, and corrected by this calibration.
+    /// The sums of the collected faults, to be corrected by this calibration.
     #[must_use]
     pub fn of(collector: &Collector, summary: &Summary, calibration: Calibration) -> Self {
         let costs = match collector.costs.is_empty() {
@@ -125,13 +125,13 @@ impl Sums {
         }
     }
 
-    /// What tracing cost, by source.
+    /// The tracing cost, by source.
     #[must_use]
     pub fn costs(&self) -> &[Calibration] {
         &self.costs
     }
 
-    /// The same, observed for so long.
+    /// The same, with this time of observation.
     #[must_use]
     pub fn over(self, duration_ns: Option<u64>) -> Self {
         Self {
@@ -184,7 +184,7 @@ impl ContextSums {
     }
 }
 
-/// Sums being added up.
+/// A total of sums, under construction.
 #[derive(Default)]
 pub struct Total {
     collector: Collector,
@@ -195,7 +195,7 @@ pub struct Total {
 }
 
 impl Total {
-    /// Nothing yet of reports with these costs ([`Sums::costs`] of all of them).
+    /// An empty total for reports with these costs ([`Sums::costs`] of all of them).
     #[must_use]
     pub fn of(costs: &[Calibration]) -> Self {
         let mut total = Self::default();
@@ -206,8 +206,8 @@ impl Total {
     /// Adds the sums of another part.
     ///
     /// # Errors
-    /// When they are of another version, contradict themselves, or have a cost that was not
-    /// announced. Nothing is added then.
+    /// When they are of another version, inconsistent, or have a cost that was not announced.
+    /// Nothing is added then.
     pub fn add(&mut self, part: &Sums) -> Result<(), SumsError> {
         part.check()?;
         let pools = &self.collector.costs;
@@ -254,7 +254,7 @@ impl Total {
         Ok(())
     }
 
-    /// Adds the shapes; where the part's shapes and call paths are in the total.
+    /// Adds the shapes; returns the positions of the part's shapes and call paths in the total.
     fn add_shapes(
         &mut self,
         part: &Sums,
@@ -285,13 +285,13 @@ impl Total {
         (shapes, contexts)
     }
 
-    /// Reports added so far, those that were added up before counted singly.
+    /// Reports added so far; previously merged ones count individually.
     #[must_use]
     pub fn reports(&self) -> u64 {
         self.collector.reports
     }
 
-    /// What tracing cost all parts together.
+    /// The tracing cost of all parts together.
     #[must_use]
     pub fn calibration(&self) -> Calibration {
         let mut calls = vec![0; self.collector.costs.len()];
@@ -303,7 +303,7 @@ impl Total {
         together(&self.collector.costs, &calls)
     }
 
-    /// What [`super::analyse()`] takes, and the time observed by all parts together.
+    /// The input of [`super::analyse()`], and the observed time of all parts together.
     #[must_use]
     pub fn finish(self) -> (Collector, Summary, Option<u64>) {
         let summary = Summary {
@@ -315,14 +315,14 @@ impl Total {
     }
 }
 
-/// Whether a cost can be taken off durations.
+/// Whether a cost can be subtracted from durations.
 fn is_sound(cost: &Calibration) -> bool {
     let parts = [cost.per_call_ns, cost.inside_ns, cost.error_ns];
     parts.iter().all(|ns| ns.is_finite() && *ns >= 0.0)
 }
 
 impl Sums {
-    /// Whether every reference leads somewhere, so that adding can't fail half way.
+    /// Whether every reference is valid, so that adding can't fail half way.
     fn check(&self) -> Result<(), SumsError> {
         if self.version != VERSION {
             let found = self.version;

@@ -3,7 +3,7 @@
 use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};
 use serde::{Deserialize, Serialize};
 
-/// Counts by bucket, sorted; small where values are alike.
+/// Counts by bucket, sorted; small if values are similar.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tally {
     buckets: Vec<(u32, u64)>,
@@ -33,13 +33,13 @@ impl Tally {
         self.sum += u128::from(value);
     }
 
-    /// Whether buckets are in order and in range, as those that were recorded are.
+    /// Whether buckets are in order and in range, as recorded ones are.
     pub(super) fn is_sound(&self) -> bool {
         let last = self.buckets.last().map_or(0, |&(bucket, _)| bucket);
         last <= bucket_of(u64::MAX) && self.buckets.is_sorted_by(|a, b| a.0 < b.0)
     }
 
-    /// Adds the values of another one.
+    /// Adds the values of another tally.
     pub(super) fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -71,7 +71,7 @@ impl Tally {
         histogram.add_counts(&self.buckets, self.sum, self.min, self.max);
     }
 
-    /// Values that are no more than this.
+    /// Values that are at most this.
     pub(super) fn count_below(&self, ns: f64) -> u64 {
         let buckets = self.buckets.iter();
         let below = buckets.filter(|&&(bucket, _)| reduce(self.middle(bucket), ns) == 0);
@@ -83,7 +83,7 @@ impl Tally {
         (low + (high - low - 1) / 2).clamp(self.min, self.max)
     }
 
-    /// The distribution with `less` taken off every value, none below zero.
+    /// The distribution with `less` subtracted from every value, clamped at zero.
     pub(super) fn shifted(&self, less: f64) -> Histogram {
         let mut shifted = Histogram::default();
         for &(bucket, count) in &self.buckets {
@@ -93,7 +93,7 @@ impl Tally {
     }
 }
 
-/// A duration with `less` nanoseconds taken off, not below zero.
+/// A duration with `less` nanoseconds subtracted, clamped at zero.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,9 +1,8 @@
-//! How faults change over time, and the moments at which they do.
+//! How faults change over time, and the moments at which they change.
 //!
 //! Binary segmentation: the split of a series at which the means of both sides differ most is a
-//! change if that difference, in standard errors that allow for neighbours being alike, is larger
-//! than those of the series in random order; then both sides are searched. All series share the
-//! level.
+//! change if that difference, in standard errors that allow for similar neighbours, is larger than
+//! those of the series in random order; then both sides are searched. All series share the level.
 
 use super::cells::Logged;
 use super::collector::Collector;
@@ -22,12 +21,12 @@ const MARGIN: usize = 3;
 /// The chance of any false change, over all series.
 const LEVEL: f64 = 0.01;
 const ORDERS: u32 = 999;
-/// Random orders that beat the series after which it is called steady.
+/// Once this many random orders beat the series, it counts as steady.
 const BEATEN: u32 = 10;
 const SEED: u64 = 1;
 /// Kinds with at least this share of faults in some block have their share searched.
 const FREQUENT: f64 = 0.05;
-/// Lags over which neighbours may be alike.
+/// Lags over which neighbours may be similar.
 const LAGS: usize = 3;
 
 /// The timeline of the logged faults.
@@ -88,11 +87,11 @@ fn block(
     }
 }
 
-/// A figure by block, as it is searched and as it is told.
+/// A figure by block, in the form that is searched and the form that is reported.
 struct Series {
     what: Changed,
     class: Option<Class>,
-    /// Made even: a logarithm, or the arc sine of a share's root.
+    /// Variance-stabilised: a logarithm, or the arc sine of a share's root.
     values: Vec<f64>,
 }
 
@@ -165,7 +164,7 @@ fn share(block: &TimeBlock, class: Class) -> f64 {
     })
 }
 
-/// Finds changes of a series that begins at `from` in the whole one.
+/// Finds changes in a part of a series that begins at `from`.
 fn segment(
     values: &[f64],
     from: usize,
@@ -194,12 +193,12 @@ fn segment(
     segment(&values[at..], from + at, series, random, found);
 }
 
-/// What searching series of one length has in common.
+/// Data shared by searches over series of one length.
 struct Search {
-    /// The number of values on either side of each place where a series may be split, and what their
-    /// means' difference weighs there.
+    /// For each place where a series may be split, the number of values on either side, and the
+    /// weight of the difference of their means.
     places: Vec<(f64, f64, f64)>,
-    /// Differences from the means at hand.
+    /// Differences from the current means.
     rest: Vec<f64>,
 }
 
@@ -217,7 +216,7 @@ impl Search {
         }
     }
 
-    /// Where the means of both sides differ most, and by how many standard errors.
+    /// The place where the means of both sides differ most, and the difference in standard errors.
     fn best_split(&mut self, values: &[f64]) -> Option<(usize, f64)> {
         if self.places.is_empty() {
             return None;
@@ -239,8 +238,8 @@ impl Search {
         (weight > 1e-9).then(|| (at, weight / self.error(values, at).max(1e-9)))
     }
 
-    /// The standard error of one value around the means of both sides, more where neighbours are
-    /// alike (Newey & West, 1987).
+    /// The standard error of one value around the means of both sides, larger if neighbours are
+    /// similar (Newey & West, 1987).
     fn error(&mut self, values: &[f64], at: usize) -> f64 {
         let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
         let (left, right) = values.split_at(at);
@@ -249,7 +248,7 @@ impl Search {
         rest.clear();
         rest.extend(left.iter().map(|value| value - below));
         rest.extend(right.iter().map(|value| value - above));
-        // By lag; the sums of all lags grow side by side.
+        // By lag; the sums of all lags are accumulated together.
         let mut products = [-0.0; LAGS + 1];
         let whole = rest.windows(LAGS + 1);
         for pairs in whole {
@@ -269,7 +268,7 @@ impl Search {
     }
 }
 
-/// Changes with the figures between them.
+/// The changes with the figures before and after them.
 fn told(
     series: &Series,
     at: &[(usize, f64)],
@@ -327,7 +326,7 @@ fn level_of(series: &Series, blocks: &[TimeBlock], every: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Noise whose neighbours are alike, a step up at `step`.
+    /// Noise with similar neighbours and a step up at `step`.
     fn noise(random: &mut Random, step: Option<usize>) -> Vec<f64> {
         let mut last = 0.0;
         let draw = |random: &mut Random| random.below(2001) as f64 / 1000.0 - 1.0;
@@ -349,7 +348,7 @@ mod tests {
         found.into_iter().map(|(at, _)| at).collect()
     }
 
-    /// Blocks of half a second with so many faults, of which a tenth are of the zero page.
+    /// Blocks of half a second with `faults` faults, a tenth of them of the zero page.
     fn block(at: u64, faults: u64, p50_ns: u64) -> TimeBlock {
         TimeBlock {
             start_ns: Some(at * 500_000_000),

@@ -1,4 +1,4 @@
-//! What remains once all events were taken.
+//! The result after all events.
 
 use super::heat::HeatMap;
 use super::roles::Coverage;
@@ -12,7 +12,7 @@ use pagewise_model::units::Nanos;
 use rustc_hash::FxHashSet;
 use std::collections::HashMap;
 
-/// Below this no fault can have zeroed two mebibytes: that takes 17 µs even at 120 GB/s.
+/// No shorter fault can have zeroed two mebibytes: that takes 17 µs even at 120 GB/s.
 const FASTEST_HUGE: u64 = 15_000;
 
 /// Faults of one thread.
@@ -28,18 +28,18 @@ pub struct ThreadFaults {
     pub faults: f64,
 }
 
-/// All that the findings are drawn from.
+/// The input of all findings.
 #[derive(Clone, Debug)]
 pub struct Attribution {
     /// Sums over faults and calls.
     pub tally: Tally,
-    /// Threads that faulted or were named.
+    /// Threads that faulted or have a name.
     pub threads: Vec<ThreadFaults>,
-    /// What was dropped on the way.
+    /// Events lost or dropped.
     pub losses: Losses,
-    /// Whether each fault is on record, rather than a sample.
+    /// Whether each fault is recorded, rather than a sample.
     pub sees_every_fault: bool,
-    /// Whether releases of memory are on record.
+    /// Whether releases of memory are recorded.
     pub sees_releases: bool,
     /// Whether faults raised inside the kernel are missing.
     pub user_only: bool,
@@ -57,12 +57,12 @@ pub struct Attribution {
     spaces: HashMap<i32, AddressSpace>,
 }
 
-/// Unwound faults from which on they alone show where faults happen.
+/// From this number of unwound faults on, only those are used to show where faults happen.
 const ENOUGH_UNWOUND: u64 = 40;
 
 impl Attribution {
-    /// Whether this stack is fit to show where faults happen. Walks by frame pointers break off in
-    /// libraries built without them, so that a fault in `memset` hides its caller; once enough
+    /// Whether this stack can show where faults happen. Frame-pointer walks end early in libraries
+    /// built without frame pointers, so that a fault in `memset` hides its caller; once enough
     /// stacks were unwound from copies, only those count.
     #[must_use]
     pub fn shows_callers(&self, stack: StackId) -> bool {
@@ -75,13 +75,13 @@ impl Attribution {
         &self.stacks
     }
 
-    /// Where code and files lay, by process.
+    /// Mappings of code and files, by process.
     #[must_use]
     pub fn address_spaces(&self) -> &HashMap<i32, AddressSpace> {
         &self.spaces
     }
 
-    /// Each address of code that needs a name, once.
+    /// Each code address that needs a name, once.
     #[must_use]
     pub fn frame_keys(&self) -> Vec<FrameKey> {
         let mut keys = self.stacks.keys().to_vec();
@@ -126,8 +126,8 @@ impl Attributor {
         }
     }
 
-    /// A first touch brought a huge page when nothing else in its aligned stretch faulted until it
-    /// was given back, and its latency, where measured, allows for zeroing so much.
+    /// A first touch allocated a huge page if no other fault hit its aligned stretch until it was
+    /// freed, and its latency, where measured, is long enough to zero that much.
     fn confirm_huge_pages(&mut self) {
         for candidate in std::mem::take(&mut self.huge) {
             let Some(cell) = candidate.cell else {

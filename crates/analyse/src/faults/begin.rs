@@ -1,4 +1,4 @@
-//! Faults: from a record of one to a line in the sums.
+//! Faults: from a record to its contribution to the sums.
 
 use super::Attributor;
 use super::classify::when_major;
@@ -14,13 +14,13 @@ use pagewise_model::loss::LossKind;
 use pagewise_model::stack::StackId;
 use pagewise_model::units::Nanos;
 
-/// What one record costs the program between the begin and the end of a fault, in nanoseconds:
-/// 0.25 to 0.35 µs without a call stack, about 1.1 µs with a frame-pointer stack (measured on
-/// Linux 6.18, x86-64, two virtual CPUs).
+/// Cost of one record to the program between the begin and the end of a fault, in nanoseconds: 0.25
+/// to 0.35 µs without a call stack, about 1.1 µs with a frame-pointer stack (measured on Linux
+/// 6.18, x86-64, two virtual CPUs).
 const RECORD_COST: u64 = 300;
 const RECORD_COST_WITH_STACK: u64 = 1_050;
-/// Two records of one thread and page from different sources within this time show one fault: both
-/// are written by the same call in the kernel, some hundred nanoseconds apart.
+/// Two records of one thread and page from different sources within this time belong to one fault:
+/// both are written by the same call in the kernel, some hundred nanoseconds apart.
 const SAME_FAULT: Nanos = Nanos(50_000);
 
 impl Attributor {
@@ -91,7 +91,7 @@ impl Attributor {
         });
     }
 
-    /// The part of a pending fault that its source decides.
+    /// The part of a pending fault that depends on its source.
     fn seen(&self, sample: &Sample<'_>, role: Role, has_chain: bool) -> Pending {
         Pending {
             pid: sample.pid,
@@ -135,7 +135,7 @@ impl Attributor {
         pending.stack = pending.stack.or(stack);
     }
 
-    /// A fault's handling ended.
+    /// The handling of a fault ended.
     pub(super) fn fault_end(&mut self, sample: &Sample<'_>, major: bool) {
         let page = sample.address >> self.page_shift;
         let thread = self.thread(sample.pid, sample.tid);
@@ -147,7 +147,7 @@ impl Attributor {
             .pending
             .take_if(|pending| pending.page == page);
         let Some(mut pending) = matching else {
-            // In sampled recordings major faults are on record outside windows too.
+            // In sampled recordings major faults are also recorded outside windows.
             let expected = self.roles.coverage == Coverage::Sampled;
             self.losses
                 .add(LossKind::UnpairedFault, u64::from(!expected));
@@ -164,7 +164,7 @@ impl Attributor {
         self.account(thread, &pending);
     }
 
-    /// A major fault, or as many as it stands for. Where some are sampled all the time, those of
+    /// A major fault, or as many as it stands for. If some are sampled all the time, those of
     /// latency windows would count twice.
     pub(super) fn note_read(&mut self, sample: &Sample<'_>) {
         let process = self.process(sample.pid);
@@ -190,7 +190,7 @@ impl Attributor {
         self.tally.latency.entry(cause).or_default().record(latency);
     }
 
-    /// Ends a pending fault whose end was not seen. `unpaired` says that it should have been.
+    /// Closes a pending fault whose end was not seen. `unpaired` means that it should have been.
     pub(super) fn settle(&mut self, thread: usize, unpaired: bool) {
         let Some(pending) = self.threads[thread].pending.take() else {
             return;
@@ -227,7 +227,7 @@ impl Attributor {
         if let Some(index) = pending.huge_candidate {
             self.huge[index as usize].cell = Some(cell);
         }
-        // In a rest pages may have been touched that a fork then shared.
+        // In a rest between windows, pages may have been touched that a fork then shared.
         if let Some((Cause::CopyOnWrite, share)) = instead
             && self.window_weights.has_rests()
         {
@@ -265,14 +265,14 @@ impl Attributor {
     }
 }
 
-/// Faults that a record stands for in the totals. Sources that show each fault and sources that
-/// sample take turns, so each counts for its own time.
+/// Faults that a record stands for in the totals. Sources that record each fault alternate with
+/// sources that sample, so each counts for its own time.
 #[allow(clippy::cast_precision_loss, reason = "periods are far below 2^53")]
 fn weight_of(sample: &Sample<'_>) -> f64 {
     sample.period.max(1) as f64
 }
 
-/// The likelier of two causes.
+/// The more likely of two causes.
 fn likely(verdict: Verdict) -> Cause {
     match verdict.instead {
         Some((other, share)) if share > 0.5 => other,

@@ -1,4 +1,4 @@
-//! Memory system calls: what they give back, take, and cost.
+//! Memory system calls: what they free and allocate, and their cost.
 
 use super::Attributor;
 use super::mappers::Mapper;
@@ -25,7 +25,7 @@ struct Range {
 }
 
 impl Attributor {
-    /// A system call begins. What it gives back is gone from here on: were it noted at the call's
+    /// A system call begins. Memory that it frees is removed here: if this happened at the call's
     /// return, another thread might have mapped and touched the same addresses in between.
     pub(super) fn enter(
         &mut self,
@@ -40,7 +40,7 @@ impl Attributor {
         };
         let thread = self.thread(sample.pid, sample.tid);
         let process = self.process(sample.pid);
-        // A copy of the stack's first words tells the caller and no more.
+        // A copy of only the first words of the stack shows the caller and nothing above it.
         let full = unwound.filter(|_| !sample.user_stack.is_some_and(|stack| stack.is_head()));
         let stack =
             (has_chain || full.is_some()).then(|| self.intern(sample.pid, sample.callchain, full));
@@ -63,7 +63,7 @@ impl Attributor {
         self.processes[process].last_region = None;
     }
 
-    /// Applies a call's effects at its entry; returns the bytes that it is about.
+    /// Applies a call's effects at its entry; returns the number of bytes concerned.
     fn apply_entry(
         &mut self,
         process: usize,
@@ -89,8 +89,8 @@ impl Attributor {
         range.end - range.start
     }
 
-    /// What was unmapped is forgotten, unless calls are on record only part of the time: then it
-    /// may come back unseen, and what it was is the best guess.
+    /// Forgets an unmapped range, unless calls are recorded only part of the time: then the range
+    /// may be reused unseen, and its former kind is the best guess.
     fn forget(&mut self, range: Range) {
         if self.roles.sees_releases {
             self.processes[range.process]
@@ -99,7 +99,7 @@ impl Attributor {
         }
     }
 
-    /// `brk(2)`: remembers the old end in the third argument for the return.
+    /// `brk(2)`: stores the old end in the third argument for the return.
     fn enter_brk(&mut self, process: usize, args: &mut [u64; 6], stack: Option<StackId>) -> u64 {
         let old = self.processes[process].regions.heap_end.unwrap_or(0);
         let wanted = args[0];
@@ -120,7 +120,7 @@ impl Attributor {
         wanted.abs_diff(old)
     }
 
-    /// Blames the caller of a sampled system call for what it gives back or takes.
+    /// Attributes the memory that a sampled system call frees or allocates to its caller.
     #[allow(clippy::cast_precision_loss, reason = "page counts are far below 2^53")]
     pub(super) fn blame(&mut self, sample: &Sample<'_>, call: MmCall, unwound: Option<&[u64]>) {
         let Some(args) = syscalls::arguments(sample.raw) else {
@@ -237,8 +237,8 @@ impl Attributor {
         }
     }
 
-    /// `mremap(2)` moves page tables along with the mapping, so nothing faults again; what shrank
-    /// away is given back.
+    /// `mremap(2)` moves page tables along with the mapping, so nothing faults again; the part that
+    /// was cut off is freed.
     fn moved(&mut self, process: usize, to: u64, call: &CallUnderWay) {
         let [from, old_length, new_length, ..] = call.args;
         let old = self.range(process, from, old_length);
@@ -299,7 +299,7 @@ impl Attributor {
         self.processes[range.process]
             .pages
             .map_held(first, end, |state| match state {
-                // Nothing is written out for a page that was freed: it is dropped.
+                // A freed page is not written out: it is dropped.
                 freed @ PageState::Released(_) => freed,
                 _ => PageState::Swapped,
             });
@@ -338,7 +338,7 @@ impl Attributor {
         }
     }
 
-    /// Gives a range back.
+    /// Frees a range.
     fn release(&mut self, range: Range, route: Route, stack: Option<StackId>) {
         if range.start >= range.end {
             return;
@@ -440,7 +440,7 @@ impl Attributor {
     }
 }
 
-/// How an advice gives memory back, if it does.
+/// The route by which an advice frees memory, if it does.
 fn released_by_advice(advice: u64) -> Option<Route> {
     match advice {
         MADV_DONTNEED | MADV_DONTNEED_LOCKED | MADV_REMOVE => Some(Route::Dontneed),

@@ -1,4 +1,4 @@
-//! Why one fault happened, from what is known of its page and of the memory it lies in.
+//! Why a fault happened, from the state of its page and of the memory around it.
 
 use super::density::Density;
 use super::pages::{PageState, PageWord, Route};
@@ -6,7 +6,7 @@ use super::process::Verdict;
 use super::syscalls::ErrorCode;
 use pagewise_model::findings::{Cause, RegionKind};
 
-/// All that a verdict is based on.
+/// The input of a verdict.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) word: PageWord,
@@ -15,20 +15,20 @@ pub(super) struct Sight {
     pub(super) code: Option<ErrorCode>,
     /// A mapping record covered the page after it was last touched.
     pub(super) remapped: bool,
-    /// Releases of memory are on record.
+    /// Releases of memory are recorded.
     pub(super) sees_releases: bool,
 }
 
-/// A verdict where each fault is on record.
+/// A verdict when each fault is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ruling {
     pub(super) cause: Cause,
     pub(super) next: PageState,
-    /// Concluded from mapping records, not from a release on record.
+    /// Concluded from mapping records, not from a recorded release.
     pub(super) inferred: bool,
 }
 
-/// The churn cause of a route.
+/// The churn cause for a route.
 #[must_use]
 pub fn refault_by(route: Route) -> Cause {
     match route {
@@ -48,7 +48,7 @@ impl Sight {
         self.code.map(ErrorCode::is_write)
     }
 
-    /// State of the page after it was brought in fresh.
+    /// State of the page after a fault on fresh memory.
     fn fresh(self) -> PageState {
         match self.is_write() {
             Some(true) => PageState::Written,
@@ -65,7 +65,7 @@ impl Sight {
         }
     }
 
-    /// The cause of a fault when each fault is on record.
+    /// The cause of a fault when each fault is recorded.
     pub(super) fn rule(self) -> Ruling {
         match self.region {
             RegionKind::FilePrivate => self.private_file(),
@@ -92,7 +92,7 @@ impl Sight {
 
     /// A private mapping of a file: a read maps the cached page, the first write copies it. A
     /// neighbouring fault may have mapped the page already (`fault_around_bytes`), so the first
-    /// fault on record may be a write to a present page.
+    /// recorded fault may be a write to a present page.
     fn private_file(self) -> Ruling {
         let state = self.word.state();
         let copied = matches!(state, PageState::Written | PageState::CowShared);
@@ -111,8 +111,8 @@ impl Sight {
         }
     }
 
-    /// Without error codes a fault on writable private file memory (`.data`, `.got`) is taken for
-    /// a write, as relocation makes it, and one on read-only memory for a read.
+    /// Without error codes, a fault on writable private file memory (`.data`, `.got`) counts as a
+    /// write, as in relocation, and one on read-only memory as a read.
     fn private_file_without_code(self) -> Ruling {
         match self.word.state() {
             PageState::CowShared if self.writable => {
@@ -135,7 +135,7 @@ impl Sight {
         }
     }
 
-    /// A fault on a page that is held, as far as is known.
+    /// A fault on a page that is resident, as far as is known.
     fn held(self, state: PageState) -> Ruling {
         if self.is_protection() == Some(true) {
             return self.protected(state);
@@ -144,7 +144,7 @@ impl Sight {
             return self.held_without_releases(state);
         }
         let cause = match (self.code, state) {
-            // Not present although nothing on record gave it back: the kernel took it.
+            // Not present although no recorded event freed it: the kernel reclaimed it.
             (Some(_), _) => Cause::SwapIn,
             (None, _) => self.protected(state).cause,
         };
@@ -160,10 +160,9 @@ impl Sight {
         self.ruling(cause, PageState::Written)
     }
 
-    /// Without releases on record a page that faults again was given back when a mapping record
-    /// came over it since, when its memory is a thread arena (whose shrinking leaves no mapping
-    /// record), or when it faults for the third time in one life: reading and then writing explain
-    /// only two faults.
+    /// Without recorded releases, a page that faults again was freed if a mapping record covered it
+    /// since, if its memory is a thread arena (whose shrinking leaves no mapping record), or if it
+    /// faults for the third time in one life: reading and then writing explain only two faults.
     fn held_without_releases(self, state: PageState) -> Ruling {
         let route = match self.region {
             RegionKind::ThreadArena => Some(Route::Dontneed),
@@ -175,7 +174,7 @@ impl Sight {
         match route {
             Some(route) => Ruling {
                 cause: refault_by(route),
-                // Unmapped memory begins a new life; advised memory goes on as it did.
+                // Unmapped memory begins a new life; advised memory keeps its history.
                 next: if self.remapped {
                     self.fresh()
                 } else {
@@ -188,8 +187,8 @@ impl Sight {
     }
 }
 
-/// A verdict where only some faults are on record, so that a page's own history is mostly unseen:
-/// the range's history and the share of it that is touched decide.
+/// A verdict when only some faults are recorded, so that a page's own history is mostly unseen: the
+/// range's history and the touched share of it decide.
 pub(super) fn by_density(sight: Sight, density: Density, shared_permille: u16) -> Verdict {
     let exact = sight.rule();
     match (sight.word.state(), exact.cause) {
@@ -205,7 +204,8 @@ pub(super) fn by_density(sight: Sight, density: Density, shared_permille: u16) -
     }
 }
 
-/// A first fault in a stretch of which a fork shares so much: it may copy what the other side has.
+/// A first fault in a stretch of which a fork shares this much: it may copy a page that the other
+/// process also has.
 pub(super) fn first_of_a_fork(cause: Cause, shared_permille: u16) -> Verdict {
     match (cause, shared_permille) {
         (Cause::FirstTouch, 1..) => Verdict {
@@ -225,8 +225,8 @@ fn first_touch_of(region: RegionKind) -> Cause {
 }
 
 /// The cause once the fault's end shows that it needed I/O. A page that was never touched cannot
-/// come from swap: its fault waited for a lock and was tried again, which the kernel also counts
-/// as major (`mm_account_fault`, mm/memory.c: `FAULT_FLAG_TRIED`).
+/// come from swap: its fault waited for a lock and was retried, which the kernel also counts as
+/// major (`mm_account_fault`, mm/memory.c: `FAULT_FLAG_TRIED`).
 pub(super) fn when_major(cause: Cause, region: RegionKind, inherited: bool) -> Cause {
     match region {
         RegionKind::FilePrivate | RegionKind::FileShared | RegionKind::Unknown => Cause::FileMajor,

@@ -1,15 +1,15 @@
-//! How much of the memory that is given back had been touched, told from sampled faults.
+//! How much of the freed memory had been touched, estimated from sampled faults.
 //!
 //! Each page of a range lives from one release to the next. If a share `d` of these lives saw a
-//! touch, then faults = d × lives, and a page that was given back `r` times had been touched
-//! before with probability 1 − (1 − d)^r. Faults are known through sample periods, lives through
-//! the releases on record. A range that is mapped and unmapped but never touched has d = 0, so it
-//! never counts as churn.
+//! touch, then faults = d × lives, and a page that was freed `r` times had been touched before with
+//! probability 1 − (1 − d)^r. Faults are known through sample periods, lives through recorded
+//! releases. A range that is mapped and unmapped but never touched has d = 0, so it never counts as
+//! churn.
 
-/// Samples below which a density is too uncertain to use on its own.
+/// With fewer samples a density is too uncertain to use on its own.
 pub(super) const ENOUGH_SAMPLES: u32 = 8;
 
-/// Sampled faults against given-back pages of one stretch of memory.
+/// Sampled faults relative to freed pages of one stretch of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Density {
     samples: u32,
@@ -22,23 +22,23 @@ pub(super) struct Density {
     reason = "a ratio of counts; seven digits suffice"
 )]
 impl Density {
-    /// Notes a sampled fault that stands for `period` faults.
+    /// Records a sampled fault that stands for `period` faults.
     pub(super) fn touched(&mut self, period: u64) {
         self.samples = self.samples.saturating_add(1);
         self.faults += period as f32;
     }
 
-    /// Notes that `pages` pages were given back.
+    /// Records that `pages` pages were freed.
     pub(super) fn released(&mut self, pages: u64) {
         self.lives_ended += pages as f32;
     }
 
-    /// Whether there are samples enough.
+    /// Whether there are enough samples.
     pub(super) fn is_firm(self) -> bool {
         self.samples >= ENOUGH_SAMPLES
     }
 
-    /// Touched share of the lives that ended, 0 to 1.
+    /// Share of ended lives that were touched, 0 to 1.
     pub(super) fn share(self) -> f64 {
         if self.lives_ended <= 0.0 {
             return 0.0;
@@ -46,12 +46,12 @@ impl Density {
         f64::from(self.faults / self.lives_ended).clamp(0.0, 1.0)
     }
 
-    /// Faults beyond the lives that ended: pages that are held now.
+    /// Faults beyond the lives that ended: pages that are resident now.
     pub(super) fn outstanding(self) -> f64 {
         f64::from((self.faults - self.lives_ended).max(0.0))
     }
 
-    /// Probability that a page given back `times` times had been touched before the last of them.
+    /// Probability that a page freed `times` times had been touched before the last of them.
     pub(super) fn touched_before(self, times: u16) -> f64 {
         1.0 - (1.0 - self.share()).powi(i32::from(times))
     }

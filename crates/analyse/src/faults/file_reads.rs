@@ -5,12 +5,12 @@ use pagewise_model::findings::FileReads;
 use pagewise_model::units::Bytes;
 use rustc_hash::FxHashMap;
 
-/// Files that are distinguished; further ones are left out.
+/// Files that are tracked separately; further ones are ignored.
 const MOST_FILES: usize = 4_096;
-/// A read at most this far behind the thread's last one of this file goes on from there: some windows
-/// of read-ahead (read_ahead_kb is 128 by default, but 8,192 on some virtual disks)…
+/// A read at most this far after the thread's last one in this file continues it: some windows of
+/// read-ahead (read_ahead_kb is 128 by default, but 8,192 on some virtual disks)…
 const NEXT: u64 = 32 << 20;
-/// … and at most so large a part of the file: reads at random hit that one time in eight.
+/// … and at most this fraction of the file: one in eight random reads hits that.
 const NEXT_PART: u64 = 8;
 /// Files in the findings.
 const TOLD: usize = 8;
@@ -20,7 +20,7 @@ const TOLD: usize = 8;
 pub(super) struct Reads {
     files: Vec<File>,
     by_path: FxHashMap<Box<str>, u32>,
-    /// Where a thread's last read of a file was.
+    /// Position of a thread's last read of a file.
     last: FxHashMap<(i32, u32), u64>,
 }
 
@@ -28,17 +28,17 @@ pub(super) struct Reads {
 struct File {
     path: Box<str>,
     is_code: bool,
-    /// End of the largest mapping, in the file.
+    /// End of the largest mapping, as an offset in the file.
     end: u64,
     reads: u64,
-    /// Reads that had one of the same thread before them, and those that go on from there.
+    /// Reads that follow another of the same thread, and those of them that continue it.
     followers: u64,
     in_order: u64,
 }
 
 impl Reads {
-    /// A fault of thread `tid` at `address` in `mapping` waited for the file, which stands for so
-    /// many `reads`.
+    /// A fault of thread `tid` at `address` in `mapping` waited for the file; it stands for `reads`
+    /// reads.
     pub(super) fn note(&mut self, tid: i32, address: u64, reads: u64, mapping: &Mapping) {
         if !mapping.path.starts_with('/') {
             return;
@@ -53,7 +53,7 @@ impl Reads {
             .file_offset
             .saturating_add(mapping.end - mapping.start);
         let before = self.last.insert((tid, index), at);
-        // Several sources may tell of one fault.
+        // Several sources may report the same fault.
         if before == Some(at) {
             return;
         }
@@ -87,7 +87,7 @@ impl Reads {
         Some(index)
     }
 
-    /// The files that were waited for most often, those first.
+    /// The files that were waited for, most waits first.
     #[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
     pub(super) fn told(mut self) -> Vec<FileReads> {
         self.files
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Bytes that one read brings in as a rule.
+    /// Bytes that one read usually brings in.
     const WINDOW: u64 = 128 << 10;
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         );
         for step in 0..512_u64 {
             reads.note(1, swept.start + step * WINDOW, 1, &swept);
-            // Another thread's place is its own.
+            // Another thread has its own position.
             reads.note(2, swept.start + (511 - step) * WINDOW, 1, &swept);
             reads.note(
                 1,

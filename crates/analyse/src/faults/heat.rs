@@ -1,11 +1,11 @@
-//! Faults by address and time in bounded memory: granules and time bins double as the recording
-//! outgrows them.
+//! Faults by address and time in bounded memory: the sizes of granules and time bins double when
+//! the recording outgrows them.
 
 use pagewise_model::findings::RegionKind;
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
 
-/// Time bins kept; a report draws as many columns at most.
+/// Time bins kept; a report draws at most as many columns.
 pub(crate) const TIME_BINS: u64 = 200;
 /// Cells kept before granules double.
 const MOST_CELLS: usize = 200_000;
@@ -23,7 +23,7 @@ pub(crate) struct Heat {
 /// One granule of one process in one time bin.
 type Key = (i32, u64, u32);
 
-/// The map while it is filled.
+/// The map under construction.
 #[derive(Clone, Debug)]
 pub(crate) struct HeatMap {
     pub(crate) cells: FxHashMap<Key, Heat>,

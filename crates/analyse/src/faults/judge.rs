@@ -1,4 +1,4 @@
-//! The verdict on a fault, and what it leaves behind in its page's state.
+//! The verdict on a fault, and the resulting state of its page.
 
 use super::Attributor;
 use super::classify::{Sight, by_density, first_of_a_fork, refault_by};
@@ -24,7 +24,7 @@ pub(super) struct Case {
     pub(super) period: u64,
 }
 
-/// What judging yields.
+/// The result.
 #[derive(Clone, Copy)]
 pub(super) struct Judged {
     pub(super) verdict: Verdict,
@@ -44,7 +44,7 @@ impl Judged {
     }
 }
 
-/// A first touch that may have brought a huge page.
+/// A first touch that may have allocated a huge page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HugeCandidate {
     pub(super) cell: Option<super::tally::Cell>,
@@ -72,8 +72,8 @@ impl Attributor {
         }
     }
 
-    /// Judges a fault of a latency window. Its page's state is left alone: windows see each fault,
-    /// so their pages would spoil the count of distinct pages among evenly sampled ones.
+    /// Judges a fault of a latency window. Its page's state is not changed: windows see each fault,
+    /// so their pages would distort the count of distinct pages among evenly sampled ones.
     fn judge_window(&mut self, process: usize, case: Case, region: Option<Region>) -> Verdict {
         let (sight, density) = self.sight(process, case, region);
         let process = &mut self.processes[process];
@@ -151,9 +151,9 @@ impl Attributor {
         }
     }
 
-    /// Whether the kernel may answer a first touch here with a huge page: they are on (or asked
-    /// for), and the aligned stretch lies in private anonymous memory. Checked only while the
-    /// stretch is empty, so seldom.
+    /// Whether the kernel may serve a first touch here with a huge page: they are enabled (or
+    /// requested), and the aligned stretch is in private anonymous memory. Checked only while the
+    /// stretch is empty, and so rarely.
     fn is_huge_eligible(&mut self, process: usize, page: u64, region: Option<Region>) -> bool {
         let Some(region) = region else {
             return false;
@@ -169,8 +169,8 @@ impl Attributor {
             .is_anonymous_throughout(start, start + length)
     }
 
-    /// Whether the kernel gives huge pages to private memory of this kind, as settings and the
-    /// program's own wishes stand.
+    /// Whether the kernel allocates huge pages for private memory of this kind, given the system
+    /// settings and the program's own advice.
     pub(super) fn gets_huge_pages(&self, region: Region) -> bool {
         let wanted = match region.huge {
             HugeWish::Refused => false,
@@ -180,9 +180,9 @@ impl Attributor {
         wanted && is_malloc_like(region.kind)
     }
 
-    /// Judges a sampled fault. With releases on record the range's history decides; without them
-    /// distinct pages are counted (a page's mark then holds the rates at which it was seen) and
-    /// the findings tell churn from how often pages repeat.
+    /// Judges a sampled fault. With recorded releases the range's history decides; without them
+    /// distinct pages are counted (a page's mark then contains the rates at which it was seen) and
+    /// the findings identify churn by how often pages repeat.
     fn judge_sample(&mut self, process: usize, case: Case, region: Option<Region>) -> Verdict {
         let page = case.address >> self.page_shift;
         let (sight, density) = self.sight(process, case, region);
@@ -218,15 +218,15 @@ impl Attributor {
 }
 
 impl Attributor {
-    /// The chance that a fault's page had been touched before its memory was mapped anew; `None`
-    /// where it was not.
+    /// The chance that a fault's page had been touched before its memory was mapped again; `None`
+    /// if it was not mapped again.
     fn mapped_before(&mut self, process: usize, case: Case, region: Option<Region>) -> Option<f64> {
         let remaps = &mut self.processes[process].remaps;
         remaps.touch(case.address, region?, case.period)
     }
 }
 
-/// The cause that a page's first fault has.
+/// The cause of a page's first fault.
 fn first_cause(sight: Sight) -> Cause {
     let untouched = Sight {
         word: PageWord::new(PageState::Untouched, 0),

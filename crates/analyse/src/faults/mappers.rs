@@ -1,4 +1,4 @@
-//! Whose code maps memory: an allocator's or the program's own. Settings reach the former alone.
+//! Whose code maps memory: an allocator's or the program's own. Settings affect only the former.
 
 use super::Attributor;
 use pagewise_model::address_space::Mapping;
@@ -6,28 +6,28 @@ use pagewise_model::event::Sample;
 use pagewise_model::findings::RegionKind;
 
 /// Instructions this far apart (bytes) belong to different functions; the longest of libc's memory
-/// functions, with their first and main loops, stay within it.
+/// functions, with their first and main loops, are shorter.
 const SAME_CODE: u64 = 2048;
 
-/// Parts of the names of files that hold an allocator: `libc.so.6`, `libc-2.31.so`,
+/// Parts of the names of files that contain an allocator: `libc.so.6`, `libc-2.31.so`,
 /// `ld-musl-x86_64.so.1`, `libjemalloc.so.2`.
 const ALLOCATOR_FILES: [&str; 4] = ["libc.so", "libc-", "ld-musl", "malloc"];
-/// Those of them that hold the C library's wrappers of system calls.
+/// Those of them that contain the C library's wrappers of system calls.
 const C_LIBRARIES: [&str; 3] = ["libc.so", "libc-", "ld-musl"];
 
 /// Whose code mapped a stretch of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mapper {
-    /// Not seen, or code that may be either's.
+    /// Not seen, or code that may belong to either.
     #[default]
     Unknown,
-    /// A file that holds an allocator.
+    /// A file that contains an allocator.
     Allocator,
     /// Other code.
     Program,
 }
 
-/// Pages of separately mapped blocks that were given back, by whose code had mapped them.
+/// Freed pages of separately mapped blocks, by whose code had mapped them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MappedBy {
     allocator: u64,
@@ -43,7 +43,7 @@ impl MappedBy {
         }
     }
 
-    /// The allocators' share of what is known; `None` where nothing is.
+    /// The allocators' share of the known pages; `None` if none are known.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "page counts are far below 2^53")]
     pub fn allocators_share(self) -> Option<f64> {
@@ -53,9 +53,9 @@ impl MappedBy {
 }
 
 impl Attributor {
-    /// Whose code calls `mmap(2)` through the C library's function, which stands at `at` and returns
-    /// to `caller`. glibc's `malloc` needs the result, so it never ends in a jump to `mmap` that
-    /// would show its own caller (`sysmalloc_mmap`, malloc/malloc.c). Code that makes the system call
+    /// Whose code calls `mmap(2)` through the C library's function, which is at `at` and returns to
+    /// `caller`. glibc's `malloc` needs the result, so it never ends in a jump to `mmap` that would
+    /// show its own caller (`sysmalloc_mmap`, malloc/malloc.c). Code that makes the system call
     /// itself may be a runtime's or a static allocator's.
     pub(super) fn mapper(&self, process: usize, at: u64, caller: u64) -> Mapper {
         let space = &self.processes[process].space;
@@ -73,11 +73,11 @@ impl Attributor {
         }
     }
 
-    /// Tells blocks of an allocator from a program's own mappings: an allocator writes its header
-    /// first (`sysmalloc_mmap` in glibc's malloc.c), so the code that takes the block's first
-    /// fault lies in the C library, and far from the code that takes the second. A program that
-    /// writes a header of its own does so in its own code. Both faults are on record only while
-    /// each fault is.
+    /// Distinguishes blocks of an allocator from a program's own mappings: an allocator writes its
+    /// header first (`sysmalloc_mmap` in glibc's malloc.c), so the code that takes the block's
+    /// first fault is in the C library, and far from the code that takes the second. A program that
+    /// writes a header of its own does so in its own code. Both faults are recorded only while each
+    /// fault is.
     pub(super) fn note_block(
         &mut self,
         thread: usize,
@@ -112,8 +112,8 @@ impl Attributor {
         }
     }
 
-    /// Whether code belongs to a file that holds an allocator; `None` where it cannot be told: no
-    /// known mapping, or a program without a C library of its own next to it.
+    /// Whether code belongs to a file that contains an allocator; `None` if that cannot be decided:
+    /// no known mapping, or a program without a separate C library.
     fn is_allocators_code(&mut self, pid: i32, ip: u64) -> Option<bool> {
         let process = self.process(pid);
         let space = &self.processes[process].space;
@@ -137,8 +137,8 @@ mod tests {
     const PROGRAM: u64 = 0x5500_0000_0000;
     const BLOCK: u64 = 0x7f00_0000_0000;
 
-    /// The allocators' share of what comes and goes, mapped by calls with these frames in a process
-    /// with this runtime.
+    /// The allocators' share of the freed and reused memory, mapped by calls with these frames in a
+    /// process with this runtime.
     fn share(frames: &[u64], runtime: Option<AllocatorKind>) -> Option<f64> {
         let mut sidecar = sidecar();
         sidecar.allocators.extend(runtime.map(|kind| Allocator {
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn code_that_may_be_an_allocators_tells_nothing() {
-        // A system call of the program's own, as a static allocator or Go makes it.
+        // The program's own system call, as made by a static allocator or Go.
         assert_eq!(share(&[PROGRAM + 0x10, PROGRAM + 0x20], None), None);
-        // A caller that no file covers, and none at all.
+        // A caller outside any known file, and none at all.
         assert_eq!(share(&[LIBC + 0x10, 0x1234], None), None);
         assert_eq!(share(&[LIBC + 0x10], None), None);
         let of_runtime = [LIBC + 0x10, PROGRAM + 0x20];

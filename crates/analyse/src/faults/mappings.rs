@@ -1,4 +1,5 @@
-//! Mapping records: what lies where, and what mapping anew tells where releases are not on record.
+//! Mapping records: the layout of memory, and what repeated mappings show if releases are not
+//! recorded.
 
 use super::Attributor;
 use super::regions::{Anonymous, Region, is_private_anonymous};
@@ -50,8 +51,8 @@ impl Attributor {
         }
     }
 
-    /// A record of the heap covers all of it. One that ends no higher than the last proves that
-    /// the heap shrank in between.
+    /// A record of the heap covers all of it. If its end is no higher than the last one, the heap
+    /// shrank in between.
     fn heap_record(&mut self, process: usize, mmap: &Mmap<'_>, end: u64) {
         let held = &mut self.processes[process];
         let old = held.regions.heap_end.replace(end);
@@ -72,8 +73,8 @@ impl Attributor {
         }
     }
 
-    /// A record of anonymous memory. The kernel joins neighbouring mappings and then records the
-    /// joint one, so with the calls themselves on record those are trusted alone.
+    /// A record of anonymous memory. The kernel merges neighbouring mappings and then records the
+    /// merged one, so if the calls themselves are recorded, only those are used.
     fn anonymous_record(&mut self, process: usize, mmap: &Mmap<'_>, end: u64, writable: bool) {
         if self.roles.sees_releases && self.roles.sees_mmap && !mmap.synthetic {
             return;
@@ -165,7 +166,7 @@ fn name(mmap: &Mmap<'_>) -> Named {
     })
 }
 
-/// Files that are memory: `shmem_kernel_file_setup` names in the kernel, and tmpfs for
+/// Files that are memory: names that the kernel passes to `shmem_kernel_file_setup`, and tmpfs for
 /// `shm_open(3)`.
 fn is_shared_memory(path: &[u8]) -> bool {
     [&b"/dev/zero"[..], b"/memfd:", b"/dev/shm/", b"/SYSV"]

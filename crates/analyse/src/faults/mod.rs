@@ -1,15 +1,15 @@
-//! From time-ordered events to causes: one pass, bounded by the memory that was touched and by
+//! From time-ordered events to causes: one pass, with memory bounded by the touched memory and by
 //! unique stacks, not by the number of events.
 //!
-//! Where each fault is on record (`full` mode), each page's life is followed and causes are exact
-//! as far as events tell. Where faults are sampled, the releases of memory are on record all the
-//! same (with privileges), and the probability that a page had been touched before is told from
-//! the range's history ([`density`]). Without privileges releases are invisible: distinct pages are
-//! counted, and [`crate::churn`] tells churn from how often they repeat.
+//! If each fault is recorded (`full` mode), each page's life is followed and causes are exact as
+//! far as events allow. If faults are sampled, releases of memory are still recorded (with
+//! privileges), and the probability that a page had been touched before follows from the range's
+//! history ([`density`]). Without privileges releases are invisible: distinct pages are counted,
+//! and [`crate::churn`] identifies churn by how often they repeat.
 //!
-//! What cannot be told: in sampled mode a first write after a read looks like a first touch; a
-//! child made by `vfork(2)` looks like one made by `fork(2)`; huge pages are recognised only where
-//! each fault is on record and base pages are 4 KiB.
+//! Limits: in sampled mode a first write after a read looks like a first touch; a child made by
+//! `vfork(2)` looks like one made by `fork(2)`; huge pages are recognised only if each fault is
+//! recorded and base pages are 4 KiB.
 
 mod attribution;
 mod begin;
@@ -56,10 +56,10 @@ use roles::{Role, Roles};
 use rustc_hash::{FxHashMap, FxHashSet};
 use window_weights::WindowWeights;
 
-/// Page size where a recording does not say.
+/// Page size if a recording does not contain it.
 const USUAL_PAGE_SIZE: u64 = 4096;
 
-/// How huge pages are set on the machine that recorded.
+/// The huge-page settings of the recorded machine.
 #[derive(Clone, Copy, Debug, Default)]
 struct HugePages {
     always: bool,
@@ -72,7 +72,8 @@ pub struct Attributor {
     roles: Roles,
     window_weights: WindowWeights,
     page_shift: u32,
-    /// Who manages anonymous memory: by process where that was looked at, else as in the main one.
+    /// The manager of anonymous memory: by process if that was examined, otherwise as in the main
+    /// one.
     managed: Managed,
     managed_in: FxHashMap<i32, Managed>,
     huge_pages: HugePages,
@@ -85,7 +86,7 @@ pub struct Attributor {
     last_thread: (i32, usize),
     tids: Vec<i32>,
     stacks: StackTable,
-    /// Stacks that were unwound from copies, and the faults that had one.
+    /// Stacks that were unwound from copies, and the number of faults that had one.
     unwound: FxHashSet<StackId>,
     unwound_faults: u64,
     chain: Vec<u8>,
@@ -99,8 +100,8 @@ pub struct Attributor {
 }
 
 impl Attributor {
-    /// An attributor for the events of these sources. The sidecar tells page size, allocators and
-    /// huge-page settings; a default one is fine for recordings of other tools.
+    /// An attributor for the events of these sources. The sidecar provides page size, allocators
+    /// and huge-page settings; a default one is fine for recordings of other tools.
     #[must_use]
     pub fn new(sources: &[EventSource], sidecar: &Sidecar) -> Self {
         let page_size = match sidecar.host.page_size {
@@ -146,7 +147,7 @@ impl Attributor {
     }
 
     /// Takes one event whose user call stack was unwound elsewhere from its copied stack: the
-    /// addresses innermost first, instead of the sample's own chain.
+    /// addresses, innermost first, replace the sample's own chain.
     pub fn event_with_chain(&mut self, event: &Event<'_>, unwound: Option<&[u64]>) {
         let time = event.time().0;
         if time > 0 {
@@ -207,9 +208,9 @@ impl Attributor {
         }
     }
 
-    /// Waits for sleeping reader-writer locks are kept by their stack, which tells the lock once
-    /// the kernel's functions have names; without a stack, a wait of a thread inside a fault or a
-    /// memory call is taken for a wait for `mmap_lock`.
+    /// Waits for sleeping reader-writer locks are stored by their stack, which identifies the lock
+    /// once the kernel's functions have names; without a stack, a wait of a thread inside a fault
+    /// or a memory call counts as a wait for `mmap_lock`.
     fn lock_wait(&mut self, sample: &Sample<'_>, has_chain: bool) {
         let thread = self.thread(sample.pid, sample.tid);
         let busy = self.threads[thread].pending.is_some() || self.threads[thread].call.is_some();
@@ -254,7 +255,7 @@ impl Attributor {
             self.note_shared_pages(parent);
             let child = self.processes[parent].fork(time);
             let index = self.process(pid);
-            // Several sources may tell of one fork.
+            // Several sources may report the same fork.
             self.tally.forks += u64::from(self.processes[index].forked.is_none());
             self.processes[index] = child;
         }
@@ -272,8 +273,8 @@ impl Attributor {
         self.processes[process].threads += 1;
     }
 
-    /// With sampled faults most touched pages were never seen: what share of each stretch a fork
-    /// shares is estimated from the faults sampled on it.
+    /// With sampled faults most touched pages were never seen: the share of each stretch that a
+    /// fork shares is estimated from the faults sampled on it.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -285,7 +286,7 @@ impl Attributor {
             return;
         }
         let shift = self.page_shift;
-        // What was touched in a rest was not seen.
+        // Touches in a rest between windows were not seen.
         let least = if self.window_weights.has_rests() {
             1.0
         } else {
@@ -374,20 +375,20 @@ impl Attributor {
     }
 }
 
-/// A process that a fork made and that ends sooner was forked for one task.
+/// A forked process that ends sooner was forked for a single task.
 const SHORT_LIFE: Nanos = Nanos(250_000_000);
 
-/// What manages the anonymous memory of a process.
+/// The manager of the anonymous memory of a process.
 #[derive(Clone, Copy, Debug)]
 struct Managed {
-    /// Who cuts it up.
+    /// The owner of its blocks.
     owner: Owner,
-    /// A language runtime is there, whose own code may map its heap.
+    /// Whether a language runtime is present, whose own code may map its heap.
     has_runtime: bool,
 }
 
 impl Managed {
-    /// Memory of runtimes that manage their own heap is not cut into blocks by `malloc`.
+    /// Memory of runtimes that manage their own heap is not divided into blocks by `malloc`.
     fn by(allocators: &[Allocator]) -> Self {
         let has = |kinds: &[AllocatorKind]| allocators.iter().any(|a| kinds.contains(&a.kind));
         let heaps = [

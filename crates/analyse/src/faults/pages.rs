@@ -1,10 +1,9 @@
-//! What is known of each page of one process, two bytes per page in chunks of 512.
+//! The state of each page of one process, two bytes per page in chunks of 512.
 //!
-//! A page word holds a [`PageState`] in its low four bits and a mark in its upper twelve. With
-//! releases on record (`munmap`, `brk`, `madvise` tracepoints) the mark counts how often the
-//! page's range was given back; without them it holds the epoch of the mapping record that was
-//! newest when the page was last touched, so that a later record over the page tells that it was
-//! mapped anew.
+//! A page word contains a [`PageState`] in its low four bits and a mark in its upper twelve. With
+//! recorded releases (`munmap`, `brk`, `madvise` tracepoints) the mark counts how often the page's
+//! range was freed. Without them it contains the epoch of the mapping record that was newest when
+//! the page was last touched, so that a later record over the page shows that it was mapped again.
 
 use super::density::Density;
 use rustc_hash::FxHashMap;
@@ -17,11 +16,11 @@ const STATE_BITS: u32 = 4;
 const STATE_MASK: u16 = (1 << STATE_BITS) - 1;
 /// Largest mark: 12 bits.
 pub(super) const MARK_MAX: u16 = u16::MAX >> STATE_BITS;
-/// A release of more pages than this (4 GiB of base pages) marks only chunks that already hold
-/// something: so large a stretch is a reservation, of which almost nothing was ever touched.
+/// A release of more pages than this (4 GiB of base pages) marks only chunks that already have
+/// data: so large a stretch is a reservation, almost all of it never touched.
 const MARKED_AT_ONCE: u64 = 1 << 20;
 
-/// How memory went back to the kernel.
+/// How memory was returned to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Route {
     /// `munmap(2)`, or `mmap(2)` with `MAP_FIXED` over it.
@@ -34,12 +33,12 @@ pub enum Route {
     Free,
 }
 
-/// What the last thing that happened to a page left behind.
+/// The state after the last event of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageState {
     /// Nothing was seen yet.
     Untouched,
-    /// Faulted in, by a read or a write: not known which.
+    /// Faulted in, by a read or a write (unknown which).
     Present,
     /// Faulted in by a write, or at least twice.
     Written,
@@ -47,9 +46,9 @@ pub(super) enum PageState {
     ReadOnly,
     /// Shared with a forked process until written.
     CowShared,
-    /// Pushed to swap on request (`MADV_PAGEOUT`).
+    /// Written to swap on request (`MADV_PAGEOUT`).
     Swapped,
-    /// Given back by this route.
+    /// Freed by this route.
     Released(Route),
 }
 
@@ -84,8 +83,8 @@ impl PageState {
         }
     }
 
-    /// Whether the page may hold something, so that giving it back loses it. A page given back by
-    /// `MADV_FREE` may: it stays until memory runs short, and a write makes it count again without
+    /// Whether the page may have content, so that freeing it loses something. A page freed by
+    /// `MADV_FREE` may: it remains until memory runs short, and a write makes it live again without
     /// a fault.
     pub(super) fn is_held(self) -> bool {
         match self {
@@ -114,7 +113,7 @@ impl PageWord {
     }
 }
 
-/// A fault that may have brought a whole huge page, until a second fault in its range shows that
+/// A fault that may have allocated a whole huge page, until a second fault in its range shows that
 /// it did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Huge {
@@ -130,13 +129,13 @@ pub(super) enum Huge {
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
     words: [u16; PAGES],
-    /// Pages in a held state.
+    /// Pages in a resident state.
     held: u16,
     /// Epoch of the newest mapping record over this chunk.
     pub(super) epoch: u16,
-    /// Sampled faults against given-back pages in this chunk.
+    /// Sampled faults relative to freed pages in this chunk.
     pub(super) density: Density,
-    /// Whether the first fault gave a huge page.
+    /// Whether the first fault allocated a huge page.
     pub(super) huge: Huge,
 }
 
@@ -165,7 +164,7 @@ impl Chunk {
         *slot = word.0;
     }
 
-    /// Whether no page of the chunk is held.
+    /// Whether no page of the chunk is resident.
     pub(super) fn is_idle(&self) -> bool {
         self.held == 0
     }
@@ -179,26 +178,26 @@ fn index_in_chunk(page: u64) -> usize {
     (page & (CHUNK_PAGES - 1)) as usize
 }
 
-/// What giving a range back did to it.
+/// The effect of freeing a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReleaseTally {
-    /// Pages that were held and now are not.
+    /// Pages that were resident and are not any more.
     pub(super) held_pages: u64,
 }
 
-/// All pages of one process that anything is known of.
+/// All known pages of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PageTable {
     chunks: FxHashMap<u64, Box<Chunk>>,
 }
 
 impl PageTable {
-    /// The chunk that holds `page`, made when it was not there.
+    /// The chunk that contains `page`, created if missing.
     pub(super) fn chunk_mut(&mut self, page: u64) -> &mut Chunk {
         self.chunks.entry(page >> CHUNK_SHIFT).or_default()
     }
 
-    /// What is known of `page`.
+    /// The word of `page`.
     #[cfg(test)]
     pub(super) fn get(&self, page: u64) -> PageWord {
         self.chunks
@@ -207,8 +206,8 @@ impl PageTable {
     }
 
     /// Applies `change` to each known chunk that overlaps the pages `first..end`, with the part of
-    /// the range inside it. Chunks not yet known are made first when `make` says so and the range
-    /// is no mere reservation.
+    /// the range inside it. Missing chunks are created first if `make` requires it and the range is
+    /// not a mere reservation.
     pub(super) fn for_each_chunk(
         &mut self,
         first: u64,
@@ -243,7 +242,7 @@ impl PageTable {
         }
     }
 
-    /// Marks the held pages of a range as given back by `route`.
+    /// Marks the resident pages of a range as freed by `route`.
     pub(super) fn release_held(&mut self, first: u64, end: u64, route: Route) -> ReleaseTally {
         let mut tally = ReleaseTally::default();
         self.for_each_chunk(first, end, Make::Nothing, |from, to, chunk| {
@@ -264,9 +263,9 @@ impl PageTable {
         tally
     }
 
-    /// Marks every page of a range as given back once more, touched or not: with sampled faults
-    /// only few touches are seen. A page that was seen touched gets the highest mark: it is known
-    /// to have been used before.
+    /// Marks every page of a range as freed once more, touched or not: with sampled faults only few
+    /// touches are seen. A page that was seen touched gets the highest mark: it certainly was used
+    /// before.
     pub(super) fn release_all(&mut self, first: u64, end: u64, route: Route) {
         self.for_each_chunk(first, end, Make::Missing, |from, to, chunk| {
             chunk.density.released(to - from);
@@ -297,7 +296,7 @@ impl PageTable {
         });
     }
 
-    /// Changes held pages of a range by `change`.
+    /// Changes resident pages of a range by `change`.
     pub(super) fn map_held(
         &mut self,
         first: u64,
@@ -314,7 +313,7 @@ impl PageTable {
         });
     }
 
-    /// Moves what is known of a range to another place, as `mremap(2)` moves its page tables.
+    /// Moves the state of a range to another place, as `mremap(2)` moves its page tables.
     pub(super) fn relocate(&mut self, first: u64, end: u64, to: u64) {
         let mut moved = Vec::new();
         self.for_each_chunk(first, end, Make::Nothing, |from, until, chunk| {
@@ -340,7 +339,7 @@ impl PageTable {
         faults
     }
 
-    /// A mapping record covers the pages `first..end`: touches after it are of a new life.
+    /// A mapping record covers the pages `first..end`: later touches belong to a new life.
     pub(super) fn renew(&mut self, first: u64, end: u64) {
         self.for_each_chunk(first, end, Make::Nothing, |_, _, chunk| {
             chunk.epoch = (chunk.epoch + 1) & MARK_MAX;
@@ -348,12 +347,12 @@ impl PageTable {
     }
 }
 
-/// Whether a walk over a range makes the chunks that are not there yet.
+/// Whether a walk over a range creates missing chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Make {
-    /// Visit what is there.
+    /// Visit only existing ones.
     Nothing,
-    /// Make what is missing, unless the range is a mere reservation.
+    /// Create missing ones, unless the range is a mere reservation.
     Missing,
 }
 

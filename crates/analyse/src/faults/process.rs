@@ -1,4 +1,4 @@
-//! One process's memory and one thread's state while events stream by.
+//! The state of one process's memory and of one thread while events arrive.
 
 use super::density::Density;
 use super::mappers::Mapper;
@@ -12,40 +12,40 @@ use pagewise_model::stack::StackId;
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
 
-/// Pages of a process whose sightings are counted: 32 MiB.
+/// Pages of a process whose repeated sightings are counted: 32 MiB.
 const MOST_SEEN_AGAIN: usize = 1 << 20;
 
-/// What is known of one process.
+/// The state of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Process {
     pub(super) pages: PageTable,
     pub(super) regions: Regions,
-    /// Mappings that hold code or files, for symbols.
+    /// Mappings that contain code or files, for symbols.
     pub(super) space: AddressSpace,
-    /// The stretch that the last fault hit.
+    /// The stretch of the last fault.
     pub(super) last_region: Option<(u64, Region)>,
-    /// Pages that samples of one rate saw at least twice, and how often; the rest is known from
+    /// Pages that samples of one rate saw at least twice, and how often; the rest follows from
     /// their words.
     pub(super) seen: FxHashMap<(u64, u16), u32>,
-    /// Memory that was mapped anew, where releases are not on record.
+    /// Memory that was mapped again, if releases are not recorded.
     pub(super) remaps: Remaps,
-    /// Sampled faults against given-back pages of the whole process.
+    /// Sampled faults relative to freed pages of the whole process.
     pub(super) density: Density,
     /// Epoch of the newest record of the growing heap.
     pub(super) heap_epoch: u16,
     /// Whether it forked while observed: pages may be shared copy-on-write.
     pub(super) has_forked: bool,
     pub(super) threads: u32,
-    /// When a fork made it, where it has started no other program since.
+    /// When a fork created it, if it has not executed another program since.
     pub(super) forked: Option<Nanos>,
     /// Faults since.
     pub(super) faults_since: f64,
 }
 
 impl Process {
-    /// The process as a fork of it sees it; held private pages become shared in both. What a read
-    /// brought in (the zero page, a file's page) is not copied on its next write by reason of
-    /// the fork, so it stays.
+    /// The child's copy of the process after a fork; resident private pages become shared in both.
+    /// Pages that a read brought in (the zero page, a file's page) keep their state: their next
+    /// write copies them regardless of the fork.
     pub(super) fn fork(&mut self, time: Nanos) -> Self {
         self.pages.map_held(0, u64::MAX, |state| match state {
             PageState::Present | PageState::Written => PageState::CowShared,
@@ -61,7 +61,7 @@ impl Process {
         }
     }
 
-    /// The stretch that holds `address`.
+    /// The stretch that contains `address`.
     pub(super) fn region_at(&mut self, address: u64) -> Option<(u64, Region)> {
         if let Some((start, region)) = self.last_region
             && (start..region.end).contains(&address)
@@ -72,7 +72,7 @@ impl Process {
         self.last_region
     }
 
-    /// Notes that a sample saw a page once more, and tells how often they had seen it before.
+    /// Records that a sample saw a page again; returns how often samples had seen it before.
     pub(super) fn see_again(&mut self, page: u64, rate: u16) -> u32 {
         if self.seen.len() >= MOST_SEEN_AGAIN {
             return self.seen.get(&(page, rate)).map_or(1, |seen| *seen);
@@ -83,7 +83,7 @@ impl Process {
         before
     }
 
-    /// Frees what only classification needs, once no thread is left.
+    /// Frees the data that only classification needs, once no thread is left.
     pub(super) fn bury(&mut self) {
         self.pages = PageTable::default();
         self.seen = FxHashMap::default();
@@ -106,21 +106,21 @@ pub(super) struct Pending {
     pub(super) weight: f64,
     /// Whether a source that records each begin and end saw it.
     pub(super) timed: bool,
-    /// Recorder's cost between begin and end.
+    /// The recorder's cost between begin and end.
     pub(super) own_cost: u64,
     pub(super) stack: Option<StackId>,
     pub(super) region: RegionKind,
     pub(super) verdict: Verdict,
-    /// Number of the candidate, where it may have brought a huge page.
+    /// Number of the candidate, if the fault may have allocated a huge page.
     pub(super) huge_candidate: Option<u32>,
     pub(super) inherited: bool,
-    /// Whether the kernel gives huge pages to its memory.
+    /// Whether the kernel allocates huge pages for its memory.
     pub(super) may_be_huge: bool,
     /// Known only by inference from mapping records.
     pub(super) inferred: bool,
 }
 
-/// A cause, perhaps shared with another one by probability.
+/// A cause, possibly shared with another one by probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Verdict {
     pub(super) cause: Cause,
@@ -137,7 +137,7 @@ impl Verdict {
     }
 }
 
-/// A system call under way.
+/// A system call in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallUnderWay {
     pub(super) call: MmCall,
@@ -147,7 +147,7 @@ pub(super) struct CallUnderWay {
     pub(super) mapper: Mapper,
 }
 
-/// What is known of one thread.
+/// The state of one thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Thread {
     pub(super) pid: i32,

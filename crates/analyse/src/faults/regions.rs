@@ -1,4 +1,4 @@
-//! Which kind of memory lies where in one process.
+//! The kinds of memory in one process, by address.
 
 use super::mappers::Mapper;
 use pagewise_model::findings::RegionKind;
@@ -10,37 +10,37 @@ use std::collections::BTreeMap;
 /// `DEFAULT_MMAP_THRESHOLD_MAX` (malloc/arena.c, glibc 2.2 to 2.41).
 const ARENA_HEAP: u64 = 64 << 20;
 /// How far below its lowest known page a stack may grow before the address counts as something
-/// else: the kernel's default limit is 8 MiB, generous set-ups use up to this.
+/// else: the kernel's default limit is 8 MiB, generous configurations use up to this.
 const STACK_REACH: u64 = 64 << 20;
-/// How far above its last known end memory counts as the heap's.
+/// How far above its last known end memory still counts as the heap.
 const HEAP_REACH: u64 = 64 << 20;
-/// Smallest block that glibc maps on its own: `DEFAULT_MMAP_THRESHOLD_MIN` (malloc/malloc.c).
+/// Smallest block that glibc maps separately: `DEFAULT_MMAP_THRESHOLD_MIN` (malloc/malloc.c).
 const SMALLEST_MMAPPED_CHUNK: u64 = 128 << 10;
 
 /// One stretch of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
-    /// First address past it.
+    /// End address, exclusive.
     pub(super) end: u64,
     /// Kind of memory.
     pub(super) kind: RegionKind,
     /// Whether it may be written.
     pub(super) writable: bool,
-    /// Whether the program asked for huge pages here (`MADV_HUGEPAGE`) or against them.
+    /// Whether the program requested huge pages here (`MADV_HUGEPAGE`) or refused them.
     pub(super) huge: HugeWish,
     /// Mapped before observation began: its pages may have been touched unseen.
     pub(super) inherited: bool,
-    /// Share of its pages (in thousandths) that sampled faults show to have been touched when the
-    /// process last forked: these are copied on their next write.
+    /// Share of its pages (in thousandths) that, according to sampled faults, had been touched when
+    /// the process last forked: these are copied on their next write.
     pub(super) shared_permille: u16,
-    /// The part that its newest record brought, as far as records tell.
+    /// The part that its newest record added, as far as records show.
     pub(super) newest: (u64, u64),
     /// Whose code mapped it.
     pub(super) mapper: Mapper,
 }
 
 impl Region {
-    /// A stretch of `kind` up to `end` of which nothing else is known.
+    /// A stretch of `kind` up to `end`, with nothing else known.
     pub(super) fn new(end: u64, kind: RegionKind, writable: bool) -> Self {
         Self {
             end,
@@ -55,7 +55,7 @@ impl Region {
     }
 }
 
-/// What the program said about huge pages.
+/// The program's advice on huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HugeWish {
     /// Nothing.
@@ -66,7 +66,7 @@ pub(super) enum HugeWish {
     Refused,
 }
 
-/// What is known about a new anonymous mapping.
+/// The data of a new anonymous mapping.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Anonymous {
     pub(super) start: u64,
@@ -86,7 +86,7 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// Puts a stretch over whatever was there.
+    /// Maps a stretch over the previous contents.
     pub(super) fn map(&mut self, start: u64, region: Region) {
         if start < region.end {
             self.unmap(start, region.end);
@@ -94,7 +94,7 @@ impl Regions {
         }
     }
 
-    /// Takes a stretch away, splitting what reaches over its edges.
+    /// Removes a stretch, splitting regions at its edges.
     pub(super) fn unmap(&mut self, start: u64, end: u64) {
         while let Some((&from, &region)) = self.by_start.range(..end).next_back() {
             if region.end <= start {
@@ -125,14 +125,14 @@ impl Regions {
         }
     }
 
-    /// The stretch that holds `address`, with its start.
+    /// The stretch that contains `address`, with its start.
     pub(super) fn find(&self, address: u64) -> Option<(u64, Region)> {
         let (&start, &region) = self.by_start.range(..=address).next_back()?;
         (address < region.end).then_some((start, region))
     }
 
-    /// Kind of the memory at `address`; a stack is recognised below its known end too, and the
-    /// heap above its own, where its growth was not on record.
+    /// Kind of the memory at `address`. A stack is also recognised below its known end, and the
+    /// heap above its own, if its growth was not recorded.
     pub(super) fn kind_at(&self, address: u64) -> Option<(u64, Region)> {
         self.find(address)
             .or_else(|| self.grown_stack(address))
@@ -153,14 +153,14 @@ impl Regions {
         is_below.then_some((address, Region::new(low, RegionKind::Stack, true)))
     }
 
-    /// Notes the main stack's lowest mapped address.
+    /// Records the main stack's lowest mapped address.
     pub(super) fn set_stack(&mut self, low: u64) {
         self.stack_low = Some(low);
     }
 
-    /// Notes an anonymous mapping and tells what kind of memory it is. A heap of a thread arena
-    /// shows itself by being made accessible from a 64 MiB boundary inside a stretch reserved
-    /// without access rights (`new_heap` in malloc/arena.c); `owner` says whose memory the rest is.
+    /// Records an anonymous mapping and returns its kind of memory. A heap of a thread arena is
+    /// recognised by being made accessible from a 64 MiB boundary inside a stretch reserved without
+    /// access rights (`new_heap` in malloc/arena.c); `owner` determines the kind of the rest.
     pub(super) fn map_anonymous(&mut self, new: Anonymous, owner: Owner) -> RegionKind {
         let base = new.start & !(ARENA_HEAP - 1);
         let reserved = self
@@ -257,20 +257,20 @@ pub(super) fn is_malloc_like(kind: RegionKind) -> bool {
     )
 }
 
-/// Private anonymous memory, stacks included: what can be given back and faulted again.
+/// Private anonymous memory, including stacks: memory that can be freed and faulted again.
 #[must_use]
 pub fn is_private_anonymous(kind: RegionKind) -> bool {
     is_malloc_like(kind) || matches!(kind, RegionKind::Stack | RegionKind::Hugetlb)
 }
 
-/// Who owns anonymous memory in the observed process, as its allocators tell.
+/// The owner of anonymous memory in the observed process, according to its allocators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// glibc's malloc: thread arenas and mapped chunks.
     Glibc,
     /// Another allocator that maps single blocks (musl).
     ChunkMapper,
-    /// An allocator or runtime that maps large stretches and cuts them up itself.
+    /// An allocator or runtime that maps large stretches and divides them itself.
     Runtime,
 }
 
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(kind, RegionKind::Anonymous);
     }
 
-    /// Behind its unmapping, the place of an arena is a place like others.
+    /// Once an arena is unmapped, its place has no special meaning.
     #[test]
     fn an_arena_that_is_gone_makes_no_arena_of_what_comes_there() {
         let mut regions = Regions::default();

@@ -1,45 +1,46 @@
-//! Memory that was mapped anew where it had been mapped before: it had been given back in between,
-//! though no call is on record.
+//! Memory that was mapped again where it had been mapped before: it must have been freed in
+//! between, although no call is recorded.
 //!
-//! The kernel joins a new mapping with its neighbours and records the joint one, so a record tells
-//! which part is new only in comparison with the record before it. A record like the one before
-//! means that the part which that one had brought came again.
+//! The kernel merges a new mapping with its neighbours and records the merged one, so only a
+//! comparison with the previous record shows which part is new. If a record equals the previous
+//! one, the part that the previous one had added was mapped again.
 
 use super::density::Density;
 use super::regions::Region;
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 
-/// Parts of a process's memory that are watched; others count as never mapped anew.
+/// Parts of a process's memory that are tracked; others count as never mapped again.
 const MOST_PARTS: usize = 1 << 16;
 
-/// One part: sampled faults on it, and how often it came again.
+/// One part: sampled faults on it, and how often it was mapped again.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
     density: Density,
     times: u16,
 }
 
-/// Parts of a process's memory that were mapped anew.
+/// Parts of a process's memory that were mapped again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remaps {
-    /// Parts that came again, by start and end.
+    /// Parts that were mapped again, by start and end.
     parts: FxHashMap<(u64, u64), Part>,
-    /// Ends of all parts that records brought, by their start.
+    /// Ends of all parts that records added, by their start.
     brought: FxHashMap<u64, u64>,
 }
 
-/// What a record brought.
+/// The part that a record added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Brought {
-    /// From where to where.
+    /// Start and end.
     pub(super) part: (u64, u64),
-    /// Whether it had been there before.
+    /// Whether it had been mapped before.
     pub(super) again: bool,
 }
 
 impl Remaps {
-    /// A record of memory from `start`, which lies over or next to `old`: the part that it brought.
+    /// Takes a record of memory from `start`, over or next to `old`; returns the part that it
+    /// added.
     pub(super) fn record(
         &mut self,
         (start, end): (u64, u64),
@@ -75,7 +76,8 @@ impl Remaps {
             (Ordering::Greater, true) if (from..to).contains(&start) => came((start, to)),
             (Ordering::Less, true) => new((start, old_start)),
             (Ordering::Equal, false) if end > old.end => new((old.end, end)),
-            // What lay below is gone; above lies what came since, the joint of it in the record.
+            // The memory below is gone; above is the part mapped since, which the record shows
+            // merged.
             (Ordering::Greater, _) => match self.brought.get(&start) {
                 Some(&known) if known <= end => came((start, known)),
                 _ => new((start, end)),
@@ -93,8 +95,8 @@ impl Remaps {
         }
     }
 
-    /// Notes a sampled fault for `period` others. The chance that its page had been touched in an
-    /// earlier life; `None` where it had none.
+    /// Records a sampled fault that stands for `period` faults. Returns the chance that its page
+    /// had been touched in an earlier life; `None` if it had none.
     pub(super) fn touch(&mut self, address: u64, region: Region, period: u64) -> Option<f64> {
         let (from, to) = region.newest;
         if !(from..to).contains(&address) {

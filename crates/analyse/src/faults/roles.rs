@@ -1,17 +1,17 @@
-//! What each event source of a recording means to the attribution.
+//! The meaning of each event source of a recording for the attribution.
 
 use super::syscalls::MmCall;
 use pagewise_model::event::{EventKind, EventSource, Sampling};
 use pagewise_model::recording::Sidecar;
 
-/// Part that one source plays.
+/// The role of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Each fault, at its begin.
     EveryFault,
-    /// Some faults, each standing for its period, which may be 1 for a while: a recorder that adapts
-    /// begins with each fault and samples more rarely as they come faster. Their ends are not on
-    /// record, unlike those of windows.
+    /// Some faults, each standing for its period, which may be 1 for a while: an adaptive recorder
+    /// starts with each fault and samples more rarely as they come faster. Their ends are not
+    /// recorded, unlike those of windows.
     SampledFault,
     /// Each fault at its begin, but only during latency windows.
     WindowFault,
@@ -26,15 +26,15 @@ pub(super) enum Role {
     ErrorCode,
     /// Entry into a system call.
     Enter(MmCall),
-    /// Entry into some system calls, for their call chains alone.
+    /// Entry into some system calls, only for their call chains.
     Blame(MmCall),
     /// Return from a system call.
     Exit(MmCall),
-    /// A thread begins to wait for a lock.
+    /// A thread starts to wait for a lock.
     LockWait,
     /// It has the lock.
     LockTaken,
-    /// Says nothing about faults.
+    /// Unrelated to faults.
     Other,
 }
 
@@ -52,13 +52,13 @@ pub(super) enum Coverage {
 pub(super) struct Roles {
     by_source: Vec<(Role, bool)>,
     pub(super) coverage: Coverage,
-    /// Whether releases of memory are on record.
+    /// Whether releases of memory are recorded.
     pub(super) sees_releases: bool,
-    /// Whether new mappings are on record by their calls, exact ranges and flags included.
+    /// Whether new mappings are recorded by their calls, with exact ranges and flags.
     pub(super) sees_mmap: bool,
-    /// Whether ends of faults are on record.
+    /// Whether ends of faults are recorded.
     pub(super) sees_ends: bool,
-    /// Whether some major faults are on record all the time.
+    /// Whether some major faults are recorded all the time.
     pub(super) samples_majors: bool,
     /// Whether faults raised inside the kernel are missing.
     pub(super) user_only: bool,
@@ -99,7 +99,7 @@ impl Roles {
         }
     }
 
-    /// Role of a source, and whether its samples carry call chains.
+    /// Role of a source, and whether its samples have call chains.
     pub(super) fn get(&self, source: u16) -> (Role, bool) {
         self.by_source
             .get(usize::from(source))
@@ -120,19 +120,19 @@ fn coverage(roles: &[(Role, bool)], sources: &[EventSource]) -> Coverage {
     }
 }
 
-/// Releases are on record when each of these calls is: without one of them a page that came back
-/// by that route would look like something else.
+/// Releases are recorded if each of these calls is: if one were missing, a page that was freed by
+/// that route would be misclassified.
 fn sees_releases(roles: &[(Role, bool)]) -> bool {
     [MmCall::Munmap, MmCall::Brk, MmCall::Madvise]
         .into_iter()
         .all(|call| roles.iter().any(|(role, _)| *role == Role::Enter(call)))
 }
 
-/// Share of the run that must have its system calls on record for the record to count as complete.
+/// Share of the run during which system calls must be recorded for the record to count as complete.
 const COMPLETE: f64 = 0.98;
 
-/// Whether system calls were on record all the time. A recording of another tool, which names no
-/// windows, is taken for complete.
+/// Whether system calls were recorded all the time. A recording of another tool, which has no
+/// windows, counts as complete.
 fn saw_all_calls(sidecar: &Sidecar) -> bool {
     let collection = &sidecar.collection;
     if collection.mode.is_empty() {
@@ -143,8 +143,8 @@ fn saw_all_calls(sidecar: &Sidecar) -> bool {
         .iter()
         .map(|&(from, to)| (to - from).as_secs_f64())
         .sum();
-    // Of the time from exec to the end. The program's elapsed time is longer by what comes before
-    // and after, which is much of a short run.
+    // Share of the time from exec to the end. The program's elapsed time is longer by what comes
+    // before and after, which matters in a short run.
     let observed = match (
         collection.fault_windows.first(),
         collection.fault_windows.last(),
@@ -173,7 +173,7 @@ fn is_page_fault_tracepoint(source: &EventSource) -> bool {
     matches!(&source.kind, EventKind::Tracepoint(name) if name.starts_with("exceptions:page_fault_"))
 }
 
-/// What the recording as a whole has, which decides the part of each source.
+/// The properties of the whole recording that determine the role of each source.
 #[derive(Clone, Copy)]
 struct Standing {
     sampled: bool,
@@ -202,8 +202,8 @@ impl Standing {
         }
     }
 
-    /// Minor and major faults mark the end of a fault whose begin is on record; alone they are
-    /// the faults themselves.
+    /// Minor and major faults mark the end of a fault whose begin is recorded; alone they are the
+    /// faults themselves.
     fn end(self, source: &EventSource, major: bool) -> Role {
         match (self.has_begin || self.has_codes, is_sampled(source)) {
             (true, false) => Role::FaultEnd { major },
@@ -222,7 +222,7 @@ impl Standing {
     }
 }
 
-/// A second, sampled source of the same tracepoint carries call chains for some of the calls.
+/// A second, sampled source of the same tracepoint has call chains for some of the calls.
 fn tracepoint(name: &str, sampled: bool) -> Role {
     let entered = name
         .strip_prefix("syscalls:sys_enter_")

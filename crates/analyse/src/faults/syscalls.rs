@@ -1,7 +1,7 @@
 //! Payloads of the tracepoints that Pagewise reads, by their documented offsets.
 //!
 //! Every tracepoint record begins with eight bytes of common fields
-//! (Documentation/trace/events.rst, "Event formats"). Behind them:
+//! (Documentation/trace/events.rst, "Event formats"). After them:
 //!
 //! ```text
 //! syscalls:sys_enter_*         nr i32 at 8 (padded to 8 bytes), arguments u64 each from 16
@@ -10,9 +10,9 @@
 //! lock:contention_begin        lock address u64 at 8, flags u32 at 16
 //! lock:contention_end          lock address u64 at 8, return value i32 at 16
 //! ```
-//! (`struct syscall_trace_enter`/`_exit` in kernel/trace/trace.h, arch/x86/include/asm/trace/
-//! exceptions.h, include/trace/events/lock.h; Linux 6.1 to 6.18.) They hold on every 64-bit
-//! little-endian machine.
+//! (`struct syscall_trace_enter`/`_exit` in kernel/trace/trace.h,
+//! arch/x86/include/asm/trace/exceptions.h, include/trace/events/lock.h; Linux 6.1 to 6.18.) They
+//! are valid on every 64-bit little-endian machine.
 
 /// System calls that change an address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,9 +133,9 @@ pub(super) fn page_fault(raw: &[u8]) -> Option<(u64, ErrorCode)> {
     Some((word(raw, 8)?, ErrorCode(word(raw, 24)?)))
 }
 
-/// Whether a `lock:contention_begin` payload is about a sleeping reader-writer lock, which
-/// `mmap_lock` is: `LCB_F_READ` or `LCB_F_WRITE` without `LCB_F_SPIN`, `LCB_F_RT`, `LCB_F_PERCPU`
-/// and `LCB_F_MUTEX` (include/trace/events/lock.h).
+/// Whether a `lock:contention_begin` payload is about a sleeping reader-writer lock such as
+/// `mmap_lock`: `LCB_F_READ` or `LCB_F_WRITE` without `LCB_F_SPIN`, `LCB_F_RT`, `LCB_F_PERCPU` and
+/// `LCB_F_MUTEX` (include/trace/events/lock.h).
 pub(super) fn is_rwsem(raw: &[u8]) -> Option<bool> {
     const KIND: u32 = 0b11_1111;
     let flags = half(raw, 16)? & KIND;

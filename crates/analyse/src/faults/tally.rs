@@ -1,5 +1,5 @@
-//! Running sums over faults: bounded by unique stacks, causes, pages' ranges and time bins, never
-//! by the number of events.
+//! Running sums over faults: bounded by unique stacks, causes, page ranges and time bins, never by
+//! the number of events.
 
 use super::mappers::MappedBy;
 use super::pages::Route;
@@ -13,7 +13,7 @@ use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A sum of weights with what its uncertainty needs.
+/// A sum of weights with the data for its uncertainty.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Weight {
     /// Sum of the weights.
@@ -29,7 +29,7 @@ impl Weight {
         self.squares += weight * weight;
     }
 
-    /// Takes one observation back.
+    /// Removes one observation.
     pub fn take(&mut self, weight: f64) {
         self.sum -= weight;
         self.squares -= weight * weight;
@@ -45,10 +45,10 @@ impl Weight {
     }
 }
 
-/// Faults told apart by all that the findings need.
+/// The key by which faults are counted: everything that the findings need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
-    /// Call stack, where one was recorded.
+    /// Call stack, if one was recorded.
     pub stack: Option<StackId>,
     /// Cause.
     pub cause: Cause,
@@ -56,7 +56,7 @@ pub struct Cell {
     pub region: RegionKind,
 }
 
-/// Pages behind the faults on one kind of memory that were sampled at about one rate.
+/// Pages behind the faults on one kind of memory that were sampled at about the same rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Census {
     /// How often samples saw them.
@@ -65,26 +65,26 @@ pub struct Census {
     pub faults: f64,
 }
 
-/// Order of magnitude of a sampling period: its binary logarithm, at most 11. Samples of unlike
-/// rates are no even draws together, so they are counted apart.
+/// Order of magnitude of a sampling period: its binary logarithm, at most 11. Samples of different
+/// rates are not one uniform sample, so they are counted separately.
 pub(super) fn magnitude(period: u64) -> u16 {
     let bits = period.max(1).ilog2().min(11);
     u16::try_from(bits).unwrap_or(11)
 }
 
-/// One route by which memory was given back.
+/// One route by which memory was freed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReleaseTotals {
     /// Sizes of the stretches (bytes).
     pub sizes: Histogram,
-    /// Pages that had been touched (all pages of the stretch where faults are sampled).
+    /// Pages that had been touched (all pages of the stretch if faults are sampled).
     pub pages: u64,
 }
 
 /// One system call's costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CallTotals {
-    /// How often.
+    /// Number of calls.
     pub calls: u64,
     /// Bytes covered.
     pub bytes: u64,
@@ -103,61 +103,61 @@ pub struct Tally {
     pub causes: BTreeMap<Cause, Weight>,
     /// Faults by kind of memory.
     pub regions: BTreeMap<RegionKind, Weight>,
-    /// Faults taken for first touches that may have copied what a fork shares, as its pages may have
-    /// been touched unseen.
+    /// Faults counted as first touches that may have copied pages shared by a fork, since those
+    /// pages may have been touched unseen.
     pub perhaps_shared: f64,
     /// All faults.
     pub all: Weight,
-    /// Variance of the sums by cause, where faults are sampled.
+    /// Variance of the sums by cause, if faults are sampled.
     pub cause_variation: Variation<Cause>,
     /// The same by kind of memory.
     pub region_variation: Variation<RegionKind>,
-    /// Fault records that the sums rest on.
+    /// Fault records behind the sums.
     pub samples: u64,
-    /// Latency of faults by cause, recorder's own cost subtracted.
+    /// Latency of faults by cause, with the recorder's own cost subtracted.
     pub latency: BTreeMap<Cause, Histogram>,
-    /// Distinct pages by kind of memory and magnitude of the sampling period, where faults are
+    /// Distinct pages by kind of memory and magnitude of the sampling period, if faults are
     /// sampled.
     pub census: BTreeMap<(RegionKind, u16), Census>,
-    /// Faults that no census holds, as mapping records tell of them: how many, and how many of these
-    /// are churn.
+    /// Faults outside any census, which mapping records explain: their number, and how many of
+    /// these are churn.
     pub told_by_records: BTreeMap<RegionKind, (f64, f64)>,
-    /// Pages of mapping records that covered the same stretch of a kind of memory anew.
+    /// Pages of mapping records that mapped the same stretch again, by kind of memory.
     pub remapped: BTreeMap<RegionKind, u64>,
-    /// Memory given back, by route and the kind of memory it was.
+    /// Freed memory, by route and kind of memory.
     pub releases: BTreeMap<(Route, RegionKind), ReleaseTotals>,
-    /// Pages given back by stack and route.
+    /// Pages freed, by stack and route.
     pub release_stacks: FxHashMap<(StackId, Route), f64>,
-    /// Pages taken by stack (`mmap`, `brk` upwards).
+    /// Pages allocated, by stack (`mmap`, `brk` upwards).
     pub growth_stacks: FxHashMap<StackId, f64>,
     /// Sizes of anonymous mappings and heap growths (bytes).
     pub growth_sizes: BTreeMap<RegionKind, Histogram>,
     /// System calls on memory.
     pub calls: BTreeMap<MmCall, CallTotals>,
-    /// Waits for sleeping reader-writer locks, by stack: how many, how long.
+    /// Waits for sleeping reader-writer locks, by stack: number and time.
     pub lock_waits: FxHashMap<Option<StackId>, (u64, Nanos)>,
-    /// Separately mapped blocks, by whose code had mapped what was given back.
+    /// Separately mapped blocks, by whose code had mapped the freed memory.
     pub mapped_by: MappedBy,
     /// Separately mapped blocks whose first two faults were both seen, and how many of them were
-    /// begun by other code than went on: an allocator wrote its header first.
+    /// started by other code than continued them: an allocator wrote its header first.
     pub blocks: u64,
     /// See [`Self::blocks`].
     pub headed_blocks: u64,
-    /// Faults on memory to which the kernel gives huge pages, by cause.
+    /// Faults on memory for which the kernel allocates huge pages, by cause.
     pub huge_eligible: BTreeMap<Cause, f64>,
     /// Faults that needed I/O.
     pub major: Weight,
-    /// Ends of faults that needed I/O, with or without their begin on record.
+    /// Ends of faults that needed I/O, whether or not their begin was recorded.
     pub major_ends: u64,
     /// Stretches of a huge page's size that were eligible for one but took base pages.
     pub huge_refused: u64,
-    /// Processes that forks made.
+    /// Processes created by forks.
     pub forks: u64,
-    /// Those that ended soon and had started no other program, and their faults.
+    /// Those that ended soon without executing another program, and their faults.
     pub short_lived: u64,
     /// See [`Self::short_lived`].
     pub faults_of_short_lived: f64,
-    /// Pages whose return was proven only by mapping records, not by releases on record.
+    /// Pages whose release was concluded only from mapping records, not from recorded releases.
     pub inferred: f64,
 }
 
@@ -169,7 +169,8 @@ impl Tally {
         self.regions.entry(cell.region).or_default().add(weight);
     }
 
-    /// Notes a sampled fault on private memory whose page had been seen `before` times at this rate.
+    /// Records a sampled fault on private memory whose page had been seen `before` times at this
+    /// rate.
     #[allow(clippy::cast_precision_loss, reason = "periods are far below 2^53")]
     pub(super) fn census_of(&mut self, region: RegionKind, period: u64, before: u32) {
         let key = (region, magnitude(period));
@@ -178,7 +179,7 @@ impl Tally {
         census.faults += period as f64;
     }
 
-    /// Notes a sampled fault on memory that was mapped anew, with the chance that it is churn.
+    /// Records a sampled fault on memory that was mapped again, with the chance that it is churn.
     #[allow(clippy::cast_precision_loss, reason = "periods are far below 2^53")]
     pub(super) fn tell_by_records(&mut self, region: RegionKind, period: u64, chance: f64) {
         let (faults, churn) = self.told_by_records.entry(region).or_default();

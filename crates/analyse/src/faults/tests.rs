@@ -1,4 +1,4 @@
-//! Whole attributions of made-up event streams.
+//! Complete attributions of synthetic event streams.
 
 mod naive;
 mod streams;

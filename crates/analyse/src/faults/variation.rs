@@ -1,19 +1,19 @@
-//! How far sums over sampled faults may be off by chance: by which faults were drawn while they were
-//! sampled, and by what happened in the rests, when none were.
+//! How far sums over sampled faults may be off by chance: because of which faults were sampled, and
+//! because of the rests between windows, when none were.
 
 use super::window_weights::WindowWeights;
 use std::collections::BTreeMap;
 
-/// How unevenly one kind's share of the samples runs through the recording.
+/// How unevenly one kind's share of the samples is distributed over the recording.
 ///
-/// Samples come at even distances in a stream of faults that stays alike for long stretches, so
-/// the sum of a kind is far more certain than independent samples would make it. Its variance is
+/// Samples are taken at even distances in a stream of faults that stays similar for long stretches,
+/// so the sum of a kind is far more certain than independent samples would make it. Its variance is
 /// estimated from successive differences, half the sum of (yᵢ − yᵢ₋₁)², where yᵢ is the sample's
-/// weight if it is of the kind and else 0 (Wolter, Introduction to Variance Estimation, chapter 8):
-/// kinds that alternate vary as much as if drawn at random, a kind that comes in one stretch
-/// varies only at its two ends. Windows with rests between them are clusters, to which the same
-/// applies: how much a rest hides is told by how much the windows on its two sides differ. The larger
-/// of both variances counts.
+/// weight if it is of the kind and otherwise 0 (Wolter, Introduction to Variance Estimation,
+/// chapter 8): kinds that alternate vary as much as if drawn at random, a kind that comes in one
+/// stretch varies only at its two ends. Windows with rests between them are clusters, to which the
+/// same applies: how much a rest hides is estimated from the difference between the windows on its
+/// two sides. The larger of both variances counts.
 #[derive(Clone, Debug)]
 pub struct Variation<K> {
     by_kind: BTreeMap<K, f64>,
@@ -32,7 +32,7 @@ impl<K> Default for Variation<K> {
 }
 
 impl<K: Copy + Ord> Variation<K> {
-    /// Notes the next sample.
+    /// Records the next sample.
     pub(super) fn next(&mut self, kind: K, weight: f64, windows: &WindowWeights) {
         self.rests.next(kind, weight, windows);
         let previous = match self.last.replace((kind, weight)) {
@@ -49,14 +49,14 @@ impl<K: Copy + Ord> Variation<K> {
         }
     }
 
-    /// No more samples come.
+    /// No more samples follow.
     pub(super) fn finish(&mut self, windows: &WindowWeights) {
         self.rests.finish(windows);
     }
 
-    /// Variance of the sum of some kinds; `None` if no sample was of any of them. Where sums are scaled
-    /// to a total that is known, `part` is how large a part of it these are: what the other kinds vary
-    /// by moves them as well (delta method for a ratio).
+    /// Variance of the sum of some kinds; `None` if no sample was of any of them. If sums are
+    /// scaled to a known total, `part` is the share of these kinds in it: variation of the other
+    /// kinds moves them as well (delta method for a ratio).
     #[must_use]
     pub fn of(&self, kinds: &[K], part: Option<f64>) -> Option<f64> {
         let known: Vec<f64> = kinds
@@ -78,16 +78,17 @@ impl<K: Copy + Ord> Variation<K> {
     }
 }
 
-/// What the rests between windows may hide.
+/// The uncertainty from the rests between windows.
 #[derive(Clone, Debug)]
 struct Rests<K> {
-    /// The window that samples come from now.
+    /// The window of the current samples.
     window: usize,
     /// Faults per nanosecond in it, by kind.
     rates: BTreeMap<K, f64>,
-    /// The same in the window before.
+    /// The same in the previous window.
     before: BTreeMap<K, f64>,
-    /// By kind: sums over the rests of the squared step, and of the step times that of all kinds.
+    /// By kind: sums over the rests of the squared step, and of the product of the step and that of
+    /// all kinds.
     steps: BTreeMap<K, (f64, f64)>,
     /// Sum of the squared steps of all kinds together.
     all: f64,
@@ -124,7 +125,7 @@ impl<K: Copy + Ord> Rests<K> {
         }
     }
 
-    /// Behind the last window nothing is known, so that its faults may have ended with it.
+    /// Nothing is known after the last window, so its faults may have ended with it.
     fn finish(&mut self, windows: &WindowWeights) {
         let count = windows.count();
         self.advance(count, windows);
@@ -133,7 +134,7 @@ impl<K: Copy + Ord> Rests<K> {
         }
     }
 
-    /// A rest of so many nanoseconds between the window before and this one.
+    /// A rest of `rest` nanoseconds between the previous window and this one.
     fn step(&mut self, rest: f64) {
         let all = (self.rates.values().sum::<f64>() - self.before.values().sum::<f64>()) * rest;
         self.all += all * all;
@@ -150,7 +151,7 @@ impl<K: Copy + Ord> Rests<K> {
         }
     }
 
-    /// The steps of several kinds are taken to go the same way.
+    /// The steps of several kinds are assumed to have the same sign.
     fn variance(&self, kinds: &[K], part: Option<f64>) -> f64 {
         let steps = || kinds.iter().filter_map(|kind| self.steps.get(kind));
         let squares = steps()
@@ -177,11 +178,11 @@ mod tests {
             mixed.next(i % 2 == 0, 10.0, &none);
         }
         assert_eq!(stretch.of(&[true], None), Some(50.0));
-        // As many as 50 independent samples of weight 10 would have, within two.
+        // The variance of 50 independent samples of weight 10, within two of them.
         assert!((mixed.of(&[true], None).unwrap() - 5000.0).abs() < 100.1);
     }
 
-    /// Ten windows of 10 ns with rests of 90 ns between them, with so many faults of two kinds in each.
+    /// Ten windows of 10 ns with rests of 90 ns between them, with `faults` of two kinds in each.
     fn windowed(faults: impl Fn(usize) -> [usize; 2]) -> Variation<bool> {
         let begins = (0..10).map(|at| Nanos(at * 100));
         let windows: Vec<_> = begins.map(|at| (at, at + Nanos(10))).collect();

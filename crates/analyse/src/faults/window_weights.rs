@@ -1,13 +1,13 @@
-//! Faults that were recorded in windows only: what a fault in a window stands for.
+//! Faults that were recorded in windows only: the number of faults that each stands for.
 
 use pagewise_model::units::Nanos;
 
-/// Windows with their share of the pauses next to them.
+/// Windows with their share of the adjacent pauses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WindowWeights {
-    /// End of each window and of what it stands for, its length, and the time it stands for.
+    /// The windows, in time order.
     windows: Vec<Window>,
-    /// Position of the window that the newest fault was in: faults come in time order.
+    /// Index of the window of the newest fault: faults come in time order.
     at: usize,
 }
 
@@ -16,13 +16,13 @@ struct Window {
     end: Nanos,
     length: u64,
     stands_for: u64,
-    /// The pause behind it.
+    /// The pause after it.
     rest: u64,
 }
 
 impl WindowWeights {
-    /// A window stands for itself and for half of each pause next to it; the last one for all of
-    /// the pause behind it, which an empty window at the end of the recording tells.
+    /// A window stands for itself and for half of each adjacent pause; the last one for all of the
+    /// pause after it, which is known if there is an empty window at the end of the recording.
     pub(super) fn of(windows: &[(Nanos, Nanos)]) -> Self {
         let last = windows.last().filter(|(begin, end)| begin == end);
         let ended = last.map(|&(begin, _)| begin);
@@ -54,17 +54,17 @@ impl WindowWeights {
         }
     }
 
-    /// Position of the window that the newest fault was in; [`Self::count`] behind the last one.
+    /// Index of the window of the newest fault; [`Self::count`] after the last one.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// How many windows there are.
+    /// Number of windows.
     pub(super) fn count(&self) -> usize {
         self.windows.len()
     }
 
-    /// Whether faults went unrecorded in between.
+    /// Whether faults went unrecorded between windows.
     pub(super) fn has_rests(&self) -> bool {
         self.windows.iter().any(|window| window.rest > 0)
     }
@@ -81,8 +81,8 @@ impl WindowWeights {
         self.windows.get(window).map_or(0.0, |w| w.rest as f64)
     }
 
-    /// How many faults one stands for that was recorded at `time` for `period` faults. Behind
-    /// the last window, as where there are none: for these alone.
+    /// Number of faults that a fault recorded at `time` with this `period` stands for. After the
+    /// last window, or without windows: `period`.
     pub(super) fn stands_for(&mut self, period: u64, time: Nanos) -> u64 {
         while self.windows.get(self.at).is_some_and(|w| w.end < time) {
             self.at += 1;

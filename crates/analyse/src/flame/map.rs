@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// Rows of the map.
 const MOST_ROWS: usize = 120;
 
-/// The map of the process that faulted most: addresses of different processes mean nothing side by
-/// side. Only stretches that were touched have rows, equally large ones.
+/// The map of the process that faulted most: addresses of different processes cannot be compared.
+/// Only touched stretches have rows, all of equal size.
 pub(crate) fn fault_map(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -> FaultMap {
     let Some(pid) = busiest_process(attribution) else {
         return FaultMap::default();
@@ -99,7 +99,7 @@ fn row(granule: u64, region: RegionKind, shift: u32) -> FaultMapRow {
     }
 }
 
-/// Churn in a cell: counted where releases were on record, else the region's share.
+/// Churn in a cell: counted if releases were recorded, otherwise the region's share.
 fn churn_of(held: &Heat, ledger: &Ledger) -> f64 {
     if ledger.repeats.contains_key(&held.region) {
         return ledger.churn_share(held.region);

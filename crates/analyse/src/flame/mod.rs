@@ -11,11 +11,11 @@ use pagewise_model::stack::StackId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Sites that a report lists.
+/// Sites listed in a report.
 pub(crate) const MOST_SITES: usize = 20;
 /// Smallest node of a flame graph, as a share of the whole: less than a pixel.
 const SMALLEST_NODE: f64 = 0.0005;
-/// Frames that a listed stack keeps, innermost ones first.
+/// Frames kept of a listed stack, innermost ones first.
 const MOST_FRAMES: usize = 64;
 
 /// Weight of one stack, and of each cause in it.
@@ -30,8 +30,8 @@ pub(crate) struct StackWeight {
 /// Weights by stack.
 pub(crate) type Weights = FxHashMap<StackId, StackWeight>;
 
-/// Sums (stack, cause, weight) up by stack, so scaled that they add up to `total`: only part of
-/// the faults carry a stack, evenly spread.
+/// Sums (stack, cause, weight) by stack, scaled so that they add up to `total`: only a part of the
+/// faults have a stack, evenly spread.
 pub(crate) fn weights(
     parts: impl Iterator<Item = (StackId, Cause, f64)>,
     total: Option<f64>,
@@ -52,7 +52,7 @@ pub(crate) fn weights(
     weights
 }
 
-/// The heaviest stacks by name, those that read alike joined.
+/// The heaviest stacks by name; stacks with equal names are merged.
 pub(crate) fn sites(weights: &Weights, names: &Names<'_>) -> Vec<Site> {
     let mut joined: BTreeMap<Vec<String>, (StackWeight, String)> = BTreeMap::new();
     for (&stack, weight) in weights {
@@ -93,7 +93,8 @@ fn main_cause(weight: &StackWeight) -> Cause {
         .map_or(Cause::Unknown, |(&cause, _)| cause)
 }
 
-/// A flame graph under construction: nodes by number, so that no recursion is as deep as a stack.
+/// A flame graph under construction: nodes refer to each other by number, so that recursion is not
+/// as deep as a stack.
 #[derive(Default)]
 struct Tree {
     totals: Vec<f64>,
@@ -118,7 +119,7 @@ impl Tree {
         new
     }
 
-    /// The node with all children that are wide enough. Depth is bounded by [`DEEPEST`].
+    /// The node with all children that are wide enough. Depth is limited by [`DEEPEST`].
     fn node(&self, at: usize, smallest: f64) -> FlameNode {
         let mut children: Vec<FlameNode> = self.children[at]
             .values()
@@ -140,13 +141,13 @@ impl Tree {
 }
 
 /// Most frames of a stack that are drawn. Each nests the JSON by two levels (node and list of
-/// children), and readers stop early: `serde_json` at 128 levels, jq at 256 and below.
+/// children), and parsers limit the depth: `serde_json` at 128 levels, jq at 256 and below.
 const DEEPEST: usize = 56;
-/// Innermost frames that a deeper stack keeps, because they tell where faults arise.
+/// Innermost frames kept of a deeper stack, because they show where faults arise.
 const INNERMOST: usize = 16;
 
-/// A stack's frames from the outermost inwards; a deep one has its middle replaced by one frame
-/// that says so: the same one for all depths, so that what lies below it is still joined.
+/// A stack's frames from the outermost inwards; in a deep one, a single frame replaces the middle:
+/// the same one for all depths, so that the frames below it are still merged.
 fn drawn(mut frames: Vec<Frame>) -> Vec<Frame> {
     frames.reverse();
     let outermost = DEEPEST - INNERMOST - 1;
@@ -185,8 +186,8 @@ mod tests {
     use pagewise_model::stack::{FrameKey, StackTable};
     use pagewise_model::symbol::{Name, SymbolTable};
 
-    /// Stacks written innermost first, one letter a function; lower-case letters are libc's. A
-    /// function is at twice its letter, and its calls return to the byte behind.
+    /// Stacks written innermost first, one letter per function; lower-case letters are libc's. A
+    /// function is at twice its letter, and its calls return to the next byte.
     fn table(stacks: &[&str]) -> (StackTable, SymbolTable, Vec<StackId>) {
         let (mut table, mut symbols) = (StackTable::default(), Vec::new());
         let ids = stacks
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(line.len(), DEEPEST);
         assert_eq!((line[0], line[DEEPEST - 1]), ("A", "Z"));
         assert!(line[DEEPEST - INNERMOST - 1].starts_with('…'), "{line:?}");
-        // As it lies inside the findings, two levels further down.
+        // As nested inside the findings, two levels further down.
         let written = serde_json::to_string(&[[&root]]).unwrap();
         let read: [[FlameNode; 1]; 1] = serde_json::from_str(&written).unwrap();
         assert_eq!(read[0][0], root);

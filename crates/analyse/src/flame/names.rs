@@ -1,13 +1,13 @@
-//! Names of frames, and which of them a reader should look at.
+//! Names of frames, and which of them are of interest to a reader.
 
 use pagewise_model::event::CpuMode;
 use pagewise_model::stack::{FrameKey, StackId, StackTable};
 use pagewise_model::symbol::{Name, SymbolTable, Unnamed};
 
-/// One readable frame.
+/// One frame with its names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Frame {
-    /// Function, or what is known instead.
+    /// Function, or a substitute for its name.
     pub(crate) name: String,
     /// Module, empty where unknown.
     pub(crate) module: String,
@@ -19,8 +19,8 @@ pub(crate) struct Names<'a> {
     symbols: &'a SymbolTable,
 }
 
-/// Files of the C library, the loader and allocators: their frames carry out what the caller
-/// asked for.
+/// Files of the C library, the loader and allocators: their frames only do what the caller
+/// requested.
 const CARRIERS: [&str; 13] = [
     "libc.so",
     "libc-",
@@ -37,8 +37,7 @@ const CARRIERS: [&str; 13] = [
     "[vdso",
 ];
 
-/// Functions that allocate, free, copy or ask the kernel, for programs that carry their C library
-/// inside.
+/// Functions that allocate, free, copy or make system calls, for statically linked programs.
 const CARRYING_FUNCTIONS: [&str; 22] = [
     "malloc",
     "calloc",
@@ -69,7 +68,7 @@ impl<'a> Names<'a> {
         Self { stacks, symbols }
     }
 
-    /// Frames of a stack, innermost first, inlined calls as frames of their own.
+    /// Frames of a stack, innermost first, with inlined calls as separate frames.
     pub(crate) fn frames(&self, stack: StackId) -> Vec<Frame> {
         let mut frames = Vec::new();
         for key in self.stacks.frames(stack) {
@@ -103,8 +102,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether any frame of a stack is one of these kernel functions; `None` where no kernel frame
-    /// has a name.
+    /// Whether any frame of a stack is one of these kernel functions; `None` if no kernel frame has
+    /// a name.
     pub(crate) fn kernel_calls(&self, stack: StackId, functions: &[&str]) -> Option<bool> {
         let mut named = false;
         for key in self
@@ -129,7 +128,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A run of frames without names reads as one: a chain that left its frame pointers behind walks
+/// Merges a run of frames without names into one: a chain that has lost its frame pointers passes
 /// through up to a hundred words of stack that never were return addresses.
 fn push_unnamed(frame: Frame, frames: &mut Vec<Frame>) {
     if frames.last() != Some(&frame) {
@@ -147,8 +146,8 @@ fn unnamed(reason: Unnamed, module: &str) -> String {
     }
 }
 
-/// The innermost frame outside the C library, the loader, the allocator and the kernel; where
-/// there is none, the outermost frame.
+/// The innermost frame outside the C library, the loader, the allocator and the kernel; if there is
+/// none, the outermost frame.
 pub(super) fn culprit(frames: &[Frame]) -> String {
     frames
         .iter()
@@ -165,8 +164,8 @@ fn is_carrier(frame: &Frame) -> bool {
             .any(|function| carries(name, function))
 }
 
-/// Whether a name is the function or a variant of it (`memset_avx2_unaligned_erms`,
-/// `operator new[]`), but not another word that begins alike (`freeze`).
+/// Whether a name is the function or a variant of it (`memset_avx2_unaligned_erms`, `operator
+/// new[]`), but not another word with the same beginning (`freeze`).
 fn carries(name: &str, function: &str) -> bool {
     name.strip_prefix(function).is_some_and(|rest| {
         function.ends_with('_') || !rest.starts_with(|next: char| next.is_ascii_alphanumeric())

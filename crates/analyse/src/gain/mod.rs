@@ -1,32 +1,32 @@
-//! What fewer faults are worth in CPU time.
+//! The CPU time that fewer faults would save.
 //!
-//! Kernel time alone under-promises: each fault also costs user time, for the way into the kernel
-//! and back and for the cache lines that zeroing a page evicts. `bench/programs/truth` measured
-//! ten programs with and without their cure (Linux 6.18, glibc 2.36, x86-64): the CPU time saved
-//! was 1.00 to 1.13 times the system time of the faults that vanished, whatever the language,
-//! allocator or size of block. The test below holds those ten against this model.
+//! Kernel time alone is too low an estimate: each fault also costs user time, for the way into the
+//! kernel and back and for the cache lines that zeroing a page evicts. `bench/programs/truth`
+//! measured ten programs with and without their fix (Linux 6.18, glibc 2.36, x86-64): the CPU time
+//! saved was 1.00 to 1.13 times the system time of the avoided faults, whatever the language,
+//! allocator or size of block. The test below checks this model against those ten.
 //!
-//! Absent on purpose: gains other than CPU time (waiting for `mmap_lock`, for disks). They are
+//! Deliberately absent: gains other than CPU time (waiting for `mmap_lock`, for disks). They are
 //! measured by `--prove`, not predicted.
 
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Estimate;
 
-/// CPU time saved for each second of kernel time that vanishes.
+/// CPU time saved per second of avoided kernel time.
 const SAVED_PER_KERNEL_TIME: Estimate = Estimate {
     value: 1.06,
     low: 0.95,
     high: 1.16,
 };
 
-/// Largest share of user time that can vanish along with faults (0.6 was the most measured).
+/// Largest share of user time that can be saved along with faults (0.6 was the largest measured).
 const MOST_USER_SHARE: f64 = 0.7;
 
-/// Predicted ratio of CPU time before to after when `avoided` of the run's faults vanish.
+/// Predicted ratio of CPU time before to after when `avoided` of the run's faults are avoided.
 ///
-/// `kernel_ns` is the kernel time of one fault in nanoseconds, with what giving the page back
-/// costs; without it, the run's system time is spread evenly over its faults, which is an upper
-/// bound when the kernel did other work too, and the interval then reaches down to half.
+/// `kernel_ns` is the kernel time of one fault in nanoseconds, including the cost of freeing the
+/// page. Without it, the run's system time is spread evenly over its faults, which is an upper
+/// bound if the kernel did other work too, and the interval then extends down to half.
 #[must_use]
 pub fn predicted_speedup(
     cost: &RunCost,
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use pagewise_model::units::Nanos;
 
-    /// Program, CPU and system milliseconds and faults by default, faults when cured, measured
+    /// Program, CPU and system milliseconds and faults by default, faults with the fix, measured
     /// ratio of CPU time: medians of five interleaved runs by `bench/programs/truth`.
     const MEASURED: [(&str, u64, u64, u64, u32, f64); 10] = [
         ("python-zlib", 1259, 909, 540_458, 2_335, 4.05),

@@ -1,17 +1,17 @@
-//! How much growth is allowed, as it is written on the command line: `5%`, `faults=2%,elapsed=off`.
+//! How much growth is allowed, in the notation of the command line: `5%`, `faults=2%,elapsed=off`.
 
 use super::rule::Allowance;
 use pagewise_model::gate::Metric;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// Growth of faults and memory that is allowed by default: what two runs of one program differ by
-/// for reasons other than chance (paths of another length, another order on disk) is less.
+/// Growth of faults and memory that is allowed by default: two runs of one program differ by less
+/// for reasons other than chance (paths of another length, another order on disk).
 const COUNTS: f64 = 0.02;
-/// The same of times: where code lies in memory changes them by as much.
+/// The same for times: the position of code in memory changes them by as much.
 const TIMES: f64 = 0.05;
 
-/// What is allowed for each metric; none where any growth is.
+/// The growth allowed for each metric; no entry if any growth is allowed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allowances(BTreeMap<Metric, f64>);
 
@@ -31,7 +31,7 @@ impl Default for Allowances {
 }
 
 impl Allowances {
-    /// For this metric; `None` where any growth is allowed.
+    /// For this metric; `None` if any growth is allowed.
     #[must_use]
     pub fn of(&self, metric: Metric) -> Option<Allowance> {
         self.0.get(&metric).map(|&share| Allowance {
@@ -48,8 +48,8 @@ impl Allowances {
     }
 }
 
-/// Growth that does not matter, whatever share of a small program it is: pages that the lengths
-/// of paths and names move, one tick of the kernel's clock.
+/// Growth that does not matter even in a small program: pages that depend on the lengths of paths
+/// and names, one tick of the kernel's clock.
 fn least(metric: Metric) -> f64 {
     match metric {
         Metric::Faults => 8.0,

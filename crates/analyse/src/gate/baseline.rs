@@ -1,17 +1,17 @@
-//! Which figures of runs that were stored can be compared with those of runs made now.
+//! Which figures of stored runs can be compared with those of runs made now.
 //!
-//! Stored and new runs did not take turns, so that what the machine does differently since then looks
-//! like growth. Faults and memory do not depend on that, as long as pages have one size and huge
-//! pages one setting; times do, and are judged on the same idle machine alone.
+//! Stored and new runs were not interleaved, so any change of the machine since then looks like
+//! growth. Faults and memory do not depend on that, as long as the page size and the huge-page
+//! setting are the same; times do, and are judged only on the same idle machine.
 
 use pagewise_model::answer::Document;
 use pagewise_model::gate::{Baseline, GateHost};
 
-/// CPUs that are shared more than this make times say little (0 to 1; see
+/// If CPUs are shared more than this, times are unreliable (0 to 1; see
 /// [`pagewise_model::contention`]).
 const MOST_SHARED: f64 = 0.25;
 
-/// Here and now.
+/// The current machine and command.
 #[derive(Clone, Copy, Debug)]
 pub struct Now<'a> {
     /// This machine.
@@ -33,7 +33,7 @@ pub struct Comparable {
     pub warnings: Vec<String>,
 }
 
-/// What of a baseline can be compared now.
+/// Which parts of a baseline can be compared now.
 #[must_use]
 pub fn comparable(baseline: &Document<Baseline>, now: Now<'_>) -> Comparable {
     let (then, here) = (&baseline.evidence.host, now.host);

@@ -1,6 +1,7 @@
-//! What is behind growth: causes of faults and stacks that have more of them than before.
+//! The reasons for growth: causes of faults and stacks that have more faults than before.
 //!
-//! Each side was observed once, so this explains what the gate has found and finds nothing itself.
+//! Each side was observed once, so this explains what the gate has found and does not find growth
+//! itself.
 
 use crate::run_diff::causes;
 use pagewise_model::findings::{Cause, Findings, Site};
@@ -8,36 +9,37 @@ use pagewise_model::gate::{Culprit, FaultsSeen, StackGrowth};
 use pagewise_model::run_diff::CauseChange;
 use std::collections::BTreeMap;
 
-/// Stacks that are named.
+/// Stacks that are named …
 const STACKS: usize = 3;
-/// … which make up at least this part of the largest one's growth.
+/// … if their growth is at least this fraction of the largest one's.
 const OF_LARGEST: f64 = 0.25;
-/// Less is how samples fall.
+/// Smaller differences are sampling noise.
 const LEAST_FAULTS: f64 = 8.0;
 /// Causes that are named …
 const CAUSES: usize = 3;
-/// … which make up at least this part of the largest one's growth.
+/// … if their growth is at least this fraction of the largest one's.
 const CAUSE_OF_LARGEST: f64 = 0.1;
-/// A cause that makes up this part of all growth is that of each stack that grew, whatever else
-/// happens there.
+/// A cause that makes up this fraction of all growth is reported for each stack that grew, whatever
+/// other causes the stack has.
 const MOST_OF_ALL: f64 = 0.75;
-/// Part of a run's faults that may be missing where each is to be on record: causes of two runs are
-/// compared by what remains.
+/// Fraction of a run's faults that may be missing if each should be recorded: causes of two runs
+/// are compared by the recorded ones.
 const MISSING: f64 = 0.01;
-/// … and faults before the program starts, which no event tells of.
+/// … and faults before the program starts, for which there are no events.
 const BEFORE_START: f64 = 64.0;
 
-/// One side under observation.
+/// The observation of one side.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     /// Its faults.
     pub faults: &'a FaultsSeen,
-    /// How many there were.
+    /// Their total number.
     pub total: f64,
 }
 
-/// Where a program faulted, by a run whose samples carry whole stacks, and one of which `each` fault
-/// was recorded, without: the first tells who, the second why. `None` where nothing was recorded.
+/// Where a program faulted and why: the places from a run whose samples have whole stacks, the
+/// causes from a run without stacks in which `each` fault was recorded. `None` if nothing was
+/// recorded.
 #[must_use]
 pub fn faults_seen(stacks: &Findings, each: Option<&Findings>) -> Option<FaultsSeen> {
     let each = each.filter(|each| is_complete(each));
@@ -53,13 +55,13 @@ pub fn faults_seen(stacks: &Findings, each: Option<&Findings>) -> Option<FaultsS
     })
 }
 
-/// Whether hardly a fault is missing.
+/// Whether almost no fault is missing.
 fn is_complete(findings: &Findings) -> bool {
     let faults = findings.cost.faults() as f64;
     findings.samples as f64 >= (1.0 - MISSING) * faults - BEFORE_START
 }
 
-/// Why most faults happen at this innermost function.
+/// The most frequent cause of faults in this innermost function.
 fn cause_in(function: &str, sites: &[Site]) -> Option<Cause> {
     let here = |site: &&Site| site.stack.last().is_some_and(|name| name == function);
     let mut causes: BTreeMap<Cause, f64> = BTreeMap::new();
@@ -101,7 +103,7 @@ pub fn culprit(old: Observed<'_>, new: Observed<'_>) -> Culprit {
 }
 
 /// Stacks that grew. Functions are compared first: a build that inlines another call changes all
-/// stacks through it, but not who is behind them.
+/// stacks through it, but not the responsible function.
 fn stacks(old: &[Site], new: &[Site]) -> Vec<StackGrowth> {
     let unseen = unseen(old);
     let (before, after) = (by_function(old), by_function(new));
@@ -143,7 +145,7 @@ fn stacks(old: &[Site], new: &[Site]) -> Vec<StackGrowth> {
     grown.into_iter().filter_map(told).collect()
 }
 
-/// Faults that a stack which is not among the listed ones may have had.
+/// Upper bound of the faults of a stack that is not listed.
 fn unseen(sites: &[Site]) -> f64 {
     match sites.len() < crate::flame::MOST_SITES {
         true => 0.0,
@@ -162,7 +164,7 @@ fn by_function(sites: &[Site]) -> BTreeMap<&str, f64> {
     faults
 }
 
-/// The same stack in a run whose stacks may go less far out.
+/// The same stack in a run whose stacks may contain fewer outer frames.
 fn same_in<'a>(sites: &'a [Site], site: &Site) -> Option<&'a Site> {
     let same =
         |other: &&Site| other.stack.ends_with(&site.stack) || site.stack.ends_with(&other.stack);

@@ -1,8 +1,8 @@
-//! Whether a program takes more than before: figures of runs in random order, an allowance for each,
-//! and an alarm only where growth beyond it is sure.
+//! Whether a program takes more than before: figures of runs in random order, an allowance for
+//! each, and an alarm only if growth beyond it is certain.
 //!
-//! [`rule`] is the test, [`allowance`] what is no growth, [`baseline`] which figures of stored runs
-//! can be compared with those of today, [`culprit()`] what is behind growth.
+//! [`rule`] is the test, [`allowance`] defines the allowed growth, [`baseline`] selects the figures
+//! of stored runs that can be compared with new ones, [`culprit()`] finds the reasons for growth.
 
 mod allowance;
 mod baseline;
@@ -25,7 +25,7 @@ use pagewise_model::units::Nanos;
 use rule::Sample;
 use std::collections::BTreeMap;
 
-/// A run shorter than this drowns in the cost of starting it.
+/// In a shorter run the cost of starting it dominates.
 const SHORT: Nanos = Nanos(10_000_000);
 /// Most runs in one measurement.
 const LARGEST_BATCH: u64 = 50;
@@ -37,11 +37,11 @@ pub struct Terms {
     pub allowances: Allowances,
     /// Why a metric cannot be judged.
     pub barred: BTreeMap<Metric, String>,
-    /// Runs of the old and of the new side in all.
+    /// Planned runs of the old and of the new side.
     pub planned: (usize, usize),
 }
 
-/// Whose turn it is.
+/// Which side runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// The old program's.
@@ -50,7 +50,7 @@ pub enum Turn {
     New,
 }
 
-/// An order of `pairs` runs of each side, each order as likely as any other.
+/// An order of `pairs` runs of each side, drawn uniformly from all orders.
 #[must_use]
 pub fn order(pairs: usize, random: &mut Random) -> Vec<Turn> {
     let mut turns = [vec![Turn::Old; pairs], vec![Turn::New; pairs]].concat();
@@ -58,7 +58,7 @@ pub fn order(pairs: usize, random: &mut Random) -> Vec<Turn> {
     turns
 }
 
-/// Runs that make one measurement of a command that takes `typical`.
+/// Runs in one measurement of a command that takes `typical`.
 #[must_use]
 pub fn batch(typical: Nanos) -> u32 {
     let runs = SHORT.0.div_ceil(typical.0.max(1)).clamp(1, LARGEST_BATCH);
@@ -95,13 +95,13 @@ impl Terms {
         Metric::ALL.into_iter().filter(is_judged).collect()
     }
 
-    /// Chance of a false alarm that each of them may have.
+    /// Chance of a false alarm allowed for each of them.
     #[must_use]
     pub fn level(&self) -> f64 {
         LEVEL / self.judged().len().max(1) as f64
     }
 
-    /// Why so many runs can decide nothing, if so.
+    /// Why the planned runs cannot decide anything, if so.
     #[must_use]
     pub fn too_few(&self) -> Option<String> {
         let (old, new) = self.planned;
@@ -177,12 +177,13 @@ impl Terms {
     }
 }
 
-/// A metric's figure in each run.
+/// A metric's value in each run.
 fn figures(runs: &[GateRun], metric: Metric) -> Vec<f64> {
     runs.iter().map(|run| run.figure(metric)).collect()
 }
 
-/// Whether the new runs tell a metric: a peak below what each process begins with is not seen.
+/// Whether the new runs show a metric: a peak below the initial memory of each process is not
+/// visible.
 fn is_known(metric: Metric, new: &[GateRun]) -> bool {
     metric != Metric::PeakMemory || new.iter().any(|run| run.peak.is_some())
 }
@@ -196,7 +197,7 @@ fn unknown(new: &[GateRun]) -> String {
     format!("below {most}, which each process inherits from Pagewise, it cannot be measured")
 }
 
-/// The answer of all runs that were made, about the new command. Its culprit is not looked for here.
+/// The answer from all runs, about the new command. Its culprit is determined elsewhere.
 #[must_use]
 pub fn judge(terms: &Terms, old: GateSide, new: GateSide) -> Document<Gate> {
     let figures: Vec<Judged> = Metric::ALL

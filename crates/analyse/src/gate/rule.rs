@@ -1,27 +1,27 @@
-//! When growth is sure: a rule on ranks that is exact for any noise.
+//! When growth is certain: a rule on ranks that is exact for any noise.
 //!
-//! The order of all runs is drawn at random, so that where old and new are the same program each of
-//! the C(2n, n) ways in which old and new can lie among the sorted figures is equally likely, however
-//! the figures are spread and whatever the machine did meanwhile: heavy tails, two modes, a machine
-//! that gets slower, a load that comes and goes. Growth is sure where all old figures but `spared`
-//! lie below all new ones. Of six against six this has 7 of 924 ways with one spared: 0.76 %, for six
-//! figures together 4.5 % at most.
+//! The order of all runs is drawn at random, so that if old and new are the same program, each of
+//! the C(2n, n) arrangements of old and new among the sorted figures is equally likely, whatever
+//! the distribution of the figures and the behaviour of the machine: heavy tails, two modes, a
+//! machine that gets slower, a load that comes and goes. Growth is certain if all old figures
+//! except `spared` are below all new ones. With six against six and one spared, 7 of 924
+//! arrangements meet this: 0.76 %, for six figures together 4.5 % at most.
 //!
 //! ```text
 //! o o o o o N o N N N N N      sure: five old runs below all new ones
 //! o o o o N o o N N N N N      not sure
 //! ```
 //!
-//! Old runs are spared at the top, not new ones at the bottom, because what disturbs a run makes it
-//! take more. Rank tests on pairs cannot decide here: six pairs that all agree are 1 of 64 by chance,
-//! 1.6 %, too much for six figures. A test of Student's has more power on quiet machines, but no
-//! bound on one whose runs have two modes.
+//! Old runs are spared at the top, not new ones at the bottom, because disturbances make a run take
+//! more. Rank tests on pairs cannot decide here: six pairs that all agree have a chance of 1 in 64,
+//! 1.6 %, too much for six figures. Student's test has more power on quiet machines, but no bound
+//! if runs have two modes.
 
 /// Chance of any false alarm over all figures of one gate.
 pub const LEVEL: f64 = 0.05;
 
-/// Old runs that may lie anywhere, so that chance makes growth look sure in at most `level` of
-/// gates on two equal programs; `None` where even none spared is too many.
+/// Number of old runs that may rank anywhere, such that growth seems certain in at most `level` of
+/// gates on two equal programs; `None` if even zero gives too many.
 #[must_use]
 pub fn spared(old: usize, new: usize, level: f64) -> Option<usize> {
     let ways = ways(old + new, new);
@@ -37,7 +37,7 @@ fn ways(all: usize, chosen: usize) -> f64 {
     })
 }
 
-/// Fewest runs of each side that can make growth sure for one of `figures`.
+/// Fewest runs of each side that can make growth certain for one of `figures`.
 #[must_use]
 pub fn fewest_runs(figures: usize) -> usize {
     let level = LEVEL / figures.max(1) as f64;
@@ -46,7 +46,7 @@ pub fn fewest_runs(figures: usize) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// How much more is not counted as growth.
+/// How much more does not count as growth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Allowance {
     /// As a fraction of the old figure.
@@ -56,39 +56,39 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// The most that a new figure may be next to this old one.
+    /// The largest new figure that is allowed for this old one.
     fn limit(self, old: f64) -> f64 {
         (old * (1.0 + self.share)).max(old + self.least)
     }
 
-    /// Whether a new figure is more.
+    /// Whether a new figure exceeds the allowance.
     pub(super) fn is_passed(self, old: f64, new: f64) -> bool {
         new > self.limit(old)
     }
 }
 
-/// One figure of all runs so far, and how many are planned.
+/// One figure of all runs so far, and the planned number of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     /// Old runs so far.
     pub old: &'a [f64],
     /// New runs so far.
     pub new: &'a [f64],
-    /// Old and new runs in all.
+    /// Planned old and new runs.
     pub planned: (usize, usize),
-    /// Chance of a false alarm that this figure may have.
+    /// Chance of a false alarm allowed for this figure.
     pub level: f64,
 }
 
 impl Sample<'_> {
-    /// Whether all planned runs are there and the new figures surely lie beyond the allowance.
+    /// Whether all planned runs are done and the new figures are certainly beyond the allowance.
     #[must_use]
     pub fn has_grown(&self, allowance: Allowance) -> bool {
         (self.old.len(), self.new.len()) == self.planned && self.can_grow(allowance)
     }
 
-    /// Whether runs that are still to come could make growth sure: that is out of reach once too
-    /// many old figures reach a new one, whatever comes.
+    /// Whether the remaining runs could still make growth certain: that becomes impossible once too
+    /// many old figures reach a new one.
     #[must_use]
     pub fn can_grow(&self, allowance: Allowance) -> bool {
         let lowest = self.new.iter().copied().fold(f64::INFINITY, f64::min);
@@ -97,8 +97,8 @@ impl Sample<'_> {
         self.spared().is_some_and(|spared| reaching <= spared)
     }
 
-    /// Growth, as a fraction of the old figures, that is exceeded surely; `None` before all runs are
-    /// there.
+    /// Growth, as a fraction of the old figures, that is certainly exceeded; `None` before all runs
+    /// are done.
     #[must_use]
     pub fn surely_more_than(&self) -> Option<f64> {
         if (self.old.len(), self.new.len()) != self.planned {
@@ -121,8 +121,8 @@ mod tests {
     use super::*;
     use pagewise_model::random::Random;
 
-    /// Share of all ways to lie among each other in which `spared` old ones may lie anywhere and
-    /// the rest lie below all new ones: one by one.
+    /// Share of all arrangements in which `spared` old ones may rank anywhere and the rest are
+    /// below all new ones, counted one by one.
     fn naive(old: u32, new: u32, spared: u32) -> f64 {
         let all = old + new;
         let ways = (0u32..1 << all).filter(|places| places.count_ones() == new);

@@ -1,5 +1,5 @@
-//! How often the gate is wrong, on machines of many kinds that are simulated: alarms on equal
-//! programs, and growth that it finds.
+//! How often the gate is wrong, on simulated machines of many kinds: alarms on equal programs, and
+//! growth that it finds.
 
 use super::{Allowances, GateRun, Terms, Turn, judge, order};
 use pagewise_model::gate::GateSide;
@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 /// Gates of each kind: 5 % of them is 100 with a standard deviation of 10.
 const GATES: usize = 2_000;
 
-/// What makes runs of one program differ.
+/// The reason why runs of one program differ.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
-    /// Counts that repeat to half a per cent, times to five: a quiet machine.
+    /// Counts that repeat within half a per cent, times within five: a quiet machine.
     Quiet,
-    /// The same, and one run in ten takes up to twice as much of everything.
+    /// The same, but one run in ten takes up to twice as much of everything.
     Disturbed,
-    /// Every second run, on average, is in a mode with a tenth more of everything.
+    /// Half of the runs, at random, are in a mode with a tenth more of everything.
     TwoModes,
     /// Each run takes one per cent more than the one before.
     Drift,
     /// A load comes and goes: half as much again in stretches of some runs.
     Stretches,
-    /// Each second run is slower: a CPU limit that lets one through.
+    /// Every second run is slower: a CPU limit that lets one through.
     Alternating,
     /// Counts that repeat exactly.
     Exact,
@@ -44,7 +44,7 @@ fn uniform(random: &mut Random) -> f64 {
     (random.bits() >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// About normal, standard deviation 1.
+/// Approximately normal, standard deviation 1.
 fn normal(random: &mut Random) -> f64 {
     (0..12).map(|_| uniform(random)).sum::<f64>() - 6.0
 }
@@ -58,7 +58,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// How much everything is larger in the next run.
+    /// The factor by which everything is larger in the next run.
     fn next(&mut self) -> f64 {
         self.ran += 1;
         let chance = uniform(&mut self.random);
@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// A run of a program that takes `faults` and `peak`, its times with them.
+    /// A run of a program that takes `faults` and `peak`, with times in proportion.
     fn run(&mut self, faults: f64, peak: f64) -> GateRun {
         let all = self.next();
         let spread = match self.noise {
@@ -114,7 +114,8 @@ fn allowed(text: &str) -> Allowances {
     text.parse().unwrap()
 }
 
-/// Alarms and mean runs of gates where the new program takes so many times the faults and memory.
+/// Alarms and mean number of runs of gates in which the new program takes these multiples of the
+/// faults and memory.
 fn alarms(noise: Noise, allowances: &Allowances, faults: f64, peak: f64) -> (usize, f64) {
     let terms = Terms {
         allowances: allowances.clone(),
@@ -148,7 +149,7 @@ fn alarms(noise: Noise, allowances: &Allowances, faults: f64, peak: f64) -> (usi
 #[test]
 fn equal_programs_raise_few_alarms_on_any_machine() {
     for noise in ALL {
-        // Without an allowance the bound is 4.5 %, which 120 passes by three standard deviations.
+        // Without an allowance the bound is 4.5 %, which 120 exceeds by three standard deviations.
         let (found, _) = alarms(noise, &allowed("0%"), 1.0, 1.0);
         assert!(found <= 120, "{noise:?} without an allowance: {found}");
         let (found, runs) = alarms(noise, &Allowances::default(), 1.0, 1.0);
@@ -167,7 +168,7 @@ fn growth_of_five_per_cent_is_found_where_counts_repeat() {
                 "{noise:?} {faults} {peak}: {found}"
             );
         }
-        // Five beyond an allowance of five.
+        // Five per cent beyond an allowance of five.
         let (found, _) = alarms(noise, &allowed("5%"), 1.1025, 1.0);
         assert!(found >= GATES * 95 / 100, "{noise:?}: {found}");
     }

@@ -3,7 +3,7 @@
 use pagewise_model::gate::{GateSide, GateVerdict, Judged};
 use pagewise_model::quantity::{counted, relative_change};
 
-/// What grew, or that nothing did and how many runs showed it.
+/// What grew, or that nothing did, and how many runs showed it.
 pub(super) fn headline(
     figures: &[Judged],
     old: &GateSide,
@@ -54,7 +54,7 @@ fn growth(figure: &Judged) -> String {
     )
 }
 
-/// With a capital and a full stop.
+/// Capitalised, with a full stop.
 fn sentence(words: &str) -> String {
     let mut sentence = format!("{words}.");
     if let Some(first) = sentence.get_mut(..1) {

@@ -1,9 +1,9 @@
-//! What faults cost: measured latencies where there are any, a model where there are none.
+//! The cost of faults: measured latencies if there are any, otherwise a model.
 //!
-//! A latency runs from the fault's begin event to its end event, both inside the kernel, with the
-//! recorder's own part taken off. What the processor and the entry code do before and after is
-//! added as a constant. A task that is switched out in the middle makes a latency long without
-//! costing CPU time; such outliers are cut to a multiple of the median.
+//! A latency runs from the fault's begin event to its end event, both inside the kernel, minus the
+//! recorder's own cost. The time of the processor and the entry code before and after is added as a
+//! constant. A task that is switched out in the middle makes a latency long without costing CPU
+//! time; such outliers are cut to a multiple of the median.
 
 use crate::attribute::{Scale, Z95};
 use crate::faults::Attribution;
@@ -21,11 +21,11 @@ const ENTRY_AND_EXIT: Estimate = Estimate {
 };
 /// Latencies beyond this many medians are time off the processor.
 const OUTLIER: u64 = 50;
-/// How far the correction for recording may be off: 0.1 µs in a fault of about 1 µs.
+/// Error of the correction for recording: 0.1 µs in a fault of about 1 µs.
 const CORRECTION_ERROR: f64 = 0.10;
-/// Windows of full detail see bursts: their latencies are worth this part of independent ones.
+/// Windows of full detail see bursts: their latencies count as this much fewer independent ones.
 const DESIGN_EFFECT: f64 = 4.0;
-/// Fewest latencies for a mean of a cause's own.
+/// Fewest latencies for a separate mean of a cause.
 const LEAST: u64 = 30;
 
 /// Time of the faults of one recording.
@@ -41,9 +41,9 @@ pub(crate) struct Times {
     pub(crate) method: &'static str,
 }
 
-/// Latency of a fault where none was measured, in nanoseconds: medians on Linux 6.18, x86-64 (a
-/// fresh page 1.0 to 1.4 µs, zero page then write 2.3, copy 3.0, read from disk 60). Machines
-/// differ by a factor of two either way.
+/// Latency of a fault if none was measured, in nanoseconds: medians on Linux 6.18, x86-64 (a fresh
+/// page 1.0 to 1.4 µs, zero page then write 2.3, copy 3.0, read from disk 60). Machines differ by a
+/// factor of two either way.
 fn usual(cause: Cause) -> f64 {
     match cause {
         Cause::WriteAfterRead | Cause::FileCopy => 2_300.0,
@@ -56,7 +56,7 @@ fn usual(cause: Cause) -> f64 {
     }
 }
 
-/// Times of all faults, never beyond the system time that the run took.
+/// Times of all faults, never more than the run's system time.
 pub(crate) fn times(
     attribution: &Attribution,
     causes: &BTreeMap<Cause, f64>,
@@ -90,7 +90,7 @@ pub(crate) fn times(
     }
 }
 
-/// Causes whose cost is nothing like the others'.
+/// Causes whose cost is very different from the others'.
 fn is_special(cause: Cause) -> bool {
     matches!(cause, Cause::FileMajor | Cause::SwapIn | Cause::HugePage)
 }
@@ -131,7 +131,7 @@ fn mean(histogram: &Histogram) -> Estimate {
     }
 }
 
-/// A sum whose errors go together, as a wrong correction makes them.
+/// A sum of values with common errors, as from a wrong correction.
 fn add(a: Estimate, b: Estimate) -> Estimate {
     Estimate {
         value: a.value + b.value,
@@ -140,8 +140,8 @@ fn add(a: Estimate, b: Estimate) -> Estimate {
     }
 }
 
-/// Faults are handled in system time, so they take no more than all of it. An unmeasured system
-/// time bounds nothing.
+/// Faults are handled in system time, so they take at most all of it. An unmeasured system time
+/// does not limit them.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn within(total: Estimate, system: Nanos) -> Estimate {
     let most = if system.0 == 0 {

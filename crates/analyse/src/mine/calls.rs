@@ -1,8 +1,8 @@
-//! Sequences from a trace: the functions that each complete call at the top level made, in
-//! order, interrupts left out.
+//! Sequences from a trace: the functions called within each complete top-level call, in order,
+//! without interrupts.
 //!
-//! Names alone don't tell `a{b} c` from `a{b c}`, nor a whole call from how one begins. With
-//! their nesting, calls that make others are `a{` … `}`, and both can be told.
+//! Names alone do not distinguish `a{b} c` from `a{b c}`, nor a whole call from the beginning of
+//! one. With nesting, calls that make others are written `a{` … `}`, which distinguishes both.
 
 use super::database::{Builder, Database};
 use pagewise_model::formats::function_graph::{CallTree, Names, Sink, is_interrupt};
@@ -19,13 +19,13 @@ pub struct CallSequences {
     open: Vec<u32>,
 }
 
-/// Set for the name of a call that makes others, where nesting is kept.
+/// Set in the name of a call that makes others, if nesting is kept.
 const OPEN: u32 = 1 << 31;
 /// The end of such a call.
 const CLOSE: u32 = u32::MAX;
 
 impl CallSequences {
-    /// Sequences that keep how calls are nested.
+    /// Sequences that record how calls are nested.
     #[must_use]
     pub fn with_nesting() -> Self {
         Self {

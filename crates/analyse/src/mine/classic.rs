@@ -1,7 +1,7 @@
 //! PrefixSpan (Pei et al., 2001) for sequences of single items, gaps allowed, with an explicit
 //! stack; closed and maximal patterns are those that pass [`Extensions`].
 //!
-//! A projected database is a list of places: the sequence and where its rest begins behind the
+//! A projected database is a list of places: the sequence, and the start of its rest after the
 //! earliest match. One scan over the rests counts all items and collects the next level's places.
 
 use super::database::{Database, Item};
@@ -9,14 +9,14 @@ use super::extension::{Extensions, Limit};
 use super::{Algorithm, Query};
 use rustc_hash::FxHashSet;
 
-/// The rest of a sequence behind a match.
+/// The rest of a sequence after a match.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub sequence: u32,
     pub rest: u32,
 }
 
-/// One item that prolongs a pattern, with the places behind it.
+/// An item that extends a pattern, with the places after it.
 pub(super) struct Step {
     pub item: Item,
     pub support: u64,
@@ -43,8 +43,8 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
         .map(|sequence| Place { sequence, rest: 0 })
         .collect::<Vec<_>>();
     let limit = Limit::of(query.max_length);
-    // Nothing follows the longest patterns, so only their support is needed; but whether they
-    // are closed or maximal is told by where they stand.
+    // Nothing follows the longest patterns, so only their support is needed; but closed and maximal
+    // patterns need the places too.
     let is_last =
         |length| query.algorithm == Algorithm::Classic && !limit.allows_longer_than(length);
     let first = scan.steps(&all, query.min_support);
@@ -57,8 +57,8 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
     });
 }
 
-/// Walks all patterns depth first: each step prolongs the pattern, `next` finds what may follow
-/// one of the length that it is given.
+/// Walks all patterns depth first: each step extends the pattern, `next` finds the possible
+/// extensions of a pattern of the given length.
 pub(super) fn grow(
     first: Vec<Step>,
     limit: Limit,
@@ -83,7 +83,7 @@ pub(super) fn grow(
     }
 }
 
-/// A sequence's different items with the place of the last of each, the last first.
+/// The distinct items of a sequence with the last position of each, in descending order.
 fn lasts(sequence: &[Item]) -> Vec<(u32, Item)> {
     let mut met = FxHashSet::default();
     let len = u32::try_from(sequence.len()).unwrap_or(u32::MAX);
@@ -95,13 +95,13 @@ fn lasts(sequence: &[Item]) -> Vec<(u32, Item)> {
 /// Tables by item, reused from scan to scan.
 struct Scan<'a> {
     database: &'a Database,
-    /// The last scan and sequence that met the item.
+    /// The last scan and sequence that contained the item.
     seen: Vec<(u64, u32)>,
     support: Vec<u64>,
     places: Vec<Vec<Place>>,
     met: Vec<Item>,
     scans: u64,
-    /// Of each sequence its different items with the place of the last of each, the last first.
+    /// For each sequence its distinct items with the last position of each, in descending order.
     lasts: Vec<Vec<(u32, Item)>>,
 }
 
@@ -119,8 +119,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The frequent items of the rests in their order, without the places behind them. A rest
-    /// holds an item if the item's last place in the sequence is in it.
+    /// The frequent items of the rests in item order, without the places after them. A rest
+    /// contains an item if the item's last position in the sequence is in it.
     fn supports(&mut self, places: &[Place], min_support: u64) -> Vec<Step> {
         if self.lasts.is_empty() {
             self.lasts = self.database.sequences().map(|(s, _)| lasts(s)).collect();
@@ -152,8 +152,8 @@ impl<'a> Scan<'a> {
         steps
     }
 
-    /// The items that were met in their order, and maybe others: sorting many takes longer than
-    /// looking at all.
+    /// The items found, in item order, and possibly others: sorting many takes longer than checking
+    /// all.
     fn met_in_order(&mut self) -> Vec<Item> {
         let mut met = std::mem::take(&mut self.met);
         let kinds = self.support.len();
@@ -164,7 +164,7 @@ impl<'a> Scan<'a> {
         met
     }
 
-    /// The frequent items of the rests in their order.
+    /// The frequent items of the rests in item order.
     fn steps(&mut self, places: &[Place], min_support: u64) -> Vec<Step> {
         self.scans += 1;
         for place in places {

@@ -1,4 +1,4 @@
-//! Substrings: items that follow one another without a gap, grown from all places at once.
+//! Substrings: consecutive items without a gap, extended at all places at once.
 
 use super::classic::{Place, Step, grow};
 use super::database::{Database, Item};
@@ -24,7 +24,7 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
     );
 }
 
-/// What follows directly at these places, in the order of items.
+/// The items that directly follow these places, in item order.
 fn steps(database: &Database, query: Query, places: &[Place]) -> Vec<Step> {
     let mut by_item: BTreeMap<Item, Vec<Place>> = BTreeMap::new();
     for place in places {
@@ -47,7 +47,7 @@ fn steps(database: &Database, query: Query, places: &[Place]) -> Vec<Step> {
         .collect()
 }
 
-/// By places, or by sequences; places of a sequence stand together.
+/// By places, or by sequences; places of a sequence are adjacent.
 fn support(database: &Database, algorithm: Algorithm, places: &[Place]) -> u64 {
     let same_sequence = |a: &Place, b: &Place| a.sequence == b.sequence;
     places

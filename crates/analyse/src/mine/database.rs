@@ -1,4 +1,4 @@
-//! Sequences of items, stored once each with their number.
+//! Sequences of items, each distinct one stored once with its count.
 
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
@@ -8,8 +8,8 @@ pub type Item = u32;
 
 /// A database of sequences.
 ///
-/// Items are ordered: whole numbers first, by value; then all others by their bytes. An
-/// [`Item`]'s number is its rank in this order.
+/// Items are ordered: integers first, by value; then all others by their bytes. An [`Item`]'s
+/// number is its rank in this order.
 #[derive(Clone, Debug, Default)]
 pub struct Database {
     names: Vec<String>,
@@ -26,19 +26,19 @@ struct Stored {
 }
 
 impl Database {
-    /// How many sequences were put in.
+    /// Number of sequences added.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.total
     }
 
-    /// Whether there is no sequence.
+    /// Whether there are no sequences.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
-    /// How many kinds of items there are.
+    /// Number of distinct items.
     #[must_use]
     pub fn kinds(&self) -> usize {
         self.names.len()
@@ -60,34 +60,34 @@ impl Database {
         Item::try_from(found).ok()
     }
 
-    /// The different sequences with the number of each, in the order in which they came first.
+    /// The distinct sequences with the count of each, in order of first appearance.
     pub fn sequences(&self) -> impl ExactSizeIterator<Item = (&[Item], u64)> {
         self.sequences
             .iter()
             .map(|s| (&self.items[s.start..s.end], s.weight))
     }
 
-    /// How many different sequences there are.
+    /// Number of distinct sequences.
     #[must_use]
     pub(super) fn distinct(&self) -> usize {
         self.sequences.len()
     }
 
-    /// One of the different sequences.
+    /// One of the distinct sequences.
     #[inline]
     pub(super) fn sequence(&self, index: u32) -> &[Item] {
         let stored = self.sequences[index as usize];
         &self.items[stored.start..stored.end]
     }
 
-    /// How many sequences are equal to this one.
+    /// The count of this sequence.
     #[inline]
     pub(super) fn weight(&self, index: u32) -> u64 {
         self.sequences[index as usize].weight
     }
 }
 
-/// Whole numbers by value before everything else by bytes.
+/// Integers by value before everything else by bytes.
 fn item_order(a: &str, b: &str) -> Ordering {
     match (a.parse::<i64>(), b.parse::<i64>()) {
         (Ok(x), Ok(y)) => x.cmp(&y).then_with(|| a.cmp(b)),
@@ -108,7 +108,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty database to be.
+    /// An empty database under construction.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -119,7 +119,7 @@ impl Builder {
         self.push_many(items, 1);
     }
 
-    /// Adds a sequence that was met `times` times.
+    /// Adds a sequence that occurs `times` times.
     pub fn push_many<'a>(&mut self, items: impl IntoIterator<Item = &'a str>, times: u64) {
         let mut current = std::mem::take(&mut self.current);
         current.clear();
@@ -145,7 +145,7 @@ impl Builder {
         id
     }
 
-    /// The database, with its items numbered in their order.
+    /// The database, with its items numbered in item order.
     #[must_use]
     pub fn finish(self) -> Database {
         let mut order: Vec<usize> = (0..self.names.len()).collect();

@@ -1,11 +1,11 @@
-//! How much support a pattern would keep with one more item, anywhere in it: what makes it
-//! closed or maximal.
+//! The support that a pattern would keep with one more item at any position: this decides whether
+//! it is closed or maximal.
 //!
-//! A longer pattern with the same support (or a frequent one) exists exactly if one with a
-//! single item more does, since every pattern between two has a support between theirs. Item x
-//! fits between the items i-1 and i of pattern P within sequence S exactly if it stands behind
-//! the earliest place where P's first i-1 items end and before the latest place where the others
-//! begin: the "maximum period" of BIDE (Wang & Han, 2004).
+//! A longer pattern with the same support (or a frequent one) exists exactly if one with a single
+//! additional item does, since every pattern between two has a support between theirs. Item x fits
+//! between the items i-1 and i of pattern P within sequence S exactly if it occurs after the
+//! earliest place where P's first i-1 items end and before the latest place where the others begin:
+//! the "maximum period" of BIDE (Wang & Han, 2004).
 
 use super::database::{Database, Item};
 use rustc_hash::FxHashMap;
@@ -33,7 +33,8 @@ pub(super) struct Extensions {
 }
 
 impl Extensions {
-    /// The largest support of `pattern` with one item more, given the sequences that hold it.
+    /// The largest support of `pattern` with one additional item, given the sequences that contain
+    /// it.
     pub(super) fn best(
         &mut self,
         database: &Database,
@@ -69,7 +70,7 @@ impl Extensions {
         }
     }
 
-    /// Where the pattern's items stand at the earliest and at the latest.
+    /// The earliest and the latest positions of the pattern's items.
     fn find_places(&mut self, sequence: &[Item], pattern: &[Item]) -> bool {
         self.earliest.clear();
         let mut wanted = pattern.iter().peekable();

@@ -1,21 +1,21 @@
-//! Frequent patterns in sequences of function calls, or of anything else.
+//! Frequent patterns in sequences of function calls or other items.
 //!
 //! | mode | a pattern is | its support |
 //! |---|---|---|
-//! | [`Algorithm::Prefix`] | how a sequence begins (Algorithm 1 of Wei & Wang, 2024) | sequences that begin so |
-//! | [`Algorithm::Classic`] | items in this order, with gaps (PrefixSpan, Pei et al., 2001) | sequences that hold it |
-//! | [`Algorithm::Closed`] | the classic ones without a longer one of the same support | the same |
-//! | [`Algorithm::Maximal`] | the classic ones without a longer frequent one | the same |
-//! | [`Algorithm::Contiguous`] | items that follow one another directly | sequences that hold it |
-//! | [`Algorithm::Suffixes`] | the same (Algorithm 1 over all suffixes) | places where it stands |
+//! | [`Algorithm::Prefix`] | a prefix of a sequence (Algorithm 1 of Wei & Wang, 2024) | sequences with it |
+//! | [`Algorithm::Classic`] | items in order, with gaps (PrefixSpan, Pei et al., 2001) | sequences that contain it |
+//! | [`Algorithm::Closed`] | classic ones without a longer one of the same support | the same |
+//! | [`Algorithm::Maximal`] | classic ones without a longer frequent one | the same |
+//! | [`Algorithm::Contiguous`] | consecutive items | sequences that contain it |
+//! | [`Algorithm::Suffixes`] | the same (Algorithm 1 over all suffixes) | places where it occurs |
 //!
-//! "Closed" is the definition's: no longer pattern has the same support. PrefixSpan-py, the usual
-//! peer, looks at one match in each sequence, the latest, and so keeps some that the definition
-//! drops: in {abcd, cabc, acbac} it keeps `ac` though `abc` has the same support, since the latest
-//! `ac` of the third sequence has nothing between.
+//! "Closed" follows the definition: no longer pattern has the same support. PrefixSpan-py, the
+//! usual implementation for comparison, checks one match in each sequence, the latest, and so keeps
+//! some patterns that the definition drops: in {abcd, cabc, acbac} it keeps `ac` although `abc` has
+//! the same support, since the latest `ac` of the third sequence has nothing in between.
 //!
-//! Patterns come in the order of their items ([`Database`] says which), each before those that
-//! it begins. Identical sequences are stored and mined once, with their number as weight.
+//! Patterns come in the order of their items (see [`Database`]), each before its own extensions.
+//! Identical sequences are stored and mined once, with their count as weight.
 
 mod calls;
 mod classic;
@@ -32,10 +32,10 @@ pub use prefix::{PrefixNode, PrefixTree};
 pub use projection::project;
 pub use read::{ReadError, read};
 
-/// What counts as a pattern; see the table above.
+/// The definition of a pattern; see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// Supported beginnings.
+    /// Supported prefixes.
     Prefix,
     /// Subsequences.
     Classic,
@@ -54,23 +54,23 @@ pub enum Algorithm {
 pub struct Pattern {
     /// Its items, in order.
     pub items: Vec<Item>,
-    /// How often it is met.
+    /// How often it occurs.
     pub support: u64,
 }
 
-/// What to look for.
+/// The parameters of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// What counts as a pattern.
+    /// The definition of a pattern.
     pub algorithm: Algorithm,
-    /// The least support; zero is taken as one.
+    /// The least support; zero counts as one.
     pub min_support: u64,
-    /// The longest pattern, in items. Closed and maximal patterns are those of all lengths, of
-    /// which longer ones are then left out.
+    /// The longest pattern, in items. Closed and maximal patterns are determined over all lengths;
+    /// longer ones are then left out.
     pub max_length: Option<usize>,
 }
 
-/// Hands each pattern to `visit` as it is found, so that millions of them need no memory.
+/// Passes each pattern to `visit` as it is found, so that millions of them need no memory.
 pub fn mine(database: &Database, query: Query, mut visit: impl FnMut(&[Item], u64)) {
     let query = Query {
         min_support: query.min_support.max(1),

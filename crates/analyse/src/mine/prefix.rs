@@ -2,28 +2,28 @@
 //!
 //! The paper counts the first item of every sequence, projects the rests of the sequences that
 //! begin with a frequent item, and recurses: copies of all suffixes, O(Σ L²), and a recursion as
-//! deep as the longest sequence. What comes out are the supported beginnings, so one pass that
+//! deep as the longest sequence. The result is the set of supported prefixes, so one pass that
 //! counts each step of each sequence in a tree gives the same in O(Σ L), without recursion. The
-//! tests hold it equal to the pseudo-code taken literally.
+//! tests compare it with a literal version of the pseudo-code.
 
 use super::database::{Database, Item};
 use super::{Query, extension::Limit};
 use rustc_hash::FxHashMap;
 
-/// A beginning of sequences.
+/// A prefix of sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixNode {
-    /// The beginning without its last item; the root is its own parent.
+    /// The prefix without its last item; the root is its own parent.
     pub parent: u32,
     /// The last item; meaningless for the root.
     pub item: Item,
-    /// Sequences that begin so.
+    /// Sequences with this prefix.
     pub support: u64,
-    /// Sequences that are this and end here: complete, not going on.
+    /// Sequences that end here, so that the prefix is the whole sequence.
     pub ends: u64,
 }
 
-/// All beginnings of a database's sequences with their numbers.
+/// All prefixes of a database's sequences with their counts.
 #[derive(Clone, Debug)]
 pub struct PrefixTree {
     nodes: Vec<PrefixNode>,
@@ -55,7 +55,7 @@ impl PrefixTree {
         tree
     }
 
-    /// Counts one sequence, met `weight` times.
+    /// Counts one sequence that occurs `weight` times.
     pub fn add(&mut self, sequence: &[Item], weight: u64) {
         let mut at = 0;
         self.nodes[0].support += weight;
@@ -80,7 +80,7 @@ impl PrefixTree {
         child
     }
 
-    /// All beginnings; the empty one is the first, parents stand before their children.
+    /// All prefixes; the empty one is first, parents come before their children.
     #[must_use]
     pub fn nodes(&self) -> &[PrefixNode] {
         &self.nodes
@@ -99,7 +99,7 @@ impl PrefixTree {
     }
 }
 
-/// The supported beginnings in the order of their items.
+/// The supported prefixes in item order.
 pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[Item], u64)) {
     let tree = PrefixTree::of(database);
     let supported = tree.supported(query.min_support);

@@ -1,11 +1,11 @@
-//! A projected database: what remains of each sequence behind a beginning.
+//! A projected database: the rest of each sequence after a prefix.
 
 use super::Algorithm;
 use super::database::{Database, Item};
 
-/// The rests behind `prefix` that are not empty, with their numbers, in the order of the
-/// database: behind the earliest match for subsequences, behind the beginning itself for
-/// [`Algorithm::Prefix`], behind every place for substrings.
+/// The non-empty rests after `prefix`, with their counts, in the order of the database: after the
+/// earliest match for subsequences, after the prefix itself for [`Algorithm::Prefix`], after every
+/// occurrence for substrings.
 #[must_use]
 pub fn project(
     database: &Database,

@@ -1,9 +1,8 @@
-//! Sequence files: one sequence a line with items separated by blanks, or SPMF's format.
+//! Sequence files: one sequence per line with items separated by blanks, or SPMF's format.
 //!
-//! SPMF (<https://www.philippe-fournier-viger.com/spmf/>): whole numbers, `-1` behind each
-//! itemset, `-2` at the end of a sequence; `#`, `%` and `@` begin remarks, of which
-//! `@ITEM=number=name` names an item. A file is taken as SPMF's when its first line with items
-//! ends in `-2`.
+//! SPMF (<https://www.philippe-fournier-viger.com/spmf/>): integers, `-1` after each itemset, `-2`
+//! at the end of a sequence; `#`, `%` and `@` begin comments, of which `@ITEM=number=name` names an
+//! item. A file is in SPMF's format if its first line with items ends in `-2`.
 
 use super::database::{Builder, Database};
 use std::collections::BTreeMap;
@@ -29,14 +28,14 @@ pub enum ReadError {
         /// The items, separated by blanks.
         itemset: String,
     },
-    /// A line of a file in SPMF's format that doesn't follow it.
+    /// A line that violates SPMF's format.
     #[error("line {line}: \"{found}\" in a file of SPMF's format; expected {expected}")]
     NotSpmf {
         /// Counted from 1.
         line: usize,
-        /// What stands there.
+        /// The text found.
         found: String,
-        /// What should.
+        /// The expected text.
         expected: &'static str,
     },
 }
@@ -44,7 +43,7 @@ pub enum ReadError {
 /// Reads a sequence file of either format.
 ///
 /// # Errors
-/// [`ReadError`] says which line can't be read and why.
+/// [`ReadError`] contains the unreadable line and the reason.
 pub fn read(text: &[u8]) -> Result<Database, ReadError> {
     let mut lines = Vec::new();
     for (number, line) in (1..).zip(text.split(|&b| b == b'\n')) {

@@ -68,7 +68,7 @@ fn classic_prefixspan_on_table_1() {
         shown(&table_1(), Algorithm::Classic, 2),
         "a:3 ab:3 abc:3 ac:3 b:3 bc:3 c:3 ca:2 cac:2 cb:2 cbc:2 cc:2"
     );
-    // PrefixSpan-py calls ac:3 closed as well.
+    // PrefixSpan-py also reports ac:3 as closed.
     assert_eq!(shown(&table_1(), Algorithm::Closed, 2), "abc:3 cac:2 cbc:2");
     assert_eq!(
         shown(&table_1(), Algorithm::Maximal, 2),

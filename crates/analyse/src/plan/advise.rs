@@ -1,4 +1,4 @@
-//! Rules that fit, filled with this run's numbers.
+//! The rules that match, filled with this run's numbers.
 
 use super::reads::{self, SinglePages};
 use super::rules::{Effect, Price, Rule, Rules, SettingTemplate};
@@ -16,35 +16,36 @@ use pagewise_model::quantity::percent;
 use pagewise_model::units::{Bytes, Estimate};
 use std::cmp::Ordering;
 
-/// A setting stands before steps by hand for the costliest finding where what it cures costs this
-/// part of that.
+/// A setting comes before manual steps for the costliest finding if the findings it fixes cost at
+/// least this fraction of that.
 const LEADING: f64 = 0.25;
-/// Steps by hand against what costs less than this part of the costliest finding are left out.
+/// Manual steps for findings that cost less than this fraction of the costliest one are left out.
 const BESIDE: f64 = 0.1;
-/// Another allocator is advised where the one in use takes this part of the CPU time, and tried where
-/// it takes less: of the programs of `bench/programs` with 9 to 12 % one gained 14 %, one nothing, and
-/// one lost 12 %.
+/// Another allocator is advised if the current one takes this share of the CPU time, and only tried
+/// if it takes less: among the programs of `bench/programs` with 9 to 12 %, one gained 14 %, one
+/// nothing, and one lost 12 %.
 const SURELY_HOT: f64 = 0.2;
 /// A predicted speed-up below this is not worth a change.
 const WORTHWHILE: f64 = 1.03;
-/// Of the faults that a setting is made for, so many vanish (the others are the first touch of
-/// what is kept, and growth between phases). Measured over the programs of `bench/programs`.
+/// Share of the targeted faults that a setting avoids (the others are first touches of the memory
+/// that is kept, and growth between phases). Measured over the programs of `bench/programs`.
 const VANISHING: Estimate = Estimate {
     value: 0.97,
     low: 0.92,
     high: 1.0,
 };
-/// How far from what was seen to the bound the likeliest cost of a fault lies. The programs of
-/// `bench/programs` gained 3 to 15 % more than half way predicts.
+/// Position of the likeliest cost of a fault between the measured cost and the bound. The programs
+/// of `bench/programs` gained 3 to 15 % more than the midpoint predicts.
 const BOUND_WEIGHT: f64 = 0.8;
-/// Where the largest stretch is so many times as large as nine of ten, those are told.
+/// If the largest stretch is this many times as large as nine of ten stretches, the latter are
+/// reported.
 const SPREAD: u64 = 4;
 const MOST_OF_THEM: f64 = 0.9;
-/// Smallest amount that is ever told to be kept.
+/// Smallest amount that the allocator is advised to keep.
 const LEAST_KEPT: u64 = 1 << 20;
 
-/// Advice for all symptoms, best first. Settings come only from rules whose predicted gain is worth
-/// it; steps by hand only for symptoms that cost enough to be named.
+/// Advice for all symptoms, best first. Settings come only from rules with a sufficient predicted
+/// gain; manual steps only for symptoms that cost enough to be mentioned.
 pub(super) fn advice(
     findings: &Findings,
     symptoms: &[Case],
@@ -88,8 +89,8 @@ pub(super) fn advice(
     advice
 }
 
-/// What only runs of the user's own command can decide about: it may help much or do harm, or
-/// nothing was seen of what it cures. Those of which something was seen come first.
+/// Advice that only runs of the user's own command can decide about: it may help much or do harm,
+/// or the symptom that it fixes was not seen. Advice for symptoms that were seen comes first.
 pub(super) fn trials(
     findings: &Findings,
     symptoms: &[Case],
@@ -115,7 +116,7 @@ pub(super) fn trials(
     trials
 }
 
-/// Whether a rule asks for another allocator where the one in use takes little.
+/// Whether a rule requires another allocator although the current one takes little time.
 fn may_harm(rule: &Rule, symptoms: &[Case]) -> bool {
     let hot = symptoms
         .iter()
@@ -125,8 +126,8 @@ fn may_harm(rule: &Rule, symptoms: &[Case]) -> bool {
         && hot.is_some_and(|hot| hot.cost.value < SURELY_HOT)
 }
 
-/// Memory whose mapper was not seen, as if it were the allocator: whether its settings reach that
-/// memory is what a run tells.
+/// Memory whose mapper was not seen, treated as if the allocator had mapped it: a run shows whether
+/// its settings reach that memory.
 fn presumed(symptoms: &[Case]) -> Vec<Case> {
     let unseen = symptoms.iter().filter(|one| one.owner == Owner::Unknown);
     unseen
@@ -176,7 +177,7 @@ fn from_rule(
     let worth_it = match rule.effect {
         _ if gravest.kind == Symptom::Runtime => true,
         _ if rule.settings.is_empty() || rule.trial => is_costly(),
-        // How much of it falls away is known by a few programs only.
+        // How much of it is avoided is known only from a few programs.
         Some(Effect::Less) => gains && is_costly(),
         _ => gains,
     };
@@ -245,23 +246,23 @@ fn predicted(findings: &Findings, rule: &Rule, cured: &[&Case], faults: f64) -> 
     predicted_speedup(&findings.cost, vanishing, kernel_ns(findings, faults))
 }
 
-/// The prediction where only runs tell: too wide to be told.
+/// The prediction if only runs can decide: too wide to be reported.
 const ANY_GAIN: Estimate = Estimate {
     value: 1.0,
     low: 0.2,
     high: 5.0,
 };
 
-/// What is left of the time in an allocator's own code when another one takes its place. Of
-/// `hot_malloc` (bench/causes) tcmalloc 2.10, jemalloc 5.3 and mimalloc 2 leave 0.13, 0.18 and 0.25, of
-/// `hot_malloc_threads` 0.50, 0.64 and 0.23; other programs may gain nothing.
+/// The share of the time in an allocator's own code that remains with another allocator. Of
+/// `hot_malloc` (bench/causes) tcmalloc 2.10, jemalloc 5.3 and mimalloc 2 leave 0.13, 0.18 and
+/// 0.25, of `hot_malloc_threads` 0.50, 0.64 and 0.23; other programs may gain nothing.
 const LEFT_TO_ANOTHER: Estimate = Estimate {
     value: 0.3,
     low: 0.1,
     high: 0.95,
 };
 
-/// The gain where `left` remains of time that takes the share `cost`.
+/// The gain if `left` remains of the time that takes the share `cost`.
 fn by_less(cost: Estimate, left: Estimate) -> Estimate {
     let gain = |share: f64, left: f64| 1.0 / (1.0 - share.min(0.95) * (1.0 - left));
     Estimate {
@@ -271,7 +272,7 @@ fn by_less(cost: Estimate, left: Estimate) -> Estimate {
     }
 }
 
-/// The gain where a part of each symptom's time falls away.
+/// The gain if a part of each symptom's time is saved.
 fn by_parts(rule: &Rule, cured: &[&Case]) -> Estimate {
     let avoids = rule.avoids.unwrap_or(VANISHING);
     let left = rule.left.unwrap_or(LEFT_TO_ANOTHER);
@@ -297,8 +298,9 @@ fn gives_huge_pages(findings: &Findings) -> bool {
     setting.is_some_and(|modes| !modes.contains("[never]") && modes != "never")
 }
 
-/// What is left when the used part of each of so many huge pages comes in small pages: what lies
-/// between all zeros seen and half as many bounds the doubt about what was looked at.
+/// The result if the used part of each huge page is mapped by small pages instead: the range
+/// between the observed share of used memory and twice as much covers the uncertainty of the
+/// examination.
 #[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
 fn by_small_pages(findings: &Findings, huge_faults: f64) -> Estimate {
     let cpu = findings.cost.cpu().0.max(1) as f64;
@@ -307,7 +309,7 @@ fn by_small_pages(findings: &Findings, huge_faults: f64) -> Estimate {
             .huge_pages
             .and_then(|pages| pages.zeros)
             .unwrap_or(0.0);
-    // Samples tell the cost of just these faults, where there are any.
+    // Samples show the cost of exactly these faults, if there are any.
     let sampled = findings.account.work("huge").map(|work| work.in_faults);
     let zeroing =
         sampled.unwrap_or_else(|| nanos_each(findings, &[Cause::HugePage]).scaled(huge_faults));
@@ -334,17 +336,17 @@ fn by_small_pages(findings: &Findings, huge_faults: f64) -> Estimate {
 
 /// Base pages of a huge page: 2 MiB of 4 KiB.
 const BASE_PAGES: f64 = 512.0;
-/// Share of the CPU time that no prediction goes below: samples cannot tell what the last hundredth
-/// goes into.
+/// Least share of the CPU time in any prediction: samples cannot show how the last few hundredths
+/// are spent.
 const LEAST_LEFT: Estimate = Estimate {
     value: 0.02,
     low: 0.004,
     high: 0.1,
 };
 
-/// Kernel time of one churned fault, with what giving its page back costs. System time spread over
-/// all faults bounds it from above; where that is close, it is the better figure, because it holds
-/// the way into the kernel and back as well.
+/// Kernel time of one churned fault, including the cost of freeing its page. System time spread
+/// over all faults is an upper bound; if it is close, it is the better figure, because it includes
+/// the way into the kernel and back.
 #[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
 fn kernel_ns(findings: &Findings, faults: f64) -> Option<Estimate> {
     findings.time.total_ns?;
@@ -365,8 +367,8 @@ fn kernel_ns(findings: &Findings, faults: f64) -> Option<Estimate> {
     })
 }
 
-/// Nanoseconds in calls that give memory back or take it. From its begin to its end a call may have
-/// waited, for a CPU most of all: no more counts than samples of CPU time saw, where there are any.
+/// Nanoseconds in calls that free or allocate memory. A call may have waited between its begin and
+/// end, mostly for a CPU: at most the time seen by samples of CPU time counts, if there are any.
 #[allow(
     clippy::cast_precision_loss,
     reason = "nanoseconds of a run are far below 2^53"
@@ -387,8 +389,8 @@ fn release_time(findings: &Findings) -> Estimate {
     }
 }
 
-/// Memory that stays resident at most: from the usual resident set up to its peak, and what the rule
-/// adds.
+/// Additional resident memory at most: from the usual resident memory up to its peak, plus what the
+/// rule adds.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -424,7 +426,7 @@ fn kept(findings: &Findings, price: Price) -> Bytes {
 /// Values for placeholders.
 struct Filling<'a> {
     freed: Bytes,
-    /// Most stretches are no larger.
+    /// Size that most stretches do not exceed.
     usual: Bytes,
     share: f64,
     keep: u64,
@@ -501,7 +503,7 @@ impl<'a> Filling<'a> {
         template.fill(&values)
     }
 
-    /// A value behind what its variable holds already, where that is a list.
+    /// A value appended to the variable's current one, if that is a list.
     fn joined(&self, name: &str, value: String) -> String {
         let before = self.allocator.and_then(|one| one.settings.get(name));
         match (self.join, before.filter(|before| !before.is_empty())) {

@@ -1,4 +1,4 @@
-//! Symptoms in plain words, and how grave they are.
+//! Symptoms in plain words, and their severity.
 
 use super::evidence::evidence;
 use super::open::{Open, is_one_thread};
@@ -11,21 +11,22 @@ use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::{count, percent, percent_seen};
 use pagewise_model::units::{Estimate, Nanos};
 
-/// Shares of CPU time (of wall time for waits) from which a symptom is worth a word, costly, severe.
+/// Shares of CPU time (of elapsed time for waits) from which a symptom is worth mentioning, costly,
+/// severe.
 const WORTH_A_WORD: f64 = 0.02;
 const COSTLY: f64 = 0.05;
 const SEVERE: f64 = 0.30;
 
-/// What takes less CPU time (waits less) is no trouble worth a change, whatever its share: starting
-/// a program takes tens of milliseconds.
+/// A symptom that takes less CPU time (or waits less) is not worth a change, whatever its share:
+/// starting a program takes tens of milliseconds.
 const LEAST_COSTLY: Nanos = Nanos(50_000_000);
 
-/// How grave a symptom is; `None` where it is not worth a word.
+/// The severity of a symptom; `None` if it is not worth mentioning.
 pub(super) fn severity(findings: &Findings, symptom: &Case) -> Option<Severity> {
     severity_of(symptom.cost.value, symptom.of(findings))
 }
 
-/// How grave it is that something takes a share of so much time.
+/// The severity of something that takes a share of this much time.
 pub(super) fn severity_of(share: f64, all: Nanos) -> Option<Severity> {
     let most = match share * all.as_secs_f64() < LEAST_COSTLY.as_secs_f64() {
         true => Severity::Note,
@@ -43,7 +44,7 @@ fn graded(cost: f64) -> Option<Severity> {
     }
 }
 
-/// All that is worth a word, gravest first; "healthy" where nothing is costly.
+/// All findings worth mentioning, most severe first; "healthy" if nothing is costly.
 pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis> {
     let mut found: Vec<Diagnosis> = symptoms
         .iter()
@@ -73,7 +74,7 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
     found
 }
 
-/// What stands first where nothing is costly: that all is well only where nothing is left open.
+/// The first finding if nothing is costly: "healthy" only if nothing remains unexplained.
 fn at_rest(findings: &Findings, open: &Open) -> Option<Diagnosis> {
     if verdict::is_short(findings) {
         let used = say::used(findings.cost.cpu(), findings.cost.wall);
@@ -110,7 +111,8 @@ fn diagnosis(findings: &Findings, symptom: &Case, severity: Severity) -> Diagnos
     }
 }
 
-/// Huge pages that were wanted but not to be had. The counters are the machine's, so it is a note.
+/// Huge pages that were requested but not available. The counters are machine-wide, so it is a
+/// note.
 fn huge_page_fallback(findings: &Findings) -> Option<Diagnosis> {
     let (first, last) = (
         findings.timeline.pressure.first()?,

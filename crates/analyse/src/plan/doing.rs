@@ -1,4 +1,4 @@
-//! What a program does whose time goes into no trouble: compute, work in the kernel, wait.
+//! What a program does if no problem takes its time: computing, work in the kernel, waiting.
 
 use super::open::Open;
 use super::symptom::Symptom;
@@ -10,19 +10,19 @@ use pagewise_model::account::TimePart;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
 
-/// A program computes where its own code takes this share of the CPU time.
+/// A program is computing if its own code takes this share of the CPU time.
 const MOSTLY: f64 = 0.5;
-/// Other parts of the CPU time are reported from this share on, so many at most.
+/// Other parts of the CPU time are reported from this share on, up to a limit.
 const WORTH_TELLING: f64 = 0.05;
 const MOST_PARTS: usize = 2;
-/// Share of the elapsed time from which waiting for a CPU is told.
+/// Share of the elapsed time from which waiting for a CPU is reported.
 const BUSY_MACHINE: f64 = 0.1;
-/// One thread at a time is told where the program is on a CPU for this share of the elapsed time, and
-/// uses no more CPU time than so much of it.
+/// "One thread at a time" is reported if the program is on a CPU for this share of the elapsed
+/// time, and uses at most this multiple of it in CPU time.
 const MOST_OF_THE_TIME: f64 = 0.8;
 const ONE_CPU: f64 = 1.05;
 
-/// What it does, in some sentences, and how much of it is left open.
+/// What the program does, in a few sentences, and how much of it is unexplained.
 pub(super) fn told(findings: &Findings) -> String {
     let open = Open::of(findings, &findings.diagnoses);
     let was_sampled = !findings.account.cpu.is_empty();
@@ -101,7 +101,7 @@ fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) 
     }
 }
 
-/// What only runs or counters tell of page sizes, with the arm that a proof would try.
+/// What only runs or counters can show about page sizes, with the arm that a proof would try.
 fn of_page_sizes(findings: &Findings, what: String) -> String {
     let enabled = findings.host.settings.get("thp.enabled");
     match enabled.and_then(|enabled| page_sizes::other_size(findings, enabled)) {
@@ -112,7 +112,8 @@ fn of_page_sizes(findings: &Findings, what: String) -> String {
     }
 }
 
-/// `8.1 % reading (pread64) and 6.5 % forcing files to disk`: what is not the program's own code.
+/// `8.1 % reading (pread64) and 6.5 % forcing files to disk`: the work outside the program's own
+/// code.
 fn kernels(findings: &Findings) -> String {
     let told: Vec<String> = others(findings)
         .take(MOST_PARTS)
@@ -138,7 +139,7 @@ fn not_seen(findings: &Findings) -> String {
     }
 }
 
-/// Share of the elapsed time of one part of it.
+/// Share of the elapsed time of one of its parts.
 fn of_elapsed(findings: &Findings, id: &str) -> f64 {
     let mut parts = findings.account.elapsed.iter().filter(|part| part.id == id);
     let nanos = parts.next().map_or(0.0, |part| part.time.value);
@@ -150,7 +151,7 @@ fn wants_a_cpu(findings: &Findings) -> Option<String> {
     (share >= BUSY_MACHINE).then(|| say::wants_a_cpu(percent(share)))
 }
 
-/// One thread at a time, while other CPUs were to be had.
+/// One thread at a time, although other CPUs were available.
 fn one_at_a_time(findings: &Findings) -> Option<String> {
     let cost = &findings.cost;
     let used = cost.cpu().as_secs_f64() / cost.wall.as_secs_f64().max(1e-9);

@@ -30,7 +30,7 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
     lines
 }
 
-/// What is told of this symptom alone.
+/// The figures specific to this symptom.
 fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
     match symptom.kind {
         Symptom::HotAllocator => allocator(findings, symptom).into_iter().collect(),
@@ -71,7 +71,7 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
     }
 }
 
-/// What the kernel counted of the waits behind a symptom.
+/// The kernel's counts of the waits behind a symptom.
 fn delays(findings: &Findings, symptom: &Case) -> Vec<String> {
     let Some(delays) = findings.account.delays else {
         return Vec::new();
@@ -96,7 +96,7 @@ fn delays(findings: &Findings, symptom: &Case) -> Vec<String> {
         .collect()
 }
 
-/// The interval is given where it matters.
+/// The interval is given if it matters.
 fn share_of_faults(share: Estimate) -> String {
     match share.high - share.low > 0.2 * share.value {
         true => percent_interval(&share),
@@ -127,7 +127,7 @@ fn runtime(findings: &Findings, symptom: &Case) -> Option<String> {
     Some(say::runtime_calls(name, &place.culprit))
 }
 
-/// Says why faults that the table calls first touches are told as churn.
+/// Explains why faults that the table counts as first touches are reported as churn.
 fn moving(findings: &Findings, symptom: &Case) -> Option<String> {
     let moved = moved(findings);
     let told = moved > 0.0 && symptom.kind == Symptom::ChurnMmap;

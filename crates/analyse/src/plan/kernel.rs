@@ -1,5 +1,5 @@
-//! What the kernel does for a program apart from page faults, in words: nothing is called healthy
-//! while a good part of the time goes there.
+//! The kernel's work for a program apart from page faults, in words: a program is not called
+//! healthy if a good part of its time is spent there.
 
 use super::diagnose::{range, severity_of};
 use super::say;
@@ -13,16 +13,16 @@ use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
 use pagewise_model::units::{Estimate, Nanos};
 
-/// Share of the CPU time from which what the kernel does apart from faults is reported.
+/// Share of the CPU time from which the kernel's work apart from faults is reported.
 const TOLD: f64 = 0.10;
-/// Entries that are reported, and the share of the CPU time from which on each is.
+/// Most entries reported, and the least share of the CPU time of each.
 const MOST_ENTRIES: usize = 4;
 const WORTH_A_LINE: f64 = 0.02;
-/// Starting a process takes the kernel some milliseconds, of which nobody asks what for.
+/// Starting a process takes the kernel some milliseconds, which need no explanation.
 const WORTH_ASKING: Nanos = Nanos(10_000_000);
 
-/// What the kernel did where it took a tenth of the CPU time or more apart from page faults; how
-/// much is unexplained where its stacks were not seen.
+/// The kernel's work if it took a tenth of the CPU time or more apart from page faults, and the
+/// unexplained time if its stacks were not seen.
 pub(super) fn diagnosis(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     match findings.account.sees_kernel() {
         true => seen(findings, symptoms),
@@ -33,7 +33,7 @@ pub(super) fn diagnosis(findings: &Findings, symptoms: &[Case]) -> Option<Diagno
 fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     let account = &findings.account;
     let table = KernelTable::shipped();
-    // What gives memory back and takes it again is part of churn, and told there.
+    // Calls that free and reallocate memory are part of churn, and reported there.
     let churns = symptoms.iter().any(|one| {
         one.kind.is_churn()
             && severity_of(one.cost.value, findings.cost.cpu()) >= Some(Severity::Costly)
@@ -73,7 +73,8 @@ fn is_gate(entry: &KernelEntry) -> bool {
     entry.id == "gate"
 }
 
-/// Each call comes through the gate: the part of calls that are reported elsewhere belongs to them.
+/// Each call comes through the gate: the gate's time for calls that are reported elsewhere belongs
+/// to those.
 fn with_their_gate(told: &[&KernelEntry], all: &[KernelEntry]) -> Vec<KernelEntry> {
     let call = |entry: &KernelEntry| match entry.id.starts_with("call.") {
         true => entry.time.value,
@@ -96,8 +97,8 @@ fn with_their_gate(told: &[&KernelEntry], all: &[KernelEntry]) -> Vec<KernelEntr
     found
 }
 
-/// Work on files is what a program that asks for it is for: however much it is, it is no trouble by
-/// itself.
+/// Work on files is the purpose of a program that requests it: it is not a problem by itself,
+/// however much it is.
 fn graded(
     others: &[KernelEntry],
     share: Estimate,

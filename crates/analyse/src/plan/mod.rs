@@ -1,9 +1,9 @@
-//! From findings to an answer: what is wrong, what to change, what to say first.
+//! From findings to an answer: what is wrong, what to change, what to report first.
 //!
-//! Symptoms ([`symptom`]) are drawn from the figures ([`symptoms`]), put into plain words ([`diagnose`],
-//! [`mod@evidence`], [`mod@verdict`]), and matched with rules that turn them into advice ([`advise`]) with
-//! a predicted gain ([`crate::gain`]). Rules and words are data, `crates/analyse/rules/*.toml`
-//! ([`rules`], [`wording`], [`say`]). Where a prediction is too small to
+//! Symptoms ([`symptom`]) are derived from the figures ([`symptoms`]), described in plain words
+//! ([`diagnose`], [`mod@evidence`], [`mod@verdict`]), and matched with rules that turn them into
+//! advice ([`advise`]) with a predicted gain ([`crate::gain`]). Rules and words are data,
+//! `crates/analyse/rules/*.toml` ([`rules`], [`wording`], [`say`]). If a prediction is too small to
 //! matter, nothing is advised: a setting that does not help can hurt.
 
 mod advise;
@@ -32,8 +32,8 @@ use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;
 use pagewise_model::recording::Surroundings;
 
-/// Completes findings: fills `diagnoses`, `advice` and `verdict` from all other parts. A note on page
-/// sizes stays, behind all others.
+/// Completes findings: fills `diagnoses`, `advice` and `verdict` from all other parts. A note on
+/// page sizes is kept, after all others.
 #[must_use]
 pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) -> Findings {
     let symptoms = symptoms::of(&findings);
@@ -48,14 +48,15 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     findings
 }
 
-/// Advice that may help much or do harm, so that only a proof decides: what a proof tries in
-/// addition to what is advised.
+/// Advice that may help much or do harm, so that only a proof decides: a proof tries it in addition
+/// to the regular advice.
 #[must_use]
 pub fn trials(findings: &Findings, rules: &Rules, around: &Surroundings) -> Vec<Advice> {
     advise::trials(findings, &symptoms::of(findings), rules, around)
 }
 
-/// Puts the finding first that the best setting cures, so that headline and cure tell of one thing.
+/// Moves the finding that the best setting fixes to the front, so that headline and advice are
+/// about the same thing.
 fn lead_with_the_cured(findings: &mut Findings) {
     let Some(best) = findings
         .advice
@@ -72,8 +73,8 @@ fn lead_with_the_cured(findings: &mut Findings) {
     }
 }
 
-/// The same findings with what runs with and without the advice have shown. Settings with which the
-/// command failed are no advice any more.
+/// The same findings with the results of runs with and without the advice. Settings with which the
+/// command failed are no longer advised.
 #[must_use]
 pub fn proved(mut findings: Findings, proof: Proof) -> Findings {
     let fails = |one: &Advice| {

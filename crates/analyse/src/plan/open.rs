@@ -1,8 +1,8 @@
-//! How much of a run's time is left open: what nobody explains, what intervals leave open, and what is
-//! told as a note.
+//! How much of a run's time is unresolved: time without an explanation, the uncertainty of
+//! intervals, and findings reported as notes.
 //!
-//! "Nothing to gain" is said only where all of that is less than a twentieth of the CPU time and of
-//! the elapsed time: what takes less is not worth a change, what takes more may be.
+//! "Nothing to gain" is reported only if all of that is less than a twentieth of the CPU time and
+//! of the elapsed time: less is not worth a change, more may be.
 
 use super::say;
 use super::symptom::Symptom;
@@ -12,28 +12,28 @@ use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
 use pagewise_model::units::Estimate;
 
-/// Shares of CPU time and of elapsed time below which what is open is no matter.
+/// Shares of CPU time and of elapsed time below which unresolved time does not matter.
 const LITTLE: f64 = 0.05;
-/// Waits of which it is not known what for.
+/// Waits with an unknown reason.
 const UNKNOWN_WAITS: [&str; 2] = ["kernel", "other"];
 
-/// What is open, as shares.
+/// The unresolved time, as shares.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    /// CPU time that may go elsewhere than into the program's own code.
+    /// CPU time that may be spent outside the program's own code.
     pub cpu: f64,
-    /// The part of it that nothing explains.
+    /// The part of it without an explanation.
     pub unexplained: f64,
-    /// Elapsed time in which it is not known to run or to wait for something.
+    /// Elapsed time in which the program is not known to run or to wait for something.
     pub elapsed: f64,
-    /// Elapsed time in which it waits for something that is known.
+    /// Elapsed time in which it waits for a known reason.
     waited: f64,
-    /// The same at most.
+    /// Upper bound of the same.
     pub waits: f64,
 }
 
 impl Open {
-    /// What the account leaves open, and what `notes` tell.
+    /// The unresolved time in the account, and in `notes`.
     pub fn of(findings: &Findings, notes: &[Diagnosis]) -> Self {
         let notes = notes
             .iter()
@@ -53,12 +53,12 @@ impl Open {
         }
     }
 
-    /// Whether all that is open is too little to be worth a change.
+    /// Whether all unresolved time is too little to be worth a change.
     pub fn is_little(&self) -> bool {
         self.bounds_memory() && self.waits < LITTLE
     }
 
-    /// Whether memory management is known to take little, whatever the program waits for.
+    /// Whether memory management certainly takes little, whatever the program waits for.
     pub fn bounds_memory(&self) -> bool {
         self.bounds_cpu() && self.elapsed < LITTLE
     }
@@ -68,7 +68,7 @@ impl Open {
         self.cpu < LITTLE
     }
 
-    /// CPU time that nothing explains, where it is worth a word.
+    /// Unexplained CPU time, if it is worth mentioning.
     pub fn of_cpu(&self) -> Option<f64> {
         (self.unexplained >= LITTLE).then_some(self.unexplained)
     }
@@ -78,12 +78,12 @@ impl Open {
         (self.elapsed >= LITTLE).then_some(self.elapsed)
     }
 
-    /// Waits that are worth a word.
+    /// Waits worth mentioning.
     pub fn of_waits(&self) -> Option<f64> {
         (self.waited >= LITTLE).then_some(self.waited)
     }
 
-    /// Lines that say what is not explained.
+    /// Lines about what is not explained.
     pub fn evidence(&self) -> Vec<String> {
         let lines = [
             self.of_cpu().map(|share| say::open_cpu(percent(share))),
@@ -94,9 +94,8 @@ impl Open {
     }
 }
 
-/// CPU time apart from the program's own code, at most, and how much of it nothing explains. Where
-/// only totals are known, all that the kernel used may be anything but what faults were seen to
-/// take.
+/// Upper bound of the CPU time outside the program's own code, and how much of it is unexplained.
+/// If only totals are known, all kernel time is unexplained except the measured time of faults.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn on_cpus(findings: &Findings) -> (f64, f64) {
     let cost = &findings.cost;
@@ -111,7 +110,7 @@ fn on_cpus(findings: &Findings) -> (f64, f64) {
         };
         return (kernel.max(faults.high), unexplained.max(0.0));
     }
-    // What no sample saw is no part.
+    // A part without any sample does not appear.
     let own = parts.iter().find(|part| part.id == "own");
     let own = own.map_or(Estimate::default(), |own| own.time);
     let value = |wanted: fn(&str) -> bool| -> f64 {
@@ -125,7 +124,8 @@ fn on_cpus(findings: &Findings) -> (f64, f64) {
     ((beside - recording).max(faults.high), unexplained.max(0.0))
 }
 
-/// Elapsed time in which the program is not known to run or wait for something, and in which it waits.
+/// Elapsed time in which the program is not known to run or wait for something, and time in which
+/// it waits.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn in_time(findings: &Findings) -> (f64, f64) {
     let wall = findings.cost.wall.0.max(1) as f64;
@@ -150,7 +150,7 @@ fn in_time(findings: &Findings) -> (f64, f64) {
     (open.max(0.0), waits)
 }
 
-/// Elapsed time that is more than a single thread used or wanted of a CPU.
+/// Elapsed time minus the time in which a single thread used or wanted a CPU.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn by_totals(findings: &Findings) -> f64 {
     let cost = &findings.cost;
@@ -167,7 +167,7 @@ fn by_totals(findings: &Findings) -> f64 {
     1.0 - (cost.cpu().0 as f64 + ready) / cost.wall.0.max(1) as f64
 }
 
-/// Whether one thread is all that faulted.
+/// Whether only one thread faulted.
 pub(super) fn is_one_thread(findings: &Findings) -> bool {
     let mut moments = findings.timeline.points.iter();
     findings.by_thread.len() <= 1 && moments.all(|point| point.processes <= 1)

@@ -1,5 +1,5 @@
-//! In which order mapped files are read from their disk, and whether single pages are read faster than
-//! those around them as well.
+//! The order in which mapped files are read from disk, and whether reading single pages is faster
+//! than read-ahead.
 
 use super::Surroundings;
 use super::symptoms::{Case, faults_of};
@@ -7,29 +7,29 @@ use pagewise_model::findings::{Cause, FileReads, Findings};
 use pagewise_model::units::Nanos;
 use serde::Deserialize;
 
-/// Reads from which on their order is told, and shares of them that make it one.
+/// Reads needed to determine their order, and the shares that define it.
 const TELLING_READS: u64 = 16;
 const MOSTLY: f64 = 0.7;
 const HARDLY: f64 = 0.3;
-/// Pages around a fault that is served from the page cache which are mapped with it (`fault_around_bytes`,
+/// Pages mapped around a fault that is served from the page cache (`fault_around_bytes`,
 /// mm/memory.c): 64 KiB of 4.
 const AROUND: f64 = 16.0;
-/// The elapsed time falls to less than so much of it, or nothing is said.
+/// Reported only if the elapsed time falls below this fraction.
 const WORTHWHILE: f64 = 0.9;
 
-/// How reads of a file follow one another.
+/// The order of a file's reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Order {
-    /// From front to back.
+    /// From beginning to end.
     Swept,
-    /// Some are, some are not.
+    /// Partly in order.
     Partly,
-    /// Wherever.
+    /// At random positions.
     Random,
 }
 
-/// The order of a file's reads, where there are enough of them.
+/// The order of a file's reads, if there are enough of them.
 pub(super) fn order_of(file: &FileReads) -> Option<Order> {
     let share = file.in_order.filter(|_| file.reads >= TELLING_READS)?;
     Some(match share {
@@ -45,7 +45,7 @@ pub fn is_read_at_random(file: &FileReads) -> bool {
     !file.is_code && order_of(file) == Some(Order::Random)
 }
 
-/// The order of all reads of data, where it is the same for nearly all of them.
+/// The order of all reads of data, if it is the same for nearly all of them.
 pub(super) fn order(findings: &Findings) -> Option<Order> {
     let data = || findings.file_reads.iter().filter(|file| !file.is_code);
     let all: u64 = data().map(|file| file.reads).sum();
@@ -57,16 +57,16 @@ pub(super) fn order(findings: &Findings) -> Option<Order> {
     })
 }
 
-/// What a page costs that a thread touches first.
+/// The cost of a page that a thread touches first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SinglePages {
-    /// Waiting for it, as it is now.
+    /// Current time waiting for it.
     pub now: Nanos,
     /// Reading it alone from its disk.
     pub alone: Nanos,
 }
 
-/// Both, where reading each touched page alone takes less than reading those around them as well.
+/// Both, if reading each touched page alone takes less time than reading with read-ahead.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 pub(super) fn single_pages(
     findings: &Findings,
@@ -92,8 +92,8 @@ pub(super) fn single_pages(
     })
 }
 
-/// Pages of the file that were touched: those that faulted, and those that lay around them by chance.
-/// `None` where that may be any number, since nearly the whole file is mapped in the end.
+/// Number of touched pages of the file: those that faulted, and those that happened to be around
+/// them. `None` if it cannot be estimated because nearly the whole file is mapped in the end.
 #[allow(clippy::cast_precision_loss, reason = "counts of pages")]
 fn touches(findings: &Findings, file: &FileReads) -> Option<f64> {
     let faults = faults_of(findings, &[Cause::FileMajor, Cause::FileMinor]);

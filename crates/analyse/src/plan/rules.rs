@@ -1,5 +1,5 @@
-//! The rule base: symptom and allocator in, settings out. Data, so that a new cure is a few lines
-//! of TOML with its source.
+//! The rule base: from symptom and allocator to settings. Data, so that a new fix is a few lines of
+//! TOML with its source.
 
 use super::Surroundings;
 use super::reads::Order;
@@ -21,32 +21,32 @@ use toml::Spanned;
 pub struct Rule {
     /// Stable name.
     pub id: String,
-    /// Symptoms that it helps against; one of them suffices.
+    /// Symptoms that it fixes; one of them suffices.
     symptoms: Vec<Symptom>,
-    /// Allocator family that must be in use; `none` asks that the program maps memory itself,
-    /// `unseen` that nobody knows who does.
+    /// Allocator family that must be in use; `none` requires that the program maps memory itself,
+    /// `unseen` that the mapper is unknown.
     pub allocator: Option<String>,
-    /// First version of the allocator that it holds for.
+    /// First version of the allocator to which it applies.
     pub from_version: Option<String>,
-    /// First version of the allocator that it no longer holds for.
+    /// First version of the allocator to which it no longer applies.
     pub before_version: Option<String>,
     /// `dynamic` or `static`.
     pub linkage: Option<Linkage>,
-    /// Only where released stretches are at most this long (bytes).
+    /// Only if released stretches are at most this long (bytes).
     pub largest_block: Option<u64>,
-    /// Only where stretches at most this long (bytes) are most of what is released.
+    /// Only if stretches of at most this length (bytes) are most of the released memory.
     pub mostly_within: Option<u64>,
-    /// The same as `largest_block`, where threads other than the main one fault.
+    /// The same as `largest_block`, if threads other than the main one fault.
     pub largest_block_in_threads: Option<u64>,
-    /// Only where threads fault and released stretches are longer than this (bytes).
+    /// Only if threads fault and released stretches are longer than this (bytes).
     pub smallest_block_in_threads: Option<u64>,
-    /// Only where this allocator's library is installed, or `pagewise` for our own; its path is
+    /// Only if this allocator's library is installed, or `pagewise` for our own; its path is
     /// `{library}`.
     pub library: Option<String>,
-    /// Only where none of these is installed.
+    /// Only if none of these is installed.
     #[serde(default)]
     pub without_library: Vec<String>,
-    /// Settings; values may hold placeholders.
+    /// Settings; values may contain placeholders.
     #[serde(default)]
     pub(super) settings: Vec<SettingTemplate>,
     /// What to do.
@@ -55,35 +55,35 @@ pub struct Rule {
     pub(super) reason: Template,
     /// What to do by hand.
     pub(super) manual: Option<Template>,
-    /// What it does apart from avoiding faults.
+    /// Its effect other than avoiding faults.
     pub effect: Option<Effect>,
-    /// Share of the faults that vanish, where that is not nearly all of them.
+    /// Share of the faults that it avoids, if not nearly all of them.
     pub avoids: Option<Estimate>,
-    /// Share of the time in code of an allocator or collector that is left.
+    /// Remaining share of the time in code of an allocator or collector.
     pub left: Option<Estimate>,
-    /// What stands between values of a variable that holds a list: ours goes behind what is there.
+    /// Separator of a variable that contains a list: our value is appended to the current one.
     pub join: Option<String>,
-    /// Only where this setting of the allocator is in force.
+    /// Only if this setting of the allocator is in force.
     pub when_set: Option<String>,
-    /// Only where none of these is in force: what the user has decided stands.
+    /// Only if none of these is in force: the user's decision has priority.
     #[serde(default)]
     pub unless_set: Vec<String>,
-    /// Only where the process holds none of these runtimes.
+    /// Only if the process contains none of these runtimes.
     #[serde(default)]
     pub without_runtime: Vec<AllocatorKind>,
-    /// Only where the kernel gives huge pages to those who ask.
+    /// Only if the kernel allocates huge pages on request.
     #[serde(default)]
     pub needs_huge_pages: bool,
-    /// Not where reads of mapped files are in this order.
+    /// Not if reads of mapped files are in this order.
     pub(super) unless_order: Option<Order>,
-    /// Only where reading single pages of them takes less, or does not.
+    /// Only if reading single pages of them takes less time (true), or does not (false).
     pub single_pages: Option<bool>,
-    /// Whether it may as well do harm: then it is advised only after it was proved.
+    /// Whether it may also do harm: then it is advised only after a proof.
     #[serde(default)]
     pub trial: bool,
-    /// What the resident set may grow to, as a multiple of its peak.
+    /// Factor by which resident memory may grow, relative to its peak.
     pub memory_times: Option<f64>,
-    /// Bytes by which it may grow.
+    /// Bytes by which resident memory may grow.
     pub memory_more: Option<u64>,
     /// Memory that it may cost in addition.
     pub price: Price,
@@ -93,42 +93,42 @@ pub struct Rule {
     pub(super) caveat: Option<Template>,
 }
 
-/// What rules call the library that ships with Pagewise.
+/// The name of the library that comes with Pagewise, in rules.
 const OWN_LIBRARY: &str = "pagewise";
 
 /// How an allocator came into the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Linkage {
-    /// A library that can be preloaded over and reads the environment.
+    /// A library that can be replaced by preloading and reads the environment.
     Dynamic,
     /// Part of the program.
     Static,
 }
 
-/// What a cure does that is not to avoid faults.
+/// An effect of a fix other than avoiding faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Small pages in place of huge ones: more faults, of which each zeroes what it needs.
+    /// Small pages instead of huge ones: more faults, each of which zeroes only what it needs.
     SmallPages,
-    /// The same calls, answered faster.
+    /// The same calls, served faster.
     FasterAllocator,
-    /// Less of what the symptoms cost, by `avoids` and `left`.
+    /// Less of the symptoms' cost, by `avoids` and `left`.
     Less,
-    /// Much or harm: only runs tell.
+    /// Large gain or harm: only runs can show.
     Unknown,
 }
 
-/// Memory that a cure may keep resident.
+/// Memory that a fix may keep resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Price {
     /// None.
     None,
-    /// What lies between the usual resident set and its peak.
+    /// The difference between the usual resident memory and its peak.
     Keep,
-    /// The same, and the allocator's own overhead.
+    /// The same plus the allocator's own overhead.
     Peak,
 }
 
@@ -156,10 +156,10 @@ const SHIPPED: [RuleFile; 4] = [
 ];
 
 impl Rules {
-    /// The rules that ship with Pagewise.
+    /// The built-in rules.
     ///
     /// # Errors
-    /// [`RuleError`] for a rule file with a mistake; a test holds that there is none.
+    /// [`RuleError`] for a rule file with a mistake; a test checks that there is none.
     pub fn shipped() -> Result<Self, RuleError> {
         let mut rules = Vec::new();
         for file in SHIPPED {
@@ -171,13 +171,13 @@ impl Rules {
     /// The rules of one file.
     ///
     /// # Errors
-    /// [`RuleError`] where the text is no rule file.
+    /// [`RuleError`] if the text is not a valid rule file.
     pub fn parse(file: &str, text: &str) -> Result<Self, RuleError> {
         Ok(Self(read::<Advising>(file, text)?.rule))
     }
 }
 
-/// A setting whose value may name values of the run.
+/// A setting whose value may refer to values of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SettingTemplate {
     setting: Setting,
@@ -185,7 +185,7 @@ pub(super) struct SettingTemplate {
 }
 
 impl SettingTemplate {
-    /// The setting, its value replaced by what `change` makes of its name and of its text.
+    /// The setting, with its value replaced by the result of `change` for its name and text.
     pub(super) fn filled(&self, change: impl Fn(Option<&str>, &Template) -> String) -> Setting {
         match &self.setting {
             Setting::Env { name, .. } => Setting::Env {
@@ -221,8 +221,8 @@ impl<'de> Deserialize<'de> for SettingTemplate {
     }
 }
 
-/// Values that the texts of a rule may name next to a setting that is in force; glibc.toml tells of
-/// them.
+/// Values that the texts of a rule may refer to, in addition to a setting that is in force; see
+/// glibc.toml.
 pub(super) const VALUES: [&str; 8] = [
     "stretches",
     "freed",
@@ -249,7 +249,7 @@ impl Rule {
         Err(self.headline.mistake(what))
     }
 
-    /// The allocator that this rule would act on, if it fits this symptom here. Rules that need
+    /// The allocator to which this rule would apply, if it matches this symptom. Rules that need
     /// none give `Some(None)`.
     pub(super) fn fits<'a>(
         &self,
@@ -275,7 +275,7 @@ impl Rule {
                 let fitting = allocators
                     .iter()
                     .find(|one| self.fits_allocator(kind, one) && self.fits_settings(one))?;
-                // A setting that may not reach the memory is no cure.
+                // A setting that may not reach the memory is not a fix.
                 let reaches = match symptom.owner {
                     Owner::Allocator => !has_own_heap(kind),
                     Owner::Presumed => reaches(kind, allocators),
@@ -329,7 +329,7 @@ impl Rule {
             && self.fits_version(allocator.version.as_deref())
     }
 
-    /// Settings of a list, such as `GODEBUG=a=1,madvdontneed=0`, count by their names.
+    /// Settings in a list, such as `GODEBUG=a=1,madvdontneed=0`, are identified by their names.
     fn fits_settings(&self, allocator: &Allocator) -> bool {
         let has = |wanted: &String| {
             let mut settings = allocator.settings.iter();
@@ -355,8 +355,8 @@ impl Rule {
     }
 }
 
-/// Whether this allocator's settings reach memory outside `malloc`: a language runtime with a heap
-/// of its own maps it without.
+/// Whether this allocator's settings reach memory outside `malloc`: a language runtime with its own
+/// heap maps it without `malloc`.
 fn reaches(kind: AllocatorKind, allocators: &[Allocator]) -> bool {
     has_own_heap(kind) || !allocators.iter().any(|one| has_own_heap(one.kind))
 }
@@ -365,7 +365,7 @@ fn has_own_heap(kind: AllocatorKind) -> bool {
     [AllocatorKind::Go, AllocatorKind::Jvm, AllocatorKind::V8].contains(&kind)
 }
 
-/// Whether stretches of at most `bound` bytes are half of all bytes; also where no sizes are known.
+/// Whether stretches of at most `bound` bytes are half of all bytes; true if no sizes are known.
 #[allow(
     clippy::cast_precision_loss,
     reason = "sums of sizes, compared roughly"

@@ -1,4 +1,4 @@
-//! The sentences of `rules/phrases.toml`, each as a function that takes the values it may name.
+//! The sentences of `rules/phrases.toml`, each as a function that takes the values it may refer to.
 
 use crate::rule_file::{Content, Mistake, RuleFile, rule_file};
 use crate::template::Template;

@@ -1,5 +1,4 @@
-//! The kinds of trouble that can be found, by the names under which rules, words and answers know
-//! them.
+//! The kinds of problems that can be found, with the names used in rules, words and answers.
 
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -7,7 +6,7 @@ use serde::de::value::{Error, StrDeserializer};
 
 macro_rules! symptoms {
     ($($(#[$doc:meta])* $name:ident = $id:literal,)*) => {
-        /// A kind of trouble.
+        /// A kind of problem.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
         pub enum Symptom {
             $($(#[$doc])* #[serde(rename = $id)] $name,)*
@@ -29,25 +28,25 @@ macro_rules! symptoms {
 }
 
 symptoms! {
-    /// The top of the heap goes and comes.
+    /// The top of the heap shrinks and grows repeatedly.
     ChurnBrk = "churn.brk",
-    /// Mappings go and come.
+    /// Mappings are created and removed repeatedly.
     ChurnMmap = "churn.mmap",
-    /// Pages are released by `madvise` and come back.
+    /// Pages are released by `madvise` and touched again.
     ChurnMadvise = "churn.madvise",
-    /// Heaps of threads shrink and grow.
+    /// Heaps of threads shrink and grow repeatedly.
     ChurnThreadArena = "churn.thread_arena",
-    /// Churn by totals alone.
+    /// Churn inferred from totals alone.
     ChurnProbable = "churn.probable",
     /// Memory is touched for the first time.
     FirstTouch = "first_touch",
-    /// Faults that gave fresh memory, of which it is not known whether for the first time.
+    /// Faults that allocated fresh memory, either first touches or churn.
     FreshMemory = "fresh_memory",
     /// Huge pages are zeroed for a few bytes in each.
     HugeSparse = "huge.sparse",
     /// Huge pages are zeroed.
     HugeZeroing = "huge.zeroing",
-    /// Huge pages were asked for and not to be had.
+    /// Huge pages were requested and not available.
     HugeFallback = "thp_fallback",
     /// Pages are copied after fork.
     ForkCopies = "cow.fork",
@@ -61,11 +60,11 @@ symptoms! {
     FileCopies = "file.copy",
     /// Pages of shared memory fault.
     Shared = "shared",
-    /// Files are mapped again and again.
+    /// Files are mapped repeatedly.
     FileRemap = "file.remap",
     /// Threads wait for pages of mapped files.
     FileReads = "file.read",
-    /// Pages come back from swap.
+    /// Pages are read back from swap.
     Swap = "swap",
     /// Pages fault because they are write-protected.
     WriteProtect = "write_protect",
@@ -73,8 +72,8 @@ symptoms! {
     HotAllocator = "allocator.hot",
     /// A runtime's garbage collector takes time.
     HotCollector = "collector.hot",
-    /// A program runs on a language runtime: no trouble of itself, but a stripped runtime shows nothing
-    /// of its collector, so that runs alone tell what a setting of its heap brings.
+    /// A program runs on a language runtime: not a problem by itself, but a stripped runtime hides
+    /// its collector, so that only runs can show the effect of its heap settings.
     Runtime = "runtime",
     /// A cgroup's limit leaves too little memory.
     Limit = "limit",
@@ -92,11 +91,11 @@ symptoms! {
     KernelWork = "kernel.work",
     /// The kernel's time is not explained.
     KernelUnexplained = "kernel.unexplained",
-    /// Nothing is costly, and nothing is left open.
+    /// Nothing is costly, and nothing is unresolved.
     Healthy = "healthy",
-    /// Nothing is costly, but more is left open than that it could be said.
+    /// Nothing is costly, but too much time is unresolved to report "healthy".
     Open = "open",
-    /// A program is over too soon to tell.
+    /// A program ends too soon for a result.
     Short = "short",
     /// The program's own code takes time.
     Computing = "computing",
@@ -109,12 +108,12 @@ impl Symptom {
         Self::deserialize(name).ok()
     }
 
-    /// Whether its faults give fresh pages, of which huge ones would take fewer.
+    /// Whether its faults allocate fresh pages, so that huge pages would need fewer.
     pub(super) fn is_fresh_memory(self) -> bool {
         self.is_churn() || [Self::FirstTouch, Self::FreshMemory].contains(&self)
     }
 
-    /// Whether memory goes and comes.
+    /// Whether memory is freed and touched again.
     pub(super) fn is_churn(self) -> bool {
         use Symptom::*;
         match self {

@@ -1,4 +1,4 @@
-//! What the figures show, by kind of trouble, each with its faults and its cost.
+//! The problems that the figures show, each with its faults and its cost.
 
 use super::symptom::Symptom;
 use super::{waits, works};
@@ -9,50 +9,50 @@ use pagewise_model::findings::{Cause, Findings, RegionKind, Share};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::{Estimate, Nanos};
 
-/// Kernel time of a fault where none was measured, in nanoseconds: from a page of zeros on a fast
+/// Kernel time of a fault if none was measured, in nanoseconds: from a zeroed page on a fast
 /// machine to one on a slow machine (1.0 to 1.9 µs measured on Linux 6.18, x86-64).
 pub(super) const USUAL_FAULT_NS: Estimate = Estimate {
     value: 1_400.0,
     low: 700.0,
     high: 2_000.0,
 };
-/// Without any view of single faults, churn is concluded only where a process faulted this many
-/// times as often as its peak resident set has pages…
+/// Without data on single faults, churn is inferred only if the number of a process's faults is
+/// this many times the pages of its peak resident memory…
 const PROBABLE_REFAULTS: f64 = 4.0;
-/// … and spends this share of its CPU time in the kernel.
+/// … and this share of its CPU time is spent in the kernel.
 const PROBABLE_SYSTEM_SHARE: f64 = 0.15;
-/// Threads other than the main one count as the place of trouble from this share of the faults on.
+/// Share of the faults from which threads other than the main one count as the place of a problem.
 const MAINLY_THREADS: f64 = 0.5;
 
-/// Share of the CPU time in the allocator's own code from which that is worth a word: programs that
-/// live on small objects, such as compilers, spend a little less.
+/// Share of the CPU time in the allocator's own code from which it is worth mentioning: programs
+/// with many small objects, such as compilers, spend a little less.
 const HOT_ALLOCATOR: f64 = 0.10;
-/// The same of a runtime's garbage collector: collecting is a part of what a program with one does.
+/// The same for a runtime's garbage collector: collecting is a normal part of such programs.
 const HOT_COLLECTOR: f64 = 0.15;
-/// CPU time from which on a runtime's settings are worth trying.
+/// CPU time from which a runtime's settings are worth trying.
 const WORTH_TRYING: Nanos = Nanos(150_000_000);
-/// Memory is said to move where a process touched it for the first time so many times as often as
-/// its peak resident set has pages…
+/// Memory counts as moving if a process's first touches are this many times the pages of its peak
+/// resident memory…
 const MOVING: f64 = 2.0;
-/// … and this share of all faults is that process's.
+/// … and this share of all faults belongs to that process.
 const MOSTLY_ONE: f64 = 0.9;
 
-/// A symptom as one run has it.
+/// A symptom in one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Case {
-    /// What it is.
+    /// Its kind.
     pub kind: Symptom,
     /// Faults.
     pub faults: f64,
-    /// Share of all faults, with what the record leaves open.
+    /// Share of all faults, with the uncertainty of the recording.
     pub share: Estimate,
-    /// Share of CPU time (of wall time for waits).
+    /// Share of CPU time (of elapsed time for waits).
     pub cost: Estimate,
-    /// Sizes of the stretches that go and come, where it is churn.
+    /// Sizes of the stretches freed and touched again, for churn.
     pub sizes: Histogram,
     /// Whether mostly threads other than the main one fault.
     pub in_threads: bool,
-    /// Who gives the memory back and takes it, where that is churn.
+    /// Who frees and reallocates the memory, for churn.
     pub owner: Owner,
 }
 
@@ -62,7 +62,7 @@ impl Case {
         self.faults > 0.0 || self.kind.is_of_cpu()
     }
 
-    /// What its cost is a share of.
+    /// The time of which its cost is a share.
     pub(super) fn of(&self, findings: &Findings) -> Nanos {
         match self.is_of_cpu() {
             true => findings.cost.cpu(),
@@ -79,24 +79,24 @@ impl Case {
 /// Who made the calls behind churn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// An allocator, which settings reach.
+    /// An allocator, which settings can reach.
     Allocator,
-    /// An allocator or a runtime, as a rule: the calls were not seen.
+    /// Probably an allocator or a runtime: the calls were not seen.
     Presumed,
     /// A language runtime, for its own heap.
     Runtime(AllocatorKind),
     /// The program itself.
     Program,
-    /// It was not to be seen.
+    /// It could not be determined.
     Unknown,
 }
 
-/// Churn of less is hardly any, of more a good part, as shares of the faults on private memory: an
-/// interval from below the one to above the other tells nothing.
+/// Bounds of little and of much churn, as shares of the faults on private memory: an interval from
+/// below the one to above the other is inconclusive.
 const HARDLY_CHURN: f64 = 0.1;
 const MUCH_CHURN: f64 = 0.5;
 
-/// All symptoms, those that cost most time first, however small: judging is the caller's task.
+/// All symptoms, the costliest first, however small: the caller judges them.
 pub(super) fn of(findings: &Findings) -> Vec<Case> {
     let mut symptoms = Vec::new();
     let ratio = findings.churn.refault_ratio;
@@ -121,7 +121,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
     symptoms
 }
 
-/// First touches and churn together, where they cannot be distinguished.
+/// First touches and churn together, if they cannot be distinguished.
 fn fresh_memory(findings: &Findings) -> Case {
     let causes: Vec<Cause> = findings
         .by_cause
@@ -182,9 +182,9 @@ fn churn_kind(cause: Cause, region: RegionKind) -> Symptom {
     }
 }
 
-/// Faults that are a first touch by their address only: a runtime that places its memory somewhere
-/// else each time (V8 draws addresses at random) touches no page twice, yet no process can have
-/// more pages that are new than it ever held.
+/// Faults that are first touches only by their address: a runtime that places its memory elsewhere
+/// each time (V8 draws addresses at random) touches no page twice, yet a process cannot have more
+/// new pages than its peak resident memory.
 #[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
 pub(super) fn moved(findings: &Findings) -> f64 {
     let first = faults_of(findings, &[Cause::FirstTouch]);
@@ -205,9 +205,9 @@ pub(super) fn is_one_process(findings: &Findings) -> bool {
     })
 }
 
-/// Blocks that carry an allocator's header tell who maps them; else the stacks of the calls do. The
-/// heap's end and thread arenas are an allocator's by their nature. `madvise` is taken for an
-/// allocator's unless its callers are seen: blocks tell nothing of it.
+/// Blocks with an allocator's header show who maps them; otherwise the stacks of the calls do. The
+/// heap's end and thread arenas always belong to an allocator. `madvise` is attributed to an
+/// allocator unless its callers are seen, since blocks show nothing about it.
 fn owner(findings: &Findings, kind: Symptom) -> Owner {
     let by_calls = callers(findings);
     match kind {
@@ -225,7 +225,7 @@ fn owner(findings: &Findings, kind: Symptom) -> Owner {
     }
 }
 
-/// Functions by which allocators are entered, and parts of those inside them.
+/// Entry functions of allocators, and parts of the names of those inside them.
 const ALLOCATING: [&str; 14] = [
     "malloc",
     "calloc",
@@ -243,7 +243,7 @@ const ALLOCATING: [&str; 14] = [
     "tc_",
 ];
 
-/// Who calls the kernel for memory, by the stacks of those calls that have names.
+/// Who makes memory calls, according to the stacks of those calls that have names.
 fn callers(findings: &Findings) -> Owner {
     let churn = &findings.churn;
     let sites = churn.release_sites.iter().chain(&churn.regrow_sites);
@@ -263,7 +263,7 @@ fn callers(findings: &Findings) -> Owner {
         .map_or(Owner::Unknown, |(owner, _)| owner)
 }
 
-/// Who makes a call: of an allocator and a runtime's heap, what is nearer to it.
+/// Who makes a call: the allocator or the runtime's heap, whichever is nearer to the call.
 pub(super) fn caller(stack: &[String], runtimes: &Runtimes) -> Option<Owner> {
     let near = stack.iter().rev().find_map(|function| {
         let of_runtime = || runtimes.heap_of(function).map(Owner::Runtime);
@@ -273,14 +273,14 @@ pub(super) fn caller(stack: &[String], runtimes: &Runtimes) -> Option<Owner> {
         }
     });
     let by_module = || runtimes.calling_module(stack).map(Owner::Runtime);
-    // A stack that breaks off may hide the allocator.
+    // An incomplete stack may hide the allocator.
     let is_whole = stack.iter().any(|name| ROOTS.contains(&name.as_str()));
     by_module()
         .or(near)
         .or_else(|| is_whole.then_some(Owner::Program))
 }
 
-/// Where programs and their threads begin: glibc's, musl's and Go's names for the latter.
+/// Entry points of programs and their threads: glibc's, musl's and Go's names for the latter.
 const ROOTS: [&str; 7] = [
     "main",
     "start_thread",
@@ -291,7 +291,7 @@ const ROOTS: [&str; 7] = [
     "runtime.goexit",
 ];
 
-/// Fewest frames of a stack that tells a caller.
+/// Fewest frames of a stack that shows a caller.
 const LEAST_FRAMES: usize = 2;
 
 fn is_allocating(function: &str) -> bool {
@@ -313,8 +313,8 @@ fn mainly_threads(findings: &Findings) -> bool {
     all > 0.0 && faults / all >= MAINLY_THREADS
 }
 
-/// With nothing but `wait4(2)` and the timeline: one process, far more faults than pages it ever
-/// held, and much time in the kernel.
+/// With only `wait4(2)` and the timeline: one process, far more faults than pages it ever had
+/// resident, and much time in the kernel.
 #[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
 fn probable_churn(findings: &Findings) -> Option<Case> {
     let cost = &findings.cost;
@@ -373,7 +373,7 @@ fn other_causes(findings: &Findings) -> Vec<Case> {
         .collect()
 }
 
-/// Zeroing of huge pages; whether for the sake of a few bytes decides what helps.
+/// Zeroing of huge pages; the fix depends on whether only a few bytes of each are used.
 fn huge_zeroing(findings: &Findings) -> Option<Case> {
     let faults = faults_of(findings, &[Cause::HugePage]);
     let zeros = findings.huge_pages.and_then(|pages| pages.zeros);
@@ -416,10 +416,10 @@ fn share_of_faults(findings: &Findings, faults: f64) -> f64 {
     faults / (findings.cost.faults() as f64).max(faults).max(1.0)
 }
 
-/// A share with the interval that the figures of the causes have, in proportion.
+/// A share with an interval in proportion to that of the causes' figures.
 fn in_doubt(findings: &Findings, share: f64, causes: &[Cause]) -> Estimate {
     let of = |line: &&Share<Cause>| causes.contains(&line.key);
-    // The largest one stands for all: smaller ones have hardly any part in the sum.
+    // The largest one represents all: smaller ones contribute hardly anything to the sum.
     let lines = findings.by_cause.iter().filter(of);
     let most = lines.max_by(|a, b| a.faults.value.total_cmp(&b.faults.value));
     let Some(of) = most.map(|line| line.faults).filter(|of| of.value > 0.0) else {
@@ -447,9 +447,9 @@ fn cost_of(findings: &Findings, faults: f64, causes: &[Cause]) -> Estimate {
     }
 }
 
-/// Kernel time of one fault with these causes: measured for them, else measured over all, else
-/// the usual. What is known of the time of all faults (its interval, its bound by the system time)
-/// holds for theirs in proportion.
+/// Kernel time of one fault with these causes: measured for them, otherwise measured over all,
+/// otherwise the usual. The known limits of the time of all faults (its interval, its bound by the
+/// system time) apply to these in proportion.
 #[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
 pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
     let timed = findings
@@ -463,7 +463,7 @@ pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
         let times = findings.by_cause.iter().filter_map(|line| line.time);
         let all: f64 = times.map(|time| time.0 as f64).sum();
         return match findings.time.total_ns {
-            // Reclaim on the way of a fault is in the total and has a line of its own.
+            // Reclaim during a fault is in the total and has its own line.
             Some(total) if all > 0.0 => total.scaled(each / all.max(total.value)),
             _ => Estimate {
                 value: each,
@@ -479,7 +479,7 @@ pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
     }
 }
 
-/// Time in the allocator's own code, which no fault shows.
+/// Time in the allocator's own code, which faults do not show.
 fn hot_allocator(findings: &Findings) -> Option<Case> {
     let allocator = findings.account.allocator()?;
     let cpu = findings.cost.cpu().as_secs_f64() * 1e9;
@@ -505,7 +505,7 @@ fn hot_collector(findings: &Findings) -> Option<Case> {
     })
 }
 
-/// The language runtimes in use, each as a symptom of its own.
+/// The language runtimes in use, each as a separate symptom.
 pub(super) fn runtimes(findings: &Findings) -> Vec<Case> {
     let known = Runtimes::shipped();
     let mut kinds: Vec<AllocatorKind> = Vec::new();
@@ -524,7 +524,7 @@ pub(super) fn runtimes(findings: &Findings) -> Vec<Case> {
     kinds.into_iter().map(symptom).collect()
 }
 
-/// Share of the CPU time that one kind of the kernel's work took, where its stacks were seen.
+/// Share of the CPU time of one kind of kernel work, if the kernel's stacks were seen.
 #[allow(clippy::cast_precision_loss, reason = "ratios of times")]
 pub(super) fn share_of_work(findings: &Findings, id: &str) -> Option<Estimate> {
     let work = findings.account.work(id)?;

@@ -14,8 +14,8 @@ use pagewise_model::quantity::{factor_digits, percent, percent_seen};
 use pagewise_model::ratio::Ratio;
 use pagewise_model::units::{Estimate, Nanos};
 
-/// The verdict: what is wrong and whether something can be done; `trials` are what a proof tries
-/// in addition to what is advised.
+/// The verdict: what is wrong and whether something can be done; `trials` are what a proof tries in
+/// addition to the advice.
 pub(super) fn verdict(findings: &Findings, trials: &[Advice]) -> String {
     let gravest = findings.diagnoses.first();
     match gravest.filter(|gravest| gravest.severity >= Severity::Costly) {
@@ -39,7 +39,7 @@ pub(super) fn verdict(findings: &Findings, trials: &[Advice]) -> String {
     }
 }
 
-/// Whether what was found costs so little of the elapsed time that waiting comes first.
+/// Whether the finding costs so little of the elapsed time that waiting comes first.
 fn is_beside_waits(findings: &Findings, gravest: &Diagnosis) -> bool {
     let wall = findings.cost.wall.as_secs_f64();
     mostly_waits(findings) && seconds(findings, gravest) < BESIDE_WAITS * wall
@@ -47,7 +47,7 @@ fn is_beside_waits(findings: &Findings, gravest: &Diagnosis) -> bool {
 
 const BESIDE_WAITS: f64 = 0.1;
 
-/// Advice for what costs little, as far as that is known.
+/// Advice against low costs, as far as they are known.
 fn beside_advice(findings: &Findings) -> String {
     let advice = by_advice(findings, &[]);
     if Open::of(findings, &findings.diagnoses).bounds_memory() {
@@ -62,13 +62,13 @@ fn beside_advice(findings: &Findings) -> String {
     }
 }
 
-/// Whether a program is over before anything could be told of it.
+/// Whether a program ends before a result is possible.
 pub(super) fn is_short(findings: &Findings) -> bool {
     let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
     cpu < SHORT && (wall < SHORT || wall.0 < 2 * cpu.0)
 }
 
-/// A program of little CPU time.
+/// A program with little CPU time.
 fn short(findings: &Findings) -> String {
     let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
     if is_short(findings) {
@@ -82,20 +82,20 @@ fn short(findings: &Findings) -> String {
     }
 }
 
-/// The part of the elapsed time that is no waiting.
+/// The part of the elapsed time that is not waiting.
 const ON_CPU: &str = "cpu";
 
-/// A program of less CPU time is over before anything could be told of it.
+/// A program with less CPU time ends before a result is possible.
 const SHORT: Nanos = Nanos(100_000_000);
-/// Elapsed time from which on waiting is worth a word, the share of it that the CPU time must stay
-/// below, and the share of moments in which no process was to run. On a busy machine a program
+/// Elapsed time from which waiting is worth mentioning, the share of it that the CPU time must stay
+/// below, and the share of moments in which no process was runnable. On a busy machine a program
 /// waits for a CPU; it is ready to run meanwhile.
 const LONG: Nanos = Nanos(1_000_000_000);
 const HARDLY_BUSY: f64 = 0.2;
 const MOSTLY: f64 = 0.6;
 const FEWEST_MOMENTS: usize = 5;
 
-/// Kinds of waiting that are reported, and the share of the elapsed time that each must take.
+/// Kinds of waiting that are reported, and the least share of the elapsed time of each.
 const MOST_KINDS: usize = 2;
 const KIND: f64 = 0.1;
 
@@ -137,7 +137,7 @@ fn waiting(findings: &Findings) -> String {
     }
 }
 
-/// `, 1.04 s (81 %) waiting for the network`: the first of these parts that are worth it.
+/// `, 1.04 s (81 %) waiting for the network`: the first of these parts that are large enough.
 pub(super) fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) -> String {
     let wall = findings.cost.wall.as_secs_f64();
     let told: Vec<String> = parts
@@ -155,7 +155,7 @@ pub(super) fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a Tim
     }
 }
 
-/// An interval whose ends differ by this factor is reported instead of the value in it.
+/// An interval whose ends differ by this factor is reported instead of its central value.
 const VAGUE: f64 = 5.0;
 
 fn trouble(gravest: &Diagnosis) -> String {
@@ -187,7 +187,7 @@ fn remedy(findings: &Findings, gravest: &Diagnosis, trials: &[Advice]) -> String
     }
 }
 
-/// The kernel's time goes elsewhere than into memory.
+/// The kernel's time is spent on something other than memory.
 fn elsewhere(findings: &Findings) -> String {
     match findings.time.share_of_cpu {
         Some(share) => say::not_the_allocators(percent_seen(&share)),
@@ -196,7 +196,7 @@ fn elsewhere(findings: &Findings) -> String {
 }
 
 fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
-    // A proof that did not run says why, and takes no prediction's place.
+    // A proof that did not run gives the reason, and does not replace a prediction.
     if let Some(proof) = findings
         .proof
         .as_ref()
@@ -234,7 +234,7 @@ fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
     }
 }
 
-/// Whether a larger limit cures it, which is a setting, too, but none of the program's.
+/// Whether the fix is a larger limit, which is a setting too, but not one of the program.
 fn is_of_a_limit(advice: &Advice) -> bool {
     let mut cured = advice.cures.iter();
     advice.settings.0.is_empty() && cured.any(|id| id == Symptom::Limit.id())
@@ -251,10 +251,10 @@ fn failed(findings: &Findings) -> String {
     )
 }
 
-/// The rule for memory that the program or its allocator maps, which was not seen.
+/// The rule for memory mapped by the program or its allocator, which was not seen.
 const UNSEEN: &str = "own.unseen";
 
-/// Whether this is about fresh pages, and huge ones would save faults worth naming.
+/// Whether this is about fresh pages, and huge ones would avoid a relevant number of faults.
 fn is_cheaper_in_huge_pages(findings: &Findings, advice: &Advice) -> bool {
     let fresh = |id: &String| Symptom::named(id).is_some_and(Symptom::is_fresh_memory);
     let would_help = findings
@@ -282,7 +282,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// What the runs have shown takes the place of what was predicted.
+/// The results of the runs replace the prediction.
 fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
     let Some(name) = &proof.winner else {
         return unproved(proof);
@@ -293,7 +293,7 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
         .map_or(1, |one| one.settings.0.len());
     let measured = proof.comparisons.iter().find(|one| one.arm == *name);
     let shown = proof.confirmation.as_ref().or(measured);
-    // What a program no longer waits for is no CPU time.
+    // Time that a program no longer waits is not CPU time.
     let clock = |shown: &Comparison| match shown.wall_speedup.low > shown.cpu_speedup.high {
         true => (shown.wall_speedup, say::elapsed_time()),
         false => (shown.cpu_speedup, say::cpu_time()),
@@ -305,7 +305,7 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
     }
 }
 
-/// What runs that proved nothing have shown all the same.
+/// The results of runs that proved nothing.
 fn unproved(proof: &Proof) -> String {
     let tried: Vec<&Comparison> = proof.comparisons.iter().filter(|c| c.pairs > 0).collect();
     let arms = tried.len();
@@ -343,15 +343,15 @@ fn by_settings(advice: &Advice) -> String {
     }
 }
 
-/// What a gain is known by.
+/// The source of a gain.
 #[derive(Clone, Copy)]
 enum Source {
     Measured,
     Predicted,
 }
 
-/// `about 3.2 times as fast in CPU time (predicted 2.8 to 3.6)`; no more than the interval bears
-/// out, nothing where that is nothing.
+/// `about 3.2 times as fast in CPU time (predicted 2.8 to 3.6)`; at most what the interval
+/// supports, `None` if that is nothing.
 fn faster(gain: &Estimate, of: &str, source: Source) -> Option<String> {
     match Ratio::of(gain) {
         Ratio::Measured(gain) => {
@@ -372,5 +372,5 @@ fn faster(gain: &Estimate, of: &str, source: Source) -> Option<String> {
     }
 }
 
-/// "More than 1.0 times as fast" would say nothing.
+/// "More than 1.0 times as fast" would be meaningless.
 const LEAST_TOLD: f64 = 1.2;

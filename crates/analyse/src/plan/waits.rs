@@ -8,17 +8,18 @@ use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::units::{Estimate, Nanos};
 
-/// Pages scanned by direct reclaim (4 MiB) from which reclaim is worth a word.
+/// Pages scanned by direct reclaim (4 MiB) from which reclaim is worth mentioning.
 const WORTH_SCANNED: u64 = 1_024;
-/// Share of the CPU time that reclaim is seen to take from which it is.
+/// Share of CPU time in reclaim, according to samples, from which it is.
 const WORTH_RECLAIMING: f64 = 0.02;
-/// Share of the time that reclaim takes from which on faults of a program at its limit are the limit's.
+/// Share of the time in reclaim from which the faults of a program at its limit are attributed to
+/// the limit.
 const WORTH_A_LIMIT: f64 = 0.05;
-/// No major fault waits longer on average, disks that spin and shared ones included: where waits for
-/// pages are longer, it is read(2) that waits.
+/// No major fault takes longer on average, even with hard disks and shared ones: if waits for pages
+/// are longer, it is read(2) that waits.
 const LONGEST_READ: Nanos = Nanos(50_000_000);
 
-/// All waits that are seen.
+/// All observed waits.
 pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
     let found = [lock, reclaim, thrashing, file_reads];
     found.into_iter().filter_map(|wait| wait(findings))
@@ -49,11 +50,11 @@ fn part<'a>(findings: &'a Findings, id: &str) -> Option<&'a TimePart> {
     parts.find(|part| part.id == id)
 }
 
-/// Waits for pages of mapped files: in elapsed time, since a major fault takes little of a CPU.
+/// Waits for pages of mapped files: in elapsed time, since a major fault takes little CPU time.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn file_reads(findings: &Findings) -> Option<Case> {
     let waited = part(findings, "pages")?.time;
-    // Pages of swap are waited for in the same functions of the kernel.
+    // Waits for pages of swap are in the same functions of the kernel.
     let swapped = faults_of(findings, &[Cause::SwapIn]);
     let read = faults_of(findings, &[Cause::FileMajor]);
     let each = waited.low / findings.cost.major_faults.max(1) as f64;
@@ -64,8 +65,9 @@ fn file_reads(findings: &Findings) -> Option<Case> {
     })
 }
 
-/// Reclaim that this run suffered: seen in its own stacks, as hits of its cgroup's limit, or as
-/// direct reclaim of the machine while it ran (which does not count what limits of cgroups make).
+/// Reclaim that affected this run: seen in its own stacks, as hits of its cgroup's limit, or as
+/// direct reclaim of the machine during the run (which does not include reclaim caused by cgroup
+/// limits).
 fn reclaim(findings: &Findings) -> Option<Case> {
     let seen = seen_reclaim(findings).map(|(share, _)| share);
     let points = &findings.timeline.pressure;
@@ -89,7 +91,8 @@ fn reclaim(findings: &Findings) -> Option<Case> {
     })
 }
 
-/// Times that limits of cgroups were hit: a group that is gone at the end has told it before.
+/// Number of times that limits of cgroups were hit: a group that is gone at the end was counted by
+/// earlier readings.
 pub(super) fn limit_hits(findings: &Findings) -> u64 {
     let points = findings.timeline.pressure.iter();
     let mut hits = points.map(|point| point.cgroup_limit_hits.unwrap_or(0));
@@ -97,7 +100,7 @@ pub(super) fn limit_hits(findings: &Findings) -> u64 {
     hits.max().unwrap_or(0).saturating_sub(first)
 }
 
-/// What a limit makes of itself.
+/// The effects of a limit.
 const OF_A_LIMIT: [Symptom; 5] = [
     Symptom::Reclaim,
     Symptom::Thrashing,
@@ -106,8 +109,8 @@ const OF_A_LIMIT: [Symptom; 5] = [
     Symptom::File,
 ];
 
-/// Where a cgroup's limit makes the kernel reclaim, pages of files and of swap fault because of it:
-/// one trouble, with the cost of the costliest.
+/// If a cgroup's limit causes reclaim, pages of files and of swap fault because of it: one problem,
+/// with the cost of the costliest.
 pub(super) fn limited(findings: &Findings, symptoms: &mut Vec<Case>) {
     let is_sure = limit_hits(findings) > 0
         && seen_reclaim(findings).is_some_and(|(share, _)| share.value >= WORTH_A_LIMIT);
@@ -126,8 +129,9 @@ pub(super) fn limited(findings: &Findings, symptoms: &mut Vec<Case>) {
     }));
 }
 
-/// Reclaim by samples of CPU time and by the kernel's count of delays, as a share of the time that
-/// [`all_time`] is: two estimates of one thing. Whether they contradict each other.
+/// Reclaim according to samples of CPU time and to the kernel's delay counts, as a share of
+/// [`all_time`]: two estimates of the same quantity. Also returns whether they contradict each
+/// other.
 #[allow(clippy::cast_precision_loss, reason = "ratios of times")]
 pub(super) fn seen_reclaim(findings: &Findings) -> Option<(Estimate, bool)> {
     let of_cpu = findings.cost.cpu().0 as f64 / all_time(findings);
@@ -135,7 +139,7 @@ pub(super) fn seen_reclaim(findings: &Findings) -> Option<(Estimate, bool)> {
     let counted = findings.account.delays.and_then(|delays| {
         let (time, ready) = (delays.reclaim?.time, delays.ready?.time);
         let cpu = findings.cost.cpu();
-        // It holds waiting for a CPU, of which nobody knows how much belongs to it.
+        // It includes waiting for a CPU; how much of that belongs to it is unknown.
         let usual = time.0 as f64 * cpu.0 as f64 / (cpu + ready).0.max(1) as f64;
         let share = |nanos: f64| (nanos / all_time(findings)).min(1.0);
         Some(Estimate {
@@ -171,8 +175,8 @@ fn thrashing(findings: &Findings) -> Option<Case> {
     })
 }
 
-/// Nanoseconds that waits are a share of: elapsed time in which the program did not wait for others to
-/// leave it a CPU; the CPU time, where threads used more.
+/// The time of which waits are a share, in nanoseconds: elapsed time without waiting for a CPU, or
+/// the CPU time, if threads used more.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn all_time(findings: &Findings) -> f64 {
     let ready = part(findings, "ready").map_or(0.0, |part| part.time.value);

@@ -1,4 +1,4 @@
-//! The words of each symptom: data, `rules/diagnoses.toml`.
+//! The text of each symptom: data, `rules/diagnoses.toml`.
 
 use super::say;
 use super::symptom::Symptom;
@@ -9,14 +9,14 @@ use pagewise_model::findings::{Diagnosis, Severity};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// The file as it stands.
+/// The contents of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Diagnoses {
     diagnosis: Vec<Words>,
 }
 
-/// What is said about a symptom.
+/// The text about a symptom.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Words {
@@ -24,13 +24,13 @@ pub(super) struct Words {
     when: Option<When>,
     /// One sentence.
     pub headline: Template,
-    /// What happens, for a reader without background.
+    /// Explanation for a reader without background knowledge.
     pub explanation: Template,
-    /// What tells more.
+    /// How to find out more.
     pub next: Option<Template>,
 }
 
-/// What decides between words for one symptom.
+/// The condition that selects between texts for one symptom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum When {
@@ -38,15 +38,15 @@ pub(super) enum When {
     Runtime,
     /// The program does.
     Program,
-    /// An allocator or a runtime does, as a rule.
+    /// Probably an allocator or a runtime does.
     Presumed,
-    /// Nobody knows who does.
+    /// The caller is unknown.
     Unknown,
     /// CPU time was not sampled.
     NotSampled,
     /// There is one thread.
     OneThread,
-    /// What page sizes would do was not measured, or would help.
+    /// The effect of page sizes was not measured, or would help.
     PageSizes,
     /// Most of it is work on files.
     Files,
@@ -67,7 +67,7 @@ impl When {
 const SHIPPED: RuleFile = rule_file!("diagnoses.toml");
 static DIAGNOSES: LazyLock<Diagnoses> = LazyLock::new(|| SHIPPED.shipped());
 
-/// The words for a symptom: those for just this, else those for any.
+/// The text for a symptom: the one for this condition, otherwise the general one.
 pub(super) fn words(symptom: Symptom, when: Option<When>) -> &'static Words {
     let found = DIAGNOSES.find(symptom, when);
     found
@@ -109,7 +109,7 @@ impl Content for Diagnoses {
 }
 
 impl Words {
-    /// These words as a finding, with its figures; what tells more stands last.
+    /// This text as a finding, with its figures; how to find out more comes last.
     pub fn found(
         &self,
         severity: Severity,
@@ -136,7 +136,7 @@ impl Words {
     }
 }
 
-/// Values that the words of a symptom may name.
+/// Values that the text of a symptom may refer to.
 fn values(symptom: Symptom) -> &'static [&'static str] {
     match symptom {
         Symptom::KernelWork => &["entry", "who"],

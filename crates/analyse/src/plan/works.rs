@@ -1,6 +1,6 @@
-//! Symptoms that samples of CPU time in the kernel show, though hardly a fault and no wait does: what
-//! forks copy, spinning for the lock of the address space, flushing the TLBs of other CPUs. And files
-//! that are mapped again and again, though each of their faults is an ordinary one.
+//! Symptoms visible in samples of CPU time in the kernel, but hardly in faults and not in waits:
+//! copies by forks, spinning for the lock of the address space, flushing the TLBs of other CPUs.
+//! Also files that are mapped repeatedly, although each of their faults is an ordinary one.
 
 use super::diagnose::{range, severity};
 use super::say;
@@ -11,12 +11,12 @@ use pagewise_model::findings::{Cause, Findings, Severity};
 use pagewise_model::quantity::count;
 use pagewise_model::units::{Estimate, Nanos};
 
-/// Files are said to be mapped anew where their pages were found in memory by so many times as many
-/// faults as the process ever had pages…
+/// Files count as repeatedly mapped if the faults that found their pages in memory are this many
+/// times the pages that the process ever had…
 const OFTEN: f64 = 4.0;
-/// … and as many calls unmapped something.
+/// … and at least this many calls unmapped something.
 const FEWEST_CALLS: u64 = 100;
-/// A symptom tells of an entry where it explains this part of its time.
+/// A symptom explains an entry if it accounts for this part of its time.
 const MOST_OF_IT: f64 = 0.5;
 
 pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
@@ -33,8 +33,8 @@ pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
     })
 }
 
-/// Threads that wait for the lock of the address space sleep or spin: one trouble, told by what costs
-/// more.
+/// Threads that wait for the lock of the address space sleep or spin: one problem, reported as the
+/// costlier of the two.
 pub(super) fn one_of_locks(findings: &Findings, symptoms: &mut Vec<Case>) {
     let lost = |kind: Symptom| {
         let found = symptoms.iter().find(|one| one.kind == kind);
@@ -49,9 +49,9 @@ pub(super) fn one_of_locks(findings: &Findings, symptoms: &mut Vec<Case>) {
     }
 }
 
-/// Forks from which on what each costs is worth a word.
+/// Number of forks from which the cost of each is worth mentioning.
 const MANY_FORKS: u64 = 50;
-/// What is told by the cost of each fork where that takes most of it.
+/// Symptoms that are part of the cost of each fork, if that explains most of them.
 const OF_FORKS: [Symptom; 5] = [
     Symptom::ForkTables,
     Symptom::ForkCopies,
@@ -60,9 +60,9 @@ const OF_FORKS: [Symptom; 5] = [
     Symptom::FreshMemory,
 ];
 
-/// Where many processes are forked for a little work each, what all of that costs is one trouble:
-/// copying page tables, the faults of the new processes, and what their ends take down. Where copies of
-/// pages that are written to are most of it, those are told.
+/// If many processes are forked for a little work each, the total cost is one problem: copying page
+/// tables, the faults of the new processes, and their exit. If copies of written pages are most of
+/// it, those are reported instead.
 pub(super) fn forked_for_each(findings: &Findings, symptoms: &mut Vec<Case>) {
     let faults = share_of_work(findings, FORKED).filter(|_| findings.time.forks >= MANY_FORKS);
     let all = findings.time.share_of_cpu.unwrap_or_default();
@@ -86,7 +86,8 @@ pub(super) fn forked_for_each(findings: &Findings, symptoms: &mut Vec<Case>) {
     });
 }
 
-/// What forks copy, and what their children take down again when they end: no more than was copied.
+/// Copies by forks, and the teardown by their children when they end: at most as much as was
+/// copied.
 fn forks(findings: &Findings) -> Option<Estimate> {
     let copied = share_of_work(findings, "fork")?;
     let taken = share_of_work(findings, "exit").unwrap_or(Estimate::exact(0.0));
@@ -97,7 +98,8 @@ fn forks(findings: &Findings) -> Option<Estimate> {
     })
 }
 
-/// Whether pages of files, which are all in memory, fault because their mappings come and go.
+/// Whether file pages in the page cache fault because their mappings are created and removed
+/// repeatedly.
 #[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
 pub(super) fn maps_files_anew(findings: &Findings) -> bool {
     let faults = faults_of(findings, &[Cause::FileMinor, Cause::FileCopy]);
@@ -114,7 +116,7 @@ fn unmaps(findings: &Findings) -> u64 {
     unmapping.map(|cost| cost.calls).sum()
 }
 
-/// Whether costly symptoms tell of what the kernel did in this entry.
+/// Whether costly symptoms explain the kernel's work in this entry.
 pub(super) fn tell_of(symptoms: &[Case], entry: &KernelEntry, findings: &Findings) -> bool {
     let told = |works: &[&str]| -> f64 {
         let works = works.iter().filter_map(|id| findings.account.work(id));

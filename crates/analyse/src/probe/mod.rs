@@ -1,9 +1,10 @@
-//! Steps in curves of timed chases: where a level of the TLB ends, and what that costs.
+//! Steps in curves of timed pointer chases: where a level of the TLB ends, and what that costs.
 //!
 //! Noise of a shared machine only ever adds time, so a point's value is a low order statistic of
-//! its repetitions: the second smallest of nine. A step is where a curve leaves its level for good: two points in a row above it by
-//! more than the noise. Intervals come from the bootstrap: repetitions are drawn again, and the
-//! step is looked for in each draw. Nothing here assumes numbers of entries, page sizes or levels.
+//! its repetitions: the second smallest of nine. A step is where a curve leaves its level for good:
+//! two successive points above it by more than the noise. Intervals come from the bootstrap:
+//! repetitions are drawn again, and the step is searched in each draw. Nothing here assumes numbers
+//! of entries, page sizes or levels.
 
 use crate::compare::Random;
 use pagewise_model::units::Estimate;
@@ -11,38 +12,38 @@ use pagewise_model::units::Estimate;
 /// Repeated measurements at one number of pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// Pages that were visited in turn.
+    /// Pages visited in turn.
     pub pages: u64,
-    /// Nanoseconds for a step through that many pages, one for each round.
+    /// Nanoseconds per step through that many pages, one value per round.
     pub samples: Vec<f64>,
-    /// Nanoseconds for a step through as many cache lines that lie together, one for each round.
+    /// Nanoseconds per step through the same number of adjacent cache lines, one value per round.
     pub data: Vec<f64>,
 }
 
 /// Where a curve leaves a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Pages up to which the level holds.
+    /// Number of pages up to which the level reaches.
     pub entries: Estimate,
-    /// Height of what follows above the level before, in nanoseconds.
+    /// Height of the next level above this one, in nanoseconds.
     pub height: Estimate,
 }
 
 /// Draws of the bootstrap.
 const DRAWS: usize = 200;
-/// Steps lower than this many nanoseconds are no steps: half a cycle of a slow core.
+/// Smaller steps in nanoseconds do not count: half a cycle of a slow core.
 const LEAST_HEIGHT: f64 = 0.4;
-/// … nor are those below this share of the level that they leave.
+/// … nor do those below this share of the level that they leave.
 const LEAST_SHARE: f64 = 0.3;
 /// … or below this many standard errors.
 const NOISE: f64 = 6.0;
-/// Points of a level differ by no more than this share of it.
+/// Points of a level differ by at most this share of it.
 const LEVEL_SPREAD: f64 = 0.1;
-/// A level is as long as this many points at least; what is shorter is a slope.
+/// A level has at least this many points; anything shorter is a slope.
 const LEVEL_POINTS: usize = 4;
 
 impl Reading {
-    /// What a step takes beyond the data itself.
+    /// Time of a step minus that of the data itself.
     #[must_use]
     pub fn extra(&self) -> f64 {
         value(&self.samples) - value(&self.data)
@@ -64,7 +65,7 @@ impl Reading {
     }
 }
 
-/// A point's value: the second smallest of nine repetitions. Zero for none.
+/// A point's value: the second smallest of nine repetitions. Zero if there are none.
 #[must_use]
 pub fn value(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
@@ -97,8 +98,8 @@ pub fn steps(curve: &[Reading], random: &mut Random) -> Vec<Step> {
         .collect()
 }
 
-/// What one chase takes beyond its data as a share of what another does, with its interval by
-/// bootstrap. `None` where the other takes nothing.
+/// Time of one chase beyond its data relative to that of another, with its interval by bootstrap.
+/// `None` if the other takes none.
 #[must_use]
 pub fn extra_share(above: &Reading, below: &Reading, random: &mut Random) -> Option<Estimate> {
     let base = below.extra();
@@ -134,8 +135,8 @@ struct Edge {
     height: f64,
 }
 
-/// What each point takes beyond its data: as many lines that lie together leave the first level of
-/// the data cache at the same number, which would be a step otherwise.
+/// Time of each point beyond its data: the same number of adjacent lines exceeds the first level of
+/// the data cache at the same point, which would otherwise look like a step.
 fn values(curve: &[Reading]) -> Vec<f64> {
     curve.iter().map(Reading::extra).collect()
 }
@@ -174,7 +175,7 @@ fn leave(values: &[f64], start: usize, noise: f64) -> Option<Edge> {
     for at in start + 1..values.len().saturating_sub(1) {
         let level = median(&values[start..at]);
         let limit = level + threshold(level, noise);
-        // A bump that goes away again (lines that meet in a set of the data cache) is no step.
+        // A bump that disappears again (lines that share a set of the data cache) is not a step.
         let rest = &values[at..];
         let back = rest.iter().filter(|&&value| value <= limit).count();
         if values[at] > limit && values[at + 1] > limit && back * 10 <= rest.len() {
@@ -204,7 +205,7 @@ fn threshold(level: f64, noise: f64) -> f64 {
 
 #[allow(clippy::cast_precision_loss, reason = "pages are far below 2^52")]
 fn step(curve: &[Reading], edge: Edge, drawn: &[Vec<Edge>]) -> Step {
-    // In each draw the edge nearest to this one, if it is near at all.
+    // In each draw the edge nearest to this one, if any is near.
     let twins = drawn.iter().filter_map(|edges| {
         let nearest = edges
             .iter()
@@ -216,7 +217,7 @@ fn step(curve: &[Reading], edge: Edge, drawn: &[Vec<Edge>]) -> Step {
     let lows = twins.iter().map(|twin| pages(twin.last)).collect();
     let highs = twins.iter().map(|twin| pages(twin.last + 1)).collect();
     let low = spread(pages(edge.last), lows).low;
-    // The first point beyond the level is already more than it holds.
+    // The first point beyond the level already exceeds it.
     let high = spread(pages(edge.last + 1), highs).high - 1.0;
     Step {
         entries: Estimate {

@@ -1,5 +1,5 @@
-//! What no list of functions tells: a moment that stands out, one CPU that does all the work,
-//! samples in step with a timer.
+//! Anomalies that no list of functions shows: a moment that stands out, one CPU that does all the
+//! work, samples in step with a timer.
 
 use super::summary::is_cpu;
 use super::weigh::Idle;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const HOT: f64 = 0.9;
 /// ... while the others are less busy than this on average, is one that everything waits for.
 const COOL: f64 = 0.5;
-/// A CPU's share of its own time while most others idle is reported from this many samples.
+/// Fewest samples for reporting a CPU's busy share while most others idle.
 const ENOUGH: u64 = 100;
 
 /// Every anomaly of the profile.
@@ -79,7 +79,7 @@ fn blame(burst: &Burst) -> String {
 
 /// One CPU that is busy all the time while the others have little to do.
 fn hot_cpu(profile: &Profile, event: &EventProfile) -> Option<Diagnosis> {
-    // Without samples of idle CPUs nobody can tell how busy one was.
+    // Without samples of idle CPUs it is unknown how busy one was.
     if event.unit != WeightUnit::Nanoseconds || event.idle == 0 || event.samples < ENOUGH {
         return None;
     }
@@ -120,8 +120,8 @@ fn hot_cpu(profile: &Profile, event: &EventProfile) -> Option<Diagnosis> {
     })
 }
 
-/// Samples that march in step with a timer: the times of busy samples, folded by the tick of 100
-/// to 1000 Hz, pile up at one phase, each CPU's at its own, although sampling should spread them.
+/// Samples in step with a timer: the times of busy samples, modulo the tick of 100 to 1000 Hz,
+/// accumulate at one phase (a different one for each CPU), although sampling should spread them.
 fn lockstep(profile: &Profile, idle: &Idle, event: &EventProfile) -> Option<Diagnosis> {
     const PHASES: usize = 16;
     let frequency = event.frequency?;

@@ -1,11 +1,11 @@
-//! Samples next to the faults of one recording: more evidence, under the one verdict.
+//! Combines the samples and the faults of one recording: more evidence, under one verdict.
 
 use pagewise_model::answer::Document;
 use pagewise_model::findings::{Diagnosis, Findings};
 use pagewise_model::profile_findings::ProfileFindings;
 
-/// Adds what a recording's samples show to what its faults do. The verdict is the faults', unless the
-/// samples say more.
+/// Adds the results of a recording's samples to those of its faults. The verdict is that of the
+/// faults, unless the samples explain more.
 pub fn add_samples(findings: &mut Findings, samples: ProfileFindings) {
     let Document {
         verdict,
@@ -28,7 +28,7 @@ pub fn add_samples(findings: &mut Findings, samples: ProfileFindings) {
     findings.losses.take_in(&losses);
 }
 
-/// Puts a diagnosis where it belongs by its severity, below the one that the verdict is about.
+/// Inserts a diagnosis by its severity, below the one that the verdict is about.
 fn insert(diagnoses: &mut Vec<Diagnosis>, new: Diagnosis) {
     let lighter = |old: &Diagnosis| old.severity < new.severity;
     let below = diagnoses.iter().skip(1).position(lighter);

@@ -1,14 +1,14 @@
-//! Finds the stretch of time in which far more happened than usual: FlameScope's dark column,
-//! without eyes.
+//! Finds the stretch of time in which far more happened than usual: FlameScope's dark column, found
+//! automatically.
 
 use super::weigh::{Idle, by_frame, by_stack};
 use pagewise_model::profile::{Profile, ProfileSample};
 use pagewise_model::profile_findings::Burst;
 use pagewise_model::units::Nanos;
 
-/// Stretches that are tried, in nanoseconds: from a stall of a tenth of a second to a slow phase.
+/// Lengths of stretches, in nanoseconds: from a stall of a tenth of a second to a slow phase.
 const WIDTHS: [u64; 4] = [100_000_000, 500_000_000, 1_000_000_000, 5_000_000_000];
-/// Fewest stretches from which "usual" can be told.
+/// Fewest stretches needed to determine what is usual.
 const FEWEST: u64 = 8;
 /// How far above the usual a burst must be, in robust standard deviations, ...
 const DEVIATIONS: f64 = 5.0;
@@ -43,13 +43,13 @@ struct Candidate {
     score: f64,
 }
 
-/// The time of a profile in stretches of one width. Those without a sample are counted and not
-/// kept: how long a recording lasts is what it says, how many samples it has is what it is.
+/// The time of a profile in stretches of one width. Stretches without a sample are only counted, so
+/// that memory depends on the number of samples and not on the length of the recording.
 struct Stretches {
     width: u64,
-    /// All of them, empty ones too.
+    /// All stretches, including empty ones.
     count: u64,
-    /// Those with samples, in order of time: which one, and the sum of its weights.
+    /// Stretches with samples, in time order: index and sum of weights.
     filled: Vec<(u64, u64)>,
     heaviest_sample: u64,
 }
@@ -77,7 +77,7 @@ impl Stretches {
     fn outstanding(&self) -> Option<Candidate> {
         let usual = self.median(|weight| weight);
         let deviation = self.median(|weight| weight.abs_diff(usual));
-        // Counts of samples scatter by their square root even where the median deviation is zero.
+        // Counts of samples vary by their square root even if the median deviation is zero.
         let heaviest = self.heaviest_sample;
         let by_counting = (usual.max(heaviest) as f64 * heaviest as f64).sqrt();
         let sigma = (deviation as f64 * MAD_TO_SIGMA).max(by_counting);
@@ -108,7 +108,7 @@ impl Stretches {
         })
     }
 
-    /// The median of a figure of each stretch's weight, empty ones included.
+    /// The median of a figure of each stretch's weight, including empty stretches.
     fn median(&self, of: impl Fn(u64) -> u64) -> u64 {
         let mut values: Vec<u64> = self.filled.iter().map(|&(_, weight)| of(weight)).collect();
         values.sort_unstable();
@@ -126,8 +126,8 @@ impl Stretches {
     }
 }
 
-/// Names the function that makes the difference: whose total weight exceeds most what the rest of
-/// the time would let expect, the innermost one where several do alike.
+/// Names the responsible function: the one whose total weight exceeds its expectation from the rest
+/// of the time most, and among similar ones the innermost.
 fn describe(profile: &Profile, samples: &[ProfileSample], burst: &Candidate) -> Burst {
     let inside = |sample: &ProfileSample| (burst.from..burst.to).contains(&sample.time);
     let sums = |wanted: bool| {
@@ -144,8 +144,8 @@ fn describe(profile: &Profile, samples: &[ProfileSample], burst: &Candidate) -> 
     let share_out = |at: usize| elsewhere[at].1 as f64 / outside.max(1) as f64;
     let excess = |at: usize| share_in(at) - share_out(at);
     let most = (0..within.len()).map(excess).fold(0.0, f64::max);
-    // Callers have at least their callees' excess; the one with most weight of its own among
-    // those that explain at least half of it is the place to look at.
+    // Callers have at least their callees' excess; among those that explain at least half of it,
+    // the one with the largest self weight is reported.
     let blamed = (0..within.len())
         .filter(|&at| excess(at) >= 0.5 * most)
         .max_by_key(|&at| within[at].0);
@@ -173,7 +173,8 @@ mod tests {
     use super::super::tests::Maker;
     use super::*;
 
-    /// Ten seconds at 99 samples per second, some of them idle, with a stall from second 4.2 to 5.2.
+    /// Ten seconds at 99 samples per second, some of them idle, with a stall from second 4.2 to
+    /// 5.2.
     fn stalled(stall: bool) -> Profile {
         let mut maker = Maker::default();
         for at in 0..990_u64 {

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 /// Takes a recording's events in time order, and gives a [`Profile`] once its addresses have names.
 pub struct ProfileCollector {
-    /// What became of each source; `None` for those that a profile has no use for.
+    /// The target of each source; `None` for those not used in a profile.
     sources: Vec<Option<Target>>,
     events: Vec<ProfileEvent>,
     stacks: StackTable,
@@ -25,11 +25,11 @@ pub struct ProfileCollector {
     threads: Vec<ProfileThread>,
     thread_numbers: FxHashMap<(i32, i32, Box<str>, u64), u32>,
     comms: FxHashMap<i32, Box<str>>,
-    /// Control groups by id, and that of each of `threads`; 0 where not known.
+    /// Control groups by id, and that of each of `threads`; 0 if not known.
     cgroups: FxHashMap<u64, Box<str>>,
     thread_cgroups: Vec<u64>,
-    /// Threads by id as they are called now, with the control group in which they run: the fast
-    /// way to `thread_numbers`.
+    /// Threads by id and current name, with their current control group: a cache for
+    /// `thread_numbers`.
     current: FxHashMap<i32, (u64, u32)>,
     /// Threads off the CPU: since when, where, how.
     away: FxHashMap<i32, Away>,
@@ -40,12 +40,12 @@ pub struct ProfileCollector {
     losses: Losses,
 }
 
-/// What samples of a source become.
+/// How samples of a source are used.
 #[derive(Clone, Copy, Debug)]
 enum Target {
     /// Samples of an event.
     Event(u8),
-    /// Beginnings of times off the CPU: blocked and preempted ones are events of their own.
+    /// Beginnings of times off the CPU: blocking and preemption are separate events.
     Switch { blocked: u8, preempted: u8 },
 }
 
@@ -59,17 +59,17 @@ struct Away {
     preempted: bool,
 }
 
-/// Most kinds of events: numbers of them have one byte.
+/// Most kinds of events: their numbers have one byte.
 const MOST_EVENTS: usize = 255;
 /// perf's names of events that count nanoseconds of CPU time.
 const CLOCKS: [&str; 2] = ["cpu-clock", "task-clock"];
-/// Samples that are no wait at all are told from waits by the switch records.
+/// Waits are distinguished from other samples by the switch records.
 const BLOCKED: &str = "off-cpu (blocked)";
 const PREEMPTED: &str = "off-cpu (waiting for a CPU)";
 
 impl ProfileCollector {
-    /// A collector of samples of those sources that `wanted` takes. Sources without stacks are
-    /// left out where others of the recording have some.
+    /// A collector of samples of the sources that `wanted` accepts. Sources without stacks are left
+    /// out if others of the recording have some.
     #[must_use]
     pub fn new(sources: &[EventSource], wanted: impl Fn(&EventSource) -> bool) -> Self {
         let mut collector = Self {
@@ -140,8 +140,8 @@ impl ProfileCollector {
         u8::try_from(at).ok().filter(|_| at < MOST_EVENTS)
     }
 
-    /// Takes the next event. `user_chain` replaces the user part of a sample's call chain: what
-    /// unwinding its copy of the stack gave, innermost first.
+    /// Takes the next event. `user_chain` replaces the user part of a sample's call chain: the
+    /// result of unwinding its stack copy, innermost first.
     pub fn event_with_chain(&mut self, event: &Event<'_>, user_chain: Option<&[u64]>) {
         match event {
             Event::Sample(sample) => self.sample(sample, user_chain),
@@ -222,7 +222,7 @@ impl ProfileCollector {
         }
     }
 
-    /// A thread is on the CPU again: how long it was away is the weight of where it left.
+    /// A thread is on the CPU again: the time it was away is the weight of the place where it left.
     fn back(&mut self, pid: i32, tid: i32, time: Nanos) {
         let Some(away) = self.away.remove(&tid) else {
             return;
@@ -251,7 +251,7 @@ impl ProfileCollector {
         }
     }
 
-    /// The number of a sample's stack. Where there is no chain, the sampled address is the stack.
+    /// The number of a sample's stack. Without a chain, the sampled address is the stack.
     fn stack(&mut self, sample: &Sample<'_>, user_chain: Option<&[u64]>) -> StackId {
         if let Some(user) = user_chain {
             self.chain.clear();
@@ -281,7 +281,7 @@ impl ProfileCollector {
 
     fn thread(&mut self, pid: i32, tid: i32, cgroup: u64) -> u32 {
         if let Some(&(known_cgroup, known)) = self.current.get(&tid) {
-            // An event that does not tell the group changes none.
+            // An event without a group does not change it.
             if cgroup == 0 || cgroup == known_cgroup {
                 return known;
             }
@@ -309,19 +309,19 @@ impl ProfileCollector {
         number
     }
 
-    /// How many samples there are so far.
+    /// Number of samples so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.samples.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// Every address that wants a name, once each.
+    /// Every address that needs a name, once each.
     #[must_use]
     pub fn frame_keys(&self) -> &[FrameKey] {
         self.stacks.keys()
@@ -433,7 +433,7 @@ mod tests {
             Sampling::Every(10_000_000),
         )];
         let mut collector = ProfileCollector::new(&sources, |_| true);
-        // The caller is called `main` where it calls, before the address that it returns to.
+        // The caller has the name `main` at the call, before the address that it returns to.
         let chain = words(&[1, 3]);
         let name = Event::Comm {
             pid: 7,
@@ -487,7 +487,7 @@ mod tests {
             .iter()
             .map(|&thread| &*profile.threads[thread as usize].cgroup)
             .collect();
-        // What tells no group changes none; a number that was never named has no path.
+        // Events without a group change nothing; an id without a name has no path.
         assert_eq!(groups, ["/", "/a/b", "/a/b", "/a/b", ""]);
         assert_eq!(profile.of_cgroup("/a").samples.len(), 3);
         assert_eq!(profile.of_cgroup("/a/b").samples.len(), 3);

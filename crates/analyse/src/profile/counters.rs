@@ -1,4 +1,4 @@
-//! Counters of a profile as rates, and the ratios that tell most.
+//! Counters of a profile as rates, and the most informative ratios.
 
 use pagewise_model::profile::{CounterSeries, Profile};
 use pagewise_model::profile_findings::CounterRate;
@@ -13,7 +13,7 @@ const RATIOS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// Every counter as a rate, then the ratios whose counters are there.
+/// Every counter as a rate, then the ratios whose counters are present.
 pub(super) fn rates(profile: &Profile) -> Vec<CounterRate> {
     let seconds = seconds(profile);
     let of = |series: &CounterSeries| {
@@ -46,7 +46,7 @@ fn total(series: &CounterSeries) -> f64 {
     series.points.iter().map(|(_, count)| count).sum()
 }
 
-/// Time that was counted: up to the last reading, or the profile's span.
+/// The counted time: up to the last reading, or the profile's span.
 fn seconds(profile: &Profile) -> f64 {
     let last = profile
         .counters

@@ -10,7 +10,7 @@ pub(super) struct StackBuilder<'a> {
     named: &'a NamedList,
     pub frames: FrameTable,
     pub tree: StackTree,
-    /// Frames of names in a mode, outermost first, and which of them each name has in each mode.
+    /// Frames of names in a mode, outermost first, and the list of each name in each mode.
     lists: Vec<Vec<FrameId>>,
     list_of: Vec<[Option<u32>; 3]>,
 }
@@ -30,7 +30,7 @@ impl<'a> StackBuilder<'a> {
     pub fn stacks(&mut self, stacks: &StackTable) -> Vec<NodeId> {
         let keys = stacks.keys().iter().enumerate();
         let lists: Vec<u32> = keys.map(|(at, key)| self.list(at, key.mode)).collect();
-        // The last chain from its outermost function on: the next mostly begins like it.
+        // The last chain from its outermost function on: the next one usually begins like it.
         let mut last: Vec<(u32, NodeId)> = Vec::new();
         let callers = stacks.callers().map(|chain| {
             let mut node = NodeId::ROOT;
@@ -56,16 +56,16 @@ impl<'a> StackBuilder<'a> {
         nodes.collect()
     }
 
-    /// A stack with the functions of one address called by its innermost.
+    /// A stack extended by the functions of one address.
     fn called(&mut self, callers: NodeId, list: u32) -> NodeId {
         let frames = self.lists[list as usize].iter();
         frames.fold(callers, |node, &frame| self.tree.child(node, frame))
     }
 
-    /// Which list of frames the address at this place has.
+    /// The list of frames of the address at this position.
     fn list(&mut self, at: usize, mode: CpuMode) -> u32 {
         let name = self.named.of.get(at).copied();
-        // Without a name at all, the last place.
+        // The last place if there is no name.
         let place = name.map_or(self.list_of.len() - 1, NameId::index);
         if let Some(known) = self.list_of[place][mode as usize] {
             return known;
@@ -77,7 +77,7 @@ impl<'a> StackBuilder<'a> {
         new
     }
 
-    /// The frames of a name, outermost first: inlined calls have frames of their own.
+    /// The frames of a name, outermost first: inlined calls have separate frames.
     fn frames_of(&mut self, name: Option<NameId>, mode: CpuMode) -> Vec<FrameId> {
         let kind = match mode {
             CpuMode::Kernel => FrameKind::Kernel,

@@ -1,4 +1,5 @@
-//! Known bottlenecks, as data: functions that give them away, and settings that belong to them.
+//! Known bottlenecks, as data: the functions that reveal them, and the settings that belong to
+//! them.
 
 use super::summary::is_cpu;
 use super::weigh::{Idle, frame_names, passing};
@@ -10,7 +11,7 @@ use pagewise_model::profile::{NodeId, Profile, ProfileEvent, WeightUnit};
 use pagewise_model::units::Estimate;
 use serde::Deserialize;
 
-/// The rules that ship with this program.
+/// The built-in rules.
 const SHIPPED: RuleFile = rule_file!("profiles/bottlenecks.toml");
 
 /// Rules for profiles.
@@ -35,28 +36,28 @@ impl Content for ProfileRules {
 #[serde(deny_unknown_fields)]
 struct Rule {
     id: String,
-    /// Which samples it is about.
+    /// The samples that it applies to.
     of: Kind,
-    /// A stack shows it when one of these is in it, ...
+    /// A stack matches if it contains one of these, ...
     functions: Vec<String>,
-    /// ... one of these too, where any are given, ...
+    /// ... one of these too, if any are given, ...
     #[serde(default)]
     with: Vec<String>,
     /// ... and none of these.
     #[serde(default)]
     without: Vec<String>,
-    /// A setting of the host that must have another value than `unless`, where it is known; `*`
-    /// stands for one part of its name.
+    /// A setting of the host that must have another value than `unless`, if it is known; `*` stands
+    /// for one part of its name.
     setting: Option<String>,
     #[serde(default)]
     unless: Vec<String>,
-    /// Whether stacks alone do not tell: the setting must be known.
+    /// Whether stacks alone are not sufficient: the setting must be known.
     #[serde(default)]
     needs_setting: bool,
-    /// Whether findings of faults tell the same, and better.
+    /// Whether findings of faults show the same, and better.
     #[serde(default)]
     is_about_faults: bool,
-    /// Share of the samples' weight from which it is worth a word, ...
+    /// Share of the samples' weight from which it is worth mentioning, ...
     note: f64,
     /// ... from which it is costly, ...
     costly: f64,
@@ -67,7 +68,7 @@ struct Rule {
     next: Template,
 }
 
-/// Which samples a rule looks at.
+/// The samples that a rule examines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Kind {
@@ -75,7 +76,7 @@ enum Kind {
     Cpu,
     /// Waits.
     OffCpu,
-    /// Waits of threads that could run, as a share of the time in which they wanted to.
+    /// Waits of runnable threads, as a share of the time in which they wanted to run.
     Runnable,
     /// Requests to block devices.
     BlockIo,
@@ -91,8 +92,7 @@ impl Kind {
         }
     }
 
-    /// Whether an event's weight is part of the whole that shares are of. Cycles cannot be added to
-    /// waits.
+    /// Whether an event's weight is part of the total for shares. Cycles cannot be added to waits.
     fn is_of_whole(self, event: &ProfileEvent) -> bool {
         let runs = self == Self::Runnable && is_cpu(&event.name);
         self.covers(&event.name) || (runs && event.unit == WeightUnit::Nanoseconds)
@@ -109,10 +109,10 @@ impl Kind {
 }
 
 impl ProfileRules {
-    /// The shipped rules.
+    /// The built-in rules.
     ///
     /// # Errors
-    /// [`RuleError`] where one has a mistake; a test holds that none has.
+    /// [`RuleError`] if one has a mistake; a test checks that none has.
     pub fn shipped() -> Result<Self, RuleError> {
         SHIPPED.read()
     }
@@ -124,7 +124,7 @@ impl ProfileRules {
         self
     }
 
-    /// What the rules find.
+    /// The findings of the rules.
     pub(super) fn apply(&self, profile: &Profile, idle: &Idle) -> Vec<Diagnosis> {
         let rules = self.rule.iter();
         rules.filter_map(|rule| rule.apply(profile, idle)).collect()
@@ -171,7 +171,7 @@ impl Rule {
         })
     }
 
-    /// The stacks that show it.
+    /// The stacks that match.
     fn stacks(&self, profile: &Profile) -> Vec<bool> {
         let through = |names: &[String]| {
             let frames = profile.frames.iter();
@@ -196,7 +196,7 @@ impl Rule {
         shows
     }
 
-    /// Settings that take part, as evidence; `None` when those that are known rule it out.
+    /// The relevant settings, as evidence; `None` if the known ones rule it out.
     fn settings(&self, host: &HostSnapshot) -> Option<Vec<String>> {
         let Some(pattern) = &self.setting else {
             return Some(Vec::new());
@@ -211,13 +211,14 @@ impl Rule {
             .filter(|(_, value)| !self.unless.contains(value))
             .map(|(name, value)| format!("{name} = {value}"))
             .collect();
-        // Where the recording tells of no such setting, the stacks alone decide, if they can.
+        // If the recording contains no such setting, the stacks alone decide, if they can.
         let stacks_decide = known.is_empty() && !self.needs_setting;
         (stacks_decide || !telling.is_empty()).then_some(telling)
     }
 }
 
-/// Whether a frame is this function; the compiler's copies (`.isra.0`, `.constprop.0`) are too.
+/// Whether a frame is this function; the compiler's copies (`.isra.0`, `.constprop.0`) count as
+/// well.
 fn is_function(frame: &str, function: &str) -> bool {
     match function.strip_suffix('*') {
         Some(prefix) => frame.starts_with(prefix),
@@ -240,7 +241,7 @@ pub(super) fn matches(name: &str, pattern: &str) -> bool {
     }
 }
 
-/// The heaviest stack that shows it, shortened to its inner end.
+/// The heaviest matching stack, shortened to its inner end.
 fn heaviest(profile: &Profile, by_stack: &[u64], all: u64) -> Option<String> {
     const INNERMOST: usize = 7;
     let at = (0..by_stack.len()).max_by_key(|&at| by_stack[at])?;

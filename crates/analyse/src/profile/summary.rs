@@ -1,4 +1,4 @@
-//! What a profile shows at first sight.
+//! The overview of a profile.
 
 use super::weigh::{Idle, by_frame, by_stack, frame_names};
 use super::{burst, counters, rules, unknown};
@@ -13,12 +13,13 @@ use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Functions, stacks and processes that are listed.
+/// Functions, stacks and processes listed.
 const MOST: usize = 30;
-/// With fewer samples a share may be off by 30 of 100 (binomial, 95 %): nothing to head a summary.
+/// With fewer samples a share may be off by 30 percentage points (binomial, 95 %): too uncertain
+/// for the first line of a summary.
 const FEWEST: u64 = 10;
 
-/// What a profile shows, by these rules.
+/// The results of a profile, with these rules.
 #[must_use]
 pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindings {
     let idle = Idle::of(profile);
@@ -57,12 +58,12 @@ pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindi
     }
 }
 
-/// CPU time is looked at first, then what has most samples.
+/// CPU time comes first, then the event with most samples.
 fn rank(event: &EventProfile) -> (bool, u64) {
     (!is_cpu(&event.name), u64::MAX - event.samples)
 }
 
-/// Whether an event tells of CPU time.
+/// Whether an event measures CPU time.
 pub(crate) fn is_cpu(name: &str) -> bool {
     let name = name.split([':', '/']).next().unwrap_or(name);
     ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "cpu"].contains(&name)
@@ -172,7 +173,7 @@ fn cgroups(profile: &Profile, samples: impl Iterator<Item = ProfileSample>) -> V
     shares
 }
 
-/// Each CPU that was seen, idle ones too.
+/// Each observed CPU, including idle ones.
 fn cpus(samples: impl Iterator<Item = ProfileSample>, idle: &Idle) -> Vec<CpuShare> {
     let mut by_cpu: BTreeMap<u16, u64> = BTreeMap::new();
     for sample in samples.filter(|sample| sample.cpu != NO_CPU) {
@@ -185,7 +186,7 @@ fn cpus(samples: impl Iterator<Item = ProfileSample>, idle: &Idle) -> Vec<CpuSha
     by_cpu.into_iter().map(share).collect()
 }
 
-/// The gravest oddity, or else where most of the time goes.
+/// The most severe anomaly, otherwise where most of the time was spent.
 fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis]) -> String {
     if let Some(gravest) = diagnoses.first().filter(|d| d.severity >= Severity::Costly) {
         return gravest.headline.clone();
@@ -221,7 +222,7 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
     )
 }
 
-/// How busy the CPUs were, where that is known.
+/// How busy the CPUs were, if known.
 fn busy_share(profile: &Profile, event: &EventProfile) -> String {
     let idle_known = event.idle > 0;
     if !idle_known || event.unit != WeightUnit::Nanoseconds || profile.span.0 == 0 {

@@ -1,4 +1,4 @@
-//! Profiles made by hand for tests.
+//! Hand-made profiles for tests.
 
 use pagewise_model::profile::{
     Frame, FrameKind, FrameTable, NodeId, Profile, ProfileEvent, ProfileSample, ProfileThread,
@@ -7,9 +7,9 @@ use pagewise_model::profile::{
 use pagewise_model::symbol::Unnamed;
 use pagewise_model::units::Nanos;
 
-/// Makes a profile from stacks as text: frames outermost first, separated by `;`. Names that end
-/// in `_k` are the kernel's (the ending is dropped), `?` is a frame in no mapping, `?FILE` one
-/// without symbols.
+/// Builds a profile from stacks as text: frames outermost first, separated by `;`. Names that end
+/// in `_k` are the kernel's (the ending is dropped), `?` is a frame outside any mapping, `?FILE`
+/// one without symbols.
 #[derive(Default)]
 pub(crate) struct Maker {
     frames: FrameTable,
@@ -21,7 +21,7 @@ pub(crate) struct Maker {
 }
 
 impl Maker {
-    /// So many samples of one stack, each of weight 1, a microsecond apart.
+    /// `count` samples of one stack, each of weight 1, a microsecond apart.
     pub(crate) fn samples(&mut self, stack: &str, count: u64) {
         for _ in 0..count {
             self.next += 1_000;

@@ -1,4 +1,4 @@
-//! Why frames have no names, how many samples that touches, and what cures it.
+//! Why frames have no names, how many samples are affected, and how to fix it.
 
 use super::weigh::Idle;
 use pagewise_model::profile::Profile;
@@ -6,10 +6,10 @@ use pagewise_model::profile_findings::UnknownShare;
 use pagewise_model::symbol::Unnamed;
 use rustc_hash::FxHashMap;
 
-/// Shares below this are left out: they change no picture.
+/// Shares below this are left out: they do not matter.
 const LEAST: f64 = 0.001;
 
-/// Each cause with the share of samples that it touches, largest first.
+/// Each cause with its share of affected samples, largest first.
 pub(super) fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
     let mut groups: FxHashMap<(Unnamed, &str), usize> = FxHashMap::default();
     let mut keys: Vec<(Unnamed, &str)> = Vec::new();

@@ -3,7 +3,7 @@
 use pagewise_model::profile::{Frame, FrameId, FrameKind, NodeId, Profile, ProfileSample};
 use rustc_hash::FxHashMap;
 
-/// Tells stacks of idle CPUs.
+/// Recognises stacks of idle CPUs.
 pub(crate) struct Idle(Vec<bool>);
 
 impl Idle {
@@ -24,9 +24,9 @@ impl Idle {
     }
 }
 
-/// Where the kernel enters for a device, a timer or another CPU, whatever ran: x86-64
+/// Kernel entries for a device, a timer or another CPU, independent of the running code: x86-64
 /// (arch/x86/include/asm/idtentry.h) and AArch64 (arch/arm64/kernel/entry-common.c), Linux 5.10 to
-/// 6.18. A softirq that the program's own system call runs (loopback) is none.
+/// 6.18. A softirq run by the program's own system call (loopback) is not included.
 const INTERRUPTED: [&str; 8] = [
     "asm_sysvec_",
     "sysvec_",
@@ -48,7 +48,7 @@ pub(crate) fn interrupted(profile: &Profile) -> Vec<bool> {
     passing(profile, &wanted)
 }
 
-/// Weights of one event by node: each stack's own.
+/// Weights of one event by node: each stack's self weight.
 pub(crate) fn by_stack<'a>(
     profile: &Profile,
     samples: impl Iterator<Item = ProfileSample> + 'a,
@@ -60,7 +60,7 @@ pub(crate) fn by_stack<'a>(
     own
 }
 
-/// Own and total weight of each frame. A function that calls itself counts once for each stack.
+/// Self and total weight of each frame. A recursive function counts once per stack.
 pub(crate) fn by_frame(profile: &Profile, own: &[u64]) -> Vec<(u64, u64)> {
     let mut sums = vec![(0_u64, 0_u64); profile.frames.len()];
     let mut total = own.to_vec();
@@ -76,12 +76,12 @@ pub(crate) fn by_frame(profile: &Profile, own: &[u64]) -> Vec<(u64, u64)> {
     sums
 }
 
-/// For each node whether its frame is nowhere above it: one walk, depth first, that counts the
-/// frames on the way, so that deep recursion costs no more than its nodes.
+/// For each node whether its frame does not occur above it: one depth-first walk that counts the
+/// frames on the path, so that deep recursion costs no more than its nodes.
 pub(crate) fn outermost(profile: &Profile) -> Vec<bool> {
     let tree = &profile.stacks;
     let mut outermost = vec![true; tree.len()];
-    // Depth-first, so that the frames on the way are one multiset.
+    // Depth-first, so that the frames on the path are one multiset.
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); tree.len()];
     for (node, parent, _) in tree.nodes() {
         children[parent.0 as usize].push(node.0);

@@ -1,16 +1,16 @@
-//! Which of several compared settings is the one to take.
+//! Which of several compared settings to choose.
 
 use crate::compare::{Clock, Criteria, faster_by};
 use pagewise_model::proof::{Comparison, Verdict};
 
-/// The best arm that is beyond doubt faster: the one whose interval begins highest.
+/// The best arm that is certainly faster: the one whose interval begins highest.
 #[must_use]
 pub fn best<'a>(comparisons: &'a [Comparison], criteria: &Criteria) -> Option<&'a Comparison> {
     highest(comparisons, criteria, Verdict::Faster)
 }
 
-/// The best arm, or where none is beyond doubt the one that looks best so far. Fresh runs must
-/// confirm it, and those are of one arm chosen before: they need no correction for many.
+/// The best arm, or if none is certain, the most promising one so far. Fresh runs must confirm it;
+/// since they are of one arm chosen in advance, they need no correction for multiple tests.
 #[must_use]
 pub fn most_promising<'a>(
     comparisons: &'a [Comparison],
@@ -19,7 +19,7 @@ pub fn most_promising<'a>(
     best(comparisons, criteria).or_else(|| highest(comparisons, criteria, Verdict::Undecided))
 }
 
-/// Of the arms with this verdict whose interval is above 1, the one whose interval begins highest.
+/// The arm with the highest interval start among those with this verdict and an interval above 1.
 fn highest<'a>(
     comparisons: &'a [Comparison],
     criteria: &Criteria,

@@ -1,15 +1,16 @@
-//! Runs that begin as the observed one did: with the files that it waited for on their disk.
+//! Runs that begin as the observed one did: with the files that it waited for on disk, not in the
+//! page cache.
 
 use pagewise_model::findings::{Diagnosis, FileReads, Findings, Severity};
 use pagewise_model::proof::Proof;
 use std::path::PathBuf;
 
-/// Where runs have so many times fewer major faults than the observed one, they found their files in
+/// If runs have this many times fewer major faults than the observed one, they found their files in
 /// memory.
 const STAYED: u64 = 4;
 
-/// The files that were waited for, where that is costly. Pages of programs and libraries are mapped
-/// by others and stay whatever is asked.
+/// The files that were waited for, if that is costly. Pages of programs and libraries are also
+/// mapped by other processes and cannot be evicted.
 #[must_use]
 pub fn files(findings: &Findings) -> Vec<PathBuf> {
     waited_for(&findings.diagnoses, &findings.file_reads)
@@ -24,7 +25,7 @@ fn waited_for(diagnoses: &[Diagnosis], reads: &[FileReads]) -> Vec<PathBuf> {
     read.map(|file| PathBuf::from(&file.path)).collect()
 }
 
-/// What a reader should know of a proof whose runs were to begin without `files` in memory.
+/// A note for the reader of a proof whose runs should begin without `files` in memory.
 #[must_use]
 pub fn note(findings: &Findings, files: &[PathBuf], proof: &Proof) -> Option<String> {
     let runs = &proof.arms.first()?.runs;

@@ -1,16 +1,16 @@
-//! What a reader should know of proofs whose runs drove a server.
+//! Notes on proofs whose runs drove a server.
 
 use crate::compare::FEWEST_EARLY;
 use pagewise_model::proof::Proof;
 use pagewise_model::quantity::told_factor;
 use pagewise_model::run::RunCost;
 
-/// Loads whose elapsed times differ by less than one part in so many ran for a set time …
+/// Loads whose elapsed times differ by less than one part in this many ran for a fixed time …
 const SET_TIME: u64 = 200;
-/// … where CPU time differs by more than so many times that.
+/// … if CPU time differs by more than this many times that.
 const MORE: u64 = 4;
 
-/// What was measured, what that says of requests, and whether the load is one that can say so.
+/// What was measured, what that means for requests, and whether the load can show it.
 #[must_use]
 pub fn notes(proof: &Proof, load: &str) -> Vec<String> {
     let mut notes = vec![format!(

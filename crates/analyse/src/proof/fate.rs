@@ -6,7 +6,7 @@ use crate::compare::{
 use pagewise_model::proof::{Clock, Comparison};
 use pagewise_model::run::RunCost;
 
-/// What is known of an arm after so many rounds.
+/// What is known of an arm so far.
 #[derive(Clone, Debug)]
 pub struct Standing<'a> {
     /// The arm against the baseline, not corrected for many.
@@ -18,31 +18,31 @@ pub struct Standing<'a> {
 /// Whether an arm gets more runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// More pairs may decide, or tell how much.
+    /// More pairs may decide, or narrow the result.
     Open,
-    /// What it gains is known as well as asked, or far beyond the noise.
+    /// Its gain is known as precisely as required, or is far beyond the noise.
     Decided,
-    /// No gain that matters can be proved of it within the budget.
+    /// No relevant gain can be proved within the budget.
     Hopeless,
-    /// The arm of this name is faster, beyond doubt.
+    /// The arm of this name is certainly faster.
     Beaten(String),
 }
 
-/// When arms are given up or decided.
+/// When arms are abandoned or decided.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'a> {
-    /// Number of pairs, for so many arms.
+    /// Number of pairs, for this number of arms.
     pub stopping: Stopping,
-    /// What counts as faster.
+    /// The criteria for "faster".
     pub criteria: &'a Criteria,
     /// Arms that compete.
     pub arms: usize,
-    /// Pairs that each arm can have within the budget.
+    /// Pairs possible for each arm within the budget.
     pub pairs: u32,
 }
 
-/// Interval half-width from which on an arm far beyond the noise needs no more pairs to be chosen
-/// among others that may be as good: those are within so much of it.
+/// Interval half-width up to which an arm far beyond the noise needs no more pairs to be chosen
+/// among similarly good ones: the others are within this distance.
 const ALIKE: f64 = 0.1;
 
 impl Rules<'_> {
@@ -58,7 +58,7 @@ impl Rules<'_> {
         };
         let mut fates: Vec<Fate> = arms.iter().map(fate).collect();
         let open = |fates: &[Fate]| fates.iter().filter(|one| **one == Fate::Open).count();
-        // The last one that is open has nothing left to be compared with.
+        // The last open arm has no competitor left.
         if open(&fates) == 1
             && let Some(at) = fates.iter().position(|one| *one == Fate::Open)
             && self.is_overwhelming(&arms[at])
@@ -68,7 +68,7 @@ impl Rules<'_> {
         fates
     }
 
-    /// An arm for itself.
+    /// The fate of an arm regardless of the others.
     fn alone(&self, arm: &Standing<'_>) -> Fate {
         let found = &arm.comparison;
         let told = faster_by(found, self.criteria).map(|clock| half_width(clock.speed_up(found)));
@@ -86,7 +86,7 @@ impl Rules<'_> {
         is_overwhelming(&arm.comparison, arm.runs, self.arms, self.criteria)
     }
 
-    /// The arm that is far beyond the noise and begins highest.
+    /// The arm far beyond the noise whose interval begins highest.
     fn leader<'a>(&self, arms: &'a [Standing<'_>]) -> Option<(&'a Comparison, Clock)> {
         let far = arms.iter().filter(|arm| self.is_overwhelming(arm));
         let led = far
@@ -95,7 +95,7 @@ impl Rules<'_> {
     }
 }
 
-/// Whether `best` is faster than an arm beyond doubt.
+/// Whether `best` is certainly faster than an arm.
 fn is_beaten(arm: &Comparison, best: &Comparison, clock: Clock) -> bool {
     arm.pairs >= FEWEST_EARLY && clock.speed_up(arm).high < clock.speed_up(best).low
 }
@@ -115,7 +115,7 @@ mod tests {
         seconds.iter().map(run).collect()
     }
 
-    /// What becomes of arms that take these seconds next to a baseline of about one.
+    /// The fates of arms that take these seconds, with a baseline of about one.
     fn fates(arms: &[[f64; 4]], pairs: u32) -> Vec<Fate> {
         let criteria = Criteria {
             fewer_faults: false,
@@ -149,7 +149,7 @@ mod tests {
     fn what_is_far_beyond_the_noise_is_decided_and_what_is_slower_has_no_hope() {
         assert_eq!(fates(&[EIGHTH], 30), [Fate::Decided]);
         assert_eq!(fates(&[SLOWER], 30), [Fate::Hopeless]);
-        // Thirty pairs may yet show 1 %; five will not.
+        // Thirty pairs may still show 1 %; five will not.
         assert_eq!(fates(&[SAME], 30), [Fate::Open]);
         assert_eq!(fates(&[SAME], 5), [Fate::Hopeless]);
     }

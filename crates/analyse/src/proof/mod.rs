@@ -1,5 +1,5 @@
-//! Proofs, but for the runs: which setting won, whether predictions came true, what is said about
-//! it.
+//! Proofs, except for the runs: which setting won, whether predictions were right, and the texts
+//! about it.
 
 mod choice;
 pub mod cold;

@@ -1,13 +1,12 @@
-//! Whether what was predicted came true: said about each setting that was measured, whatever came
-//! out.
+//! Whether predictions were right: reported for each measured setting, whatever the result.
 
 use crate::compare::FEWEST_PAIRS;
 use pagewise_model::advice::Advice;
 use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::quantity::told_factor;
 
-/// Adds to the summary whether the prediction of what is told there held, and to the notes those of
-/// the others.
+/// Adds to the summary whether the prediction reported there was right, and to the notes the same
+/// for the other settings.
 pub fn judge(proof: &mut Proof, advice: &[Advice]) {
     let measured = |name: &str| {
         let again = proof.confirmation.as_ref().filter(|one| one.arm == name);

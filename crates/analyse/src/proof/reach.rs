@@ -1,29 +1,29 @@
-//! Whether settings reach a program, told from its first run with them.
+//! Whether settings reach a program, judged from its first run with them.
 
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Nanos;
 
-/// Settings that change faults and memory by no more than one part in so many did not reach the
+/// Settings that change faults and memory by at most one part in this many did not reach the
 /// program: fault counts of one program repeat within about 1 %.
 const UNTOUCHED: u64 = 100;
-/// The same of small programs, whose stack and libraries lie elsewhere in each run.
+/// The same for small programs, whose stack and libraries are at other addresses in each run.
 const UNTOUCHED_FAULTS: u64 = 32;
 const UNTOUCHED_BYTES: u64 = 512 << 10;
 const UNTOUCHED_READS: u64 = 16;
-/// System time and waits repeat less well: within one part in so many …
+/// System time and waits repeat less well: within one part in this many …
 const UNTOUCHED_KERNEL: u64 = 4;
-/// … and, where there is little of them, within two ticks of a kernel that counts 100 a second …
+/// … and, if there is little of them, within two ticks of a kernel that counts 100 per second …
 const UNTOUCHED_SYSTEM: Nanos = Nanos(20_000_000);
-/// … and what a shell waits for its children.
+/// … and the waits of a shell for its children.
 const UNTOUCHED_WAITS: u64 = 32;
-/// Whatever else changed or not: a setting with which the program is so much faster reached it …
+/// Regardless of everything else, a setting with which the program is this much faster reached it …
 const TOUCHED_GAIN: f64 = 1.5;
-/// … unless what it gained of elapsed time is no more than what waiting for a busy CPU makes of it.
+/// … unless its gain in elapsed time can be explained by waiting for a busy CPU.
 const TOUCHED_WALL: Nanos = Nanos(500_000_000);
 
-/// Whether a run with settings is like one without in all that settings of memory management can
-/// change: faults, memory, system time, waits, and reads where each run `has_reads`, having found
-/// its files on their disk.
+/// Whether a run with settings equals one without in everything that settings of memory management
+/// can change: faults, memory, system time, waits, and reads if each run `has_reads`, having found
+/// its files on disk.
 #[must_use]
 pub fn is_untouched(baseline: &RunCost, run: &RunCost, has_reads: bool) -> bool {
     let alike = |of: fn(&RunCost) -> u64, part: u64, least: u64| {
@@ -43,9 +43,9 @@ pub fn is_untouched(baseline: &RunCost, run: &RunCost, has_reads: bool) -> bool 
         && !is_faster(baseline, run)
 }
 
-/// Whether a run with settings against faults has as many of them, and no less system time or waits than
-/// one without: what it changes is something else. Fault counts that fell by less than repeats differ
-/// have not fallen.
+/// Whether a run with settings against faults has as many of them, and no less system time or waits
+/// than one without: it changes something else. A decrease within the variation of fault counts
+/// does not count.
 #[must_use]
 pub fn avoids_nothing(baseline: &RunCost, run: &RunCost) -> bool {
     let no_less = |of: fn(&RunCost) -> u64, part: u64, least: u64| {
@@ -68,8 +68,8 @@ fn is_faster(baseline: &RunCost, run: &RunCost) -> bool {
         || (gained >= TOUCHED_WALL.0 && ratio(baseline.wall, run.wall) >= TOUCHED_GAIN)
 }
 
-/// How much less of what it needs, CPU time or elapsed time, one run took than the baseline's: a
-/// guide to where runs are worth most, no measurement.
+/// Speed-up of one run over the baseline's, in CPU time or elapsed time: an indication of where
+/// more runs are worthwhile, not a measurement.
 #[must_use]
 pub fn trial_gain(baseline: &RunCost, run: &RunCost) -> f64 {
     ratio(baseline.wall, run.wall).max(ratio(baseline.cpu(), run.cpu()))
@@ -104,7 +104,7 @@ mod tests {
             voluntary_switches: 8_000,
             ..BASELINE
         }));
-        // Fewer calls, fewer waits for a lock: neither has to change faults or memory.
+        // Fewer calls, fewer waits for a lock: neither needs to change faults or memory.
         assert!(!untouched(RunCost {
             system: Nanos(700_000_000),
             ..BASELINE

@@ -1,4 +1,4 @@
-//! What is said about a proof.
+//! The texts about a proof.
 
 use super::fate::Fate;
 use crate::compare::{Criteria, causal_doubt, noise, promised, sentence};
@@ -6,7 +6,7 @@ use pagewise_model::proof::{Arm, Comparison, Proof, Verdict};
 use pagewise_model::quantity::told_factor;
 use pagewise_model::run::RunCost;
 
-/// Run-to-run differences from which on a reader should know.
+/// Run-to-run differences from which the reader is informed.
 const NOISY: f64 = 0.05;
 
 /// A proof that did not run, with the reason.
@@ -22,8 +22,9 @@ pub fn not_run(why: &str) -> Proof {
     }
 }
 
-/// The first sentence: which arm won and by how much, as `confirmation` measured it where there is
-/// one; else what runs without a winner have shown, where more runs may yet show more if it `is_open`.
+/// The first sentence: which arm won and by how much, as measured by `confirmation` if there is
+/// one; otherwise the result of runs without a winner, where more runs may still decide if it
+/// `is_open`.
 #[must_use]
 pub fn summary(
     comparisons: &[Comparison],
@@ -38,7 +39,7 @@ pub fn summary(
     }
 }
 
-/// What runs without a winner have shown.
+/// The result of runs without a winner.
 fn unproved(comparisons: &[Comparison], is_open: bool) -> String {
     let tried = || comparisons.iter().filter(|one| one.pairs > 0);
     let arms = tried().count();
@@ -62,7 +63,8 @@ fn unproved(comparisons: &[Comparison], is_open: bool) -> String {
     }
 }
 
-/// Why an arm of several gets no more runs, where it is not decided; `pairs` is what each can have.
+/// Why one of several arms gets no more runs although it is not decided; `pairs` is what each can
+/// have.
 #[must_use]
 pub fn why_no_more(comparison: &Comparison, fate: &Fate, pairs: u32) -> Option<String> {
     let (name, ran) = (&comparison.arm, comparison.pairs);

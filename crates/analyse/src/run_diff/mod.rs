@@ -1,9 +1,9 @@
-//! Two whole runs compared: first what a user feels (time, faults, memory), then by which causes of
-//! faults, then what was set differently.
+//! Compares two whole runs: first what matters to a user (time, faults, memory), then the causes of
+//! faults, then the differing settings.
 //!
-//! Each run was seen once, so there is no test: a figure differs where it does by more than two runs
-//! of one program on one machine were seen to. Faults are counted and hardly vary; CPU time varies
-//! with what else the machine does.
+//! Each run was observed once, so there is no test: a figure differs if it does by more than two
+//! runs of one program on one machine were observed to. Faults are counted and hardly vary; CPU
+//! time varies with the machine's other load.
 
 mod paged;
 
@@ -20,40 +20,40 @@ use pagewise_model::side::Side;
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 use std::collections::BTreeSet;
 
-/// Changes that are reported, as natural logarithms of the ratio: of CPU and elapsed time on CPUs
-/// of one's own, and of CPU time on those that others use all the time, where elapsed time tells
-/// nothing; of counted faults and of memory.
+/// Least changes that are reported, as natural logarithms of the ratio: of CPU and elapsed time on
+/// dedicated CPUs, and of CPU time on constantly shared ones, where elapsed time is meaningless; of
+/// counted faults and of memory.
 const OF_TIME: f64 = 0.2;
-/// What is added to their squares, over the seconds of the shorter run: on idle virtual CPUs, runs of half
-/// a second took up to 1.4 times as long as others, for what the hypervisor's other guests did; next to
-/// other work, runs of 0.7 s took 1.5 times.
+/// What is added to their squares, divided by the seconds of the shorter run: on idle virtual CPUs,
+/// runs of half a second took up to 1.4 times as long as others because of the hypervisor's other
+/// guests; next to other work, runs of 0.7 s took 1.5 times as long.
 const OF_EPISODES: f64 = 0.1;
 /// No run is taken to be shorter, s.
 const LEAST_SECONDS: f64 = 0.05;
 const OF_TIME_CONTENDED: f64 = 0.6;
 const OF_COUNTS: f64 = 0.1;
-/// Least changes besides: ns, faults, bytes.
+/// Least absolute changes: ns, faults, bytes.
 const LEAST_NS: f64 = 20e6;
 const LEAST_FAULTS: f64 = 1_000.0;
 const LEAST_MAJOR_FAULTS: f64 = 50.0;
 const LEAST_BYTES: f64 = (4 << 20) as f64;
-/// Part of the change of all faults that a cause makes up to be named.
+/// Fraction of the change of all faults from which a cause is named.
 const OF_CHANGE: f64 = 0.5;
-/// What a program's own settings are called by in a snapshot.
+/// Prefixes of a program's own settings in a snapshot.
 const OWN: [&str; 3] = ["environment.", "limit.", "run."];
 
-/// A run, what to call it, and how much its CPUs were shared (0 to 1).
+/// A run, its name, and how much its CPUs were shared (0 to 1).
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// What was found in it.
+    /// Its findings.
     pub findings: &'a Findings,
-    /// What sentences call it.
+    /// Its name in sentences.
     pub name: &'a str,
-    /// 1 where that is not known.
+    /// 1 if not known.
     pub contended: f64,
 }
 
-/// How B differs from A; `None` where one is no whole run of a command.
+/// The differences of B from A; `None` if one is not a whole run of a command.
 #[must_use]
 pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<Document<RunDiff>> {
     if ![a, b].iter().all(|run| is_whole(run.findings)) {
@@ -77,7 +77,8 @@ fn told(diff: RunDiff) -> Document<RunDiff> {
     Document::of(diff).with_verdict(verdict)
 }
 
-/// How the samples of two runs differ, and the runs as wholes: what changed for the user is said first.
+/// The differences between the samples of two runs, and between the whole runs: what changed for
+/// the user comes first.
 #[must_use]
 pub fn with_runs(
     mut samples: Document<ProfileDiff>,
@@ -176,7 +177,7 @@ fn of_time(contended: f64) -> f64 {
     OF_TIME + contended * (OF_TIME_CONTENDED - OF_TIME)
 }
 
-/// The logarithm of B over A; of none against some, infinite.
+/// The logarithm of B over A; infinite if one of them is zero.
 fn logarithm(a: f64, b: f64) -> f64 {
     match a == b {
         true => 0.0,
@@ -184,8 +185,8 @@ fn logarithm(a: f64, b: f64) -> f64 {
     }
 }
 
-/// How faults of each cause changed, the largest change first; `most` is what the run with more of
-/// them had.
+/// How faults of each cause changed, the largest change first; `most` is the larger total of the
+/// two runs.
 pub(crate) fn causes(of_a: &[Share<Cause>], of_b: &[Share<Cause>], most: f64) -> Vec<CauseChange> {
     let all: BTreeSet<Cause> = of_a.iter().chain(of_b).map(|share| share.key).collect();
     let one = |cause| {
@@ -289,7 +290,7 @@ fn times(figure: &FigureChange, of: &str) -> String {
     format!("{of} {verb} from {a} to {b} ({much})")
 }
 
-/// The cause that most of the change of all faults is of.
+/// The cause that explains most of the change of all faults.
 fn cause(diff: &RunDiff, faults: &FigureChange) -> Option<String> {
     let all = faults.b - faults.a;
     let most = diff.causes.iter().find(|cause| {
@@ -305,7 +306,7 @@ fn cause(diff: &RunDiff, faults: &FigureChange) -> Option<String> {
     })
 }
 
-/// What was set for the programs themselves; how much else differs.
+/// The programs' own settings that differ, and how many others.
 fn set_differently(diff: &RunDiff) -> Option<String> {
     let own: Vec<String> = diff
         .settings
@@ -339,7 +340,7 @@ fn listed(all: &[String]) -> String {
     }
 }
 
-/// Its name without the snapshot's prefix; of a budget, the policy or the store, both values as well.
+/// Its name without the snapshot's prefix; for a budget, policy or store, also both values.
 fn plain(setting: &SettingChange) -> String {
     if let (Some(name), Some(a), Some(b)) =
         (setting.name.strip_prefix(OWN[2]), &setting.a, &setting.b)
@@ -415,7 +416,7 @@ mod tests {
         );
     }
 
-    /// Samples in which one function shrank, which this setting is known to touch.
+    /// Samples in which a function shrank that this setting is known to affect.
     fn samples(setting: SettingChange) -> Document<ProfileDiff> {
         let side = |name: &str| Side {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Two runs inside memory budgets (`pagewise run`): time, refaults, what was written, memory.
+//! Compares two runs inside memory budgets (`pagewise run`): time, refaults, pages written, memory.
 
 use super::{LEAST_BYTES, LEAST_FAULTS, LEAST_NS, OF_COUNTS, OF_TIME_CONTENDED, logarithm, told};
 use pagewise_model::answer::Document;
@@ -8,8 +8,8 @@ use pagewise_model::run_diff::{FigureChange, Quantity, RunDiff};
 use pagewise_model::side::Side;
 use pagewise_model::units::Bytes;
 
-/// Change of counts of pages that is reported, as the logarithm of the ratio: which pages leave
-/// depends on the moments at which threads run.
+/// Least change of page counts that is reported, as the logarithm of the ratio: which pages are
+/// evicted depends on the timing of threads.
 const OF_PAGES: f64 = 0.2;
 
 /// How run B differs from run A, each called by its name.
@@ -56,7 +56,7 @@ fn figures(a: &PagedRun, b: &PagedRun) -> Vec<FigureChange> {
     });
     let time = |quantity, read| of(quantity, read, LEAST_NS, OF_TIME_CONTENDED);
     let mut elapsed = time(Quantity::ElapsedTime, |run| run.cost.wall.0);
-    // Nothing tells how busy the CPUs were: waits for the store are why time may differ.
+    // How busy the CPUs were is unknown: time differs only if waits for the store explain it.
     elapsed.differs &= refaults.differs && (refaults.b > refaults.a) == (elapsed.b > elapsed.a);
     vec![
         time(Quantity::CpuTime, |run| run.cost.cpu().0),
@@ -158,7 +158,7 @@ mod tests {
             first_line(&run("2q", 6.3, 9_000), &run("2q", 7.0, 9_800)),
             alike
         );
-        // Slower, and nothing of paging's tells why: the CPUs may have been busy.
+        // Slower, without an explanation in paging: the CPUs may have been busy.
         assert_eq!(
             first_line(&run("2q", 6.3, 9_000), &run("2q", 20.0, 9_800)),
             alike

@@ -1,12 +1,12 @@
-//! Time against memory: which settings are not beaten in both.
+//! Time against memory: the settings that no other beats in both.
 
 use pagewise_model::tuning::Point;
 
-/// Differences below this share are noise: they beat nobody.
+/// Differences below this share are noise, and do not count.
 const SAME: f64 = 0.01;
 
-/// Marks the points that no other beats: from the fastest on, those that need less memory than
-/// all faster ones.
+/// Marks the points that no other beats: from the fastest on, those that need less memory than all
+/// faster ones.
 pub fn front(points: &mut [Point]) {
     let mut order: Vec<usize> = (0..points.len())
         .filter(|&at| points[at].told_apart)
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn only_unbeaten_points_are_on_the_front() {
-        // Slow and small, fast and large, in between, and one beaten by that.
+        // Slow and small, fast and large, in between, and one beaten by the latter.
         let places = [(8.0, 10.0), (1.0, 80.0), (4.0, 20.0), (5.0, 30.0)];
         assert_eq!(marked(&places), [true, true, true, false]);
     }

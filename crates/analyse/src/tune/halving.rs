@@ -1,11 +1,11 @@
-//! Successive halving: all arms get a few runs, the better half gets more, and so on
-//! (Jamieson and Talwalkar, 2016), so that time goes where the question is open.
+//! Successive halving: all arms get a few runs, the better half gets more, and so on (Jamieson and
+//! Talwalkar, 2016), so that time is spent where the result is undecided.
 
 use pagewise_model::proof::Comparison;
 
-/// The better half of `arms`, by the geometric mean of their wall and CPU speed-ups; at least
-/// `least`. An arm that is not in the better half stays in while its interval still reaches the
-/// worst of those kept: halving must not throw out by noise what a few more runs would tell.
+/// The better half of `arms`, by the geometric mean of their elapsed-time and CPU-time speed-ups;
+/// at least `least`. Another arm stays if its interval still reaches the worst of those kept:
+/// halving must not remove an arm because of noise that a few more runs would resolve.
 #[must_use]
 pub fn survivors(arms: &[(usize, Comparison)], least: usize) -> Vec<usize> {
     let mut ranked: Vec<&(usize, Comparison)> = arms.iter().collect();
@@ -25,7 +25,7 @@ pub fn survivors(arms: &[(usize, Comparison)], least: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Arms within 1 % of the worst that is kept are as good as it.
+/// Arms within 1 % of the worst one kept count as equally good.
 const CLOSE: f64 = 0.99;
 
 fn score(arm: &Comparison) -> f64 {

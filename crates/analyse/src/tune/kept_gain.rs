@@ -1,8 +1,8 @@
-//! Whether a smaller value keeps what the winning one gained.
+//! Whether a smaller value keeps the gain of the winning one.
 
 use pagewise_model::proof::Comparison;
 
-/// What the winner gained over the baseline.
+/// The winner's gain over the baseline.
 #[derive(Clone, Copy, Debug)]
 pub struct Gain {
     /// Baseline's CPU time over the winner's.
@@ -15,7 +15,7 @@ pub struct Gain {
 const MAY_LOSE: f64 = 0.03;
 
 impl Gain {
-    /// By the winner's comparison with the baseline.
+    /// From the winner's comparison with the baseline.
     #[must_use]
     pub fn of(comparison: &Comparison) -> Self {
         Self {
@@ -24,7 +24,7 @@ impl Gain {
         }
     }
 
-    /// Whether a value that compares so with the winner's keeps the gain. Faults decide first:
+    /// Whether a value with this comparison to the winner's keeps the gain. Faults decide first:
     /// they repeat within 1 %, time does not.
     #[must_use]
     pub fn is_kept(&self, smaller: &Comparison) -> bool {

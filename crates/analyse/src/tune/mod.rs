@@ -1,5 +1,5 @@
-//! What `tune` tries, and which of it is worth its memory: recipes in data, successive halving,
-//! the Pareto front.
+//! What `tune` tries, and which settings are worth their memory: recipes in data, successive
+//! halving, the Pareto front.
 
 mod front;
 mod halving;
@@ -21,21 +21,21 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
-/// A kind of setting to try, perhaps at several values.
+/// A kind of setting to try, possibly with several values.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// Short name.
     pub name: String,
-    /// File name of a library to preload, to be looked up.
+    /// File name of a library to preload, to be located.
     pub library: Option<String>,
-    /// Values of its size, most promising first; empty when it has none.
+    /// Values of its size, most promising first; empty if it has none.
     #[serde(default, deserialize_with = "sizes")]
     pub values: Vec<Bytes>,
     /// Whether it works by avoiding faults.
     #[serde(default)]
     pub fewer_faults: bool,
-    /// What it costs, in words.
+    /// Its cost, in words.
     pub price: String,
     #[serde(default)]
     env: BTreeMap<String, Template>,
@@ -107,10 +107,10 @@ impl Content for Recipes {
 
 const SHIPPED: RuleFile = rule_file!("tune.toml");
 
-/// The recipes that Pagewise knows, most promising first.
+/// The built-in recipes, most promising first.
 ///
 /// # Errors
-/// [`RuleError`] where the list has a mistake; a test holds that it has none.
+/// [`RuleError`] if the list has a mistake; a test checks that it has none.
 pub fn recipes() -> Result<Vec<Recipe>, RuleError> {
     Ok(SHIPPED.read::<Recipes>()?.recipe)
 }
@@ -124,7 +124,7 @@ fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Bytes>, D::Er
     texts.into_iter().map(size).collect()
 }
 
-/// `64M`: how [`Bytes`] are read, the other way round, exact.
+/// `64M`: the inverse of parsing [`Bytes`], exact.
 fn short_size(size: Bytes) -> String {
     let units = [(1u64 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
     match units

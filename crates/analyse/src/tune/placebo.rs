@@ -1,9 +1,9 @@
-//! Settings that mean nothing, to tell a cure from luck.
+//! Settings without any effect, to distinguish a fix from luck.
 
 use pagewise_model::advice::{Setting, Settings};
 
-/// Variables as long as those of `settings` under names that nobody reads. `None` when the
-/// settings work by more than variables.
+/// Variables as long as those of `settings`, under names that no program reads. `None` if the
+/// settings use more than variables.
 #[must_use]
 pub fn placebo(settings: &Settings) -> Option<Settings> {
     let unread = |name: &str| {

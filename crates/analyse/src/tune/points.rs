@@ -1,4 +1,4 @@
-//! Time and memory of each setting that was compared.
+//! Time and memory of each compared setting.
 
 use super::front;
 use crate::compare::{Clock, noise};
@@ -6,14 +6,14 @@ use pagewise_model::proof::Comparison;
 use pagewise_model::run::RunCost;
 use pagewise_model::tuning::Point;
 
-/// Elapsed time differs this much more than CPU time from run to run when other programs take the
-/// CPUs away; then it says more about them.
+/// If other programs take the CPUs away, elapsed time varies this many times more than CPU time
+/// from run to run; then it reflects those programs.
 const NOISIER: f64 = 3.0;
 
-/// Run-to-run differences of elapsed time that are still fine.
+/// Run-to-run differences of elapsed time that are still acceptable.
 const QUIET: f64 = 0.03;
 
-/// The clock to show settings by, from runs of the baseline.
+/// The clock for showing settings, chosen from runs of the baseline.
 #[must_use]
 pub fn quieter_clock(baseline: &[RunCost]) -> Clock {
     match noise(baseline) {
@@ -23,7 +23,7 @@ pub fn quieter_clock(baseline: &[RunCost]) -> Clock {
 }
 
 /// Typical time and peak of the baseline and each arm. An arm's time is the baseline's divided by
-/// its paired speed-up, so that arms which ran at different times compare fairly.
+/// its paired speed-up, so that arms run at different times compare fairly.
 #[must_use]
 pub fn points(baseline: &[RunCost], comparisons: &[Comparison], clock: Clock) -> Vec<Point> {
     let (seconds, peak) = typical(baseline, clock);
@@ -50,11 +50,11 @@ pub fn points(baseline: &[RunCost], comparisons: &[Comparison], clock: Clock) ->
     points
 }
 
-/// Less memory than this share of the baseline's is a difference.
+/// Less memory than this share of the baseline's counts as a difference.
 const LESS_MEMORY: f64 = 0.97;
 
-/// Whether an arm lies apart from the baseline: by its interval, since a verdict needs more pairs
-/// than the sweep gives each.
+/// Whether an arm differs from the baseline, judged by its interval, since a verdict needs more
+/// pairs than the sweep gives each arm.
 fn is_told_apart(comparison: &Comparison, clock: Clock, memory: f64) -> bool {
     !clock.speed_up(comparison).covers(1.0) || memory < LESS_MEMORY
 }

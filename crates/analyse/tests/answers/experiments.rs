@@ -1,4 +1,4 @@
-//! Runs of two arms, made up: what is compared, promised, judged and said of them.
+//! Synthetic runs of two arms: what is compared, promised, judged and reported.
 
 use crate::held::holds;
 use crate::recordings::analysed;
@@ -33,7 +33,7 @@ struct Case {
     pairs: usize,
 }
 
-/// Effects, noise and numbers of pairs, each with each.
+/// All combinations of effects, noise and numbers of pairs.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (times, system_times, faults_times) in [
@@ -246,7 +246,7 @@ fn of_stored_runs_elsewhere() {
     holds("stored-runs", &found);
 }
 
-/// A run beside itself with one of its costs a little, more or much larger or smaller.
+/// A run compared with itself with one of its costs a little, more or much larger or smaller.
 #[test]
 fn of_runs_that_cost_more() {
     let findings = analysed("churn").findings().expect("the rules are right");
@@ -299,7 +299,7 @@ fn of_runs_that_cost_more() {
     holds("runs-that-cost-more", &found);
 }
 
-/// What is behind growth, between recordings that differ in everything and in size.
+/// The reasons for growth, between recordings that differ in everything and in size.
 #[test]
 fn of_what_grew() {
     let names = ["churn", "kinds", "fork", "huge", "allocator", "each"];

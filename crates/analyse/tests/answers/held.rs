@@ -1,4 +1,4 @@
-//! Documents beside those that were kept.
+//! Compares documents with the stored ones.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,10 +13,10 @@ pub fn unpacked(path: &Path) -> Vec<u8> {
     zstd::decode_all(&*packed).expect("it unpacks")
 }
 
-/// Where numbers differ by less, sums were added up in another order.
+/// Smaller differences of numbers are due to another order of summation.
 const SAME: f64 = 1e-9;
 
-/// The first places where two documents differ.
+/// The first differences between two documents.
 fn differences(at: &str, now: &Value, then: &Value, found: &mut Vec<String>) {
     match (now, then) {
         (Value::Object(now), Value::Object(then)) => {
@@ -41,14 +41,14 @@ fn differences(at: &str, now: &Value, then: &Value, found: &mut Vec<String>) {
         }
         _ if now == then => {}
         _ => {
-            // Values print themselves whole, whatever the precision.
+            // Values are printed in full, whatever the precision.
             let [now, then] = [now, then].map(|value| format!("{:.200}", value.to_string()));
             found.push(format!("{at}: {now}, was {then}"));
         }
     }
 }
 
-/// Holds a document against the one that was kept.
+/// Compares a document with the stored one.
 pub fn holds(name: &str, document: &impl Serialize) {
     let now = serde_json::to_value(document).expect("documents serialise");
     let file = fixtures().join(format!("answers/{name}.json.zst"));

@@ -1,10 +1,10 @@
-//! All that is said of recordings, traces and experiments, field by field: a change of an answer
-//! shows here, wanted or not.
+//! All answers about recordings, traces and experiments, field by field: any change of an answer
+//! shows here, intended or not.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p pagewise-analyse --test answers` writes `fixtures/answers` anew.
-//! Names of code are those that it had when it was recorded (`fixtures/recordings/names.json.zst`);
-//! where it had none, they are made of addresses, for the files that ran are not there. Experiments
-//! are made up, by a generator with a seed.
+//! `UPDATE_GOLDEN=1 cargo test -p pagewise-analyse --test answers` rewrites `fixtures/answers`.
+//! Names of code are those at the time of the recording (`fixtures/recordings/names.json.zst`);
+//! without one, they are made from addresses, because the files that ran are not available.
+//! Experiments are synthetic, from a seeded generator.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

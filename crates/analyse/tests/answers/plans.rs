@@ -1,5 +1,5 @@
-//! What is advised and said of recorded runs as they would be elsewhere: with other allocators, more
-//! or less time of their own, huge pages that the kernel gives or not.
+//! The advice and answers for recorded runs under other conditions: with other allocators, more or
+//! less user time, with or without huge pages from the kernel.
 
 use crate::held::holds;
 use crate::recordings::analysed;
@@ -66,7 +66,7 @@ fn concluded(findings: Findings, around: &Surroundings) -> (Value, Findings) {
     (told, findings)
 }
 
-/// What is allocated by whom, by which version of it, linked how.
+/// Allocators with versions and linkage.
 fn allocators() -> Vec<Allocator> {
     use AllocatorKind::*;
     let of = |kind, version: Option<&str>, is_static| Allocator {
@@ -187,7 +187,7 @@ fn of_page_sizes() {
     }
 }
 
-/// Verdicts after proofs: of each effect and number of pairs, with and without a winner.
+/// Verdicts after proofs: for each effect and number of pairs, with and without a winner.
 #[test]
 fn of_proofs() {
     let findings = found("churn");

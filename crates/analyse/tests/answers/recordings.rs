@@ -1,4 +1,4 @@
-//! Recordings: their faults, their profile, and how two of them differ.
+//! Recordings: their faults, their profile, and the differences between two of them.
 
 use crate::held::{fixtures, holds, unpacked};
 use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Names of functions by address in hexadecimals; others are named by their address.
+/// Names of functions by hexadecimal address; others are named by their address.
 #[derive(Default)]
 struct Named(BTreeMap<String, String>);
 
@@ -32,7 +32,7 @@ impl Named {
         all.remove(recording).expect("names of the recording")
     }
 
-    /// Of a caller, the address is in its call and what was written down is where it returns.
+    /// For a caller, the address is inside its call, and the recorded one is where it returns.
     fn name(&self, address: u64) -> Option<&String> {
         let known = [address, address.wrapping_add(1)];
         known.iter().find_map(|at| self.0.get(&format!("{at:x}")))
@@ -85,7 +85,7 @@ fn answers(name: &str) {
     answers_of(name, &analysed(name));
 }
 
-/// What a profile says of its run beside its samples.
+/// The data of a profile about its run, apart from its samples.
 #[derive(Serialize)]
 struct Recorded<'a> {
     command: &'a [String],
@@ -152,7 +152,7 @@ fn of_recordings_by_perf() {
     }
 }
 
-/// Faults are samples like any others where nobody asks for their causes.
+/// Faults are ordinary samples if their causes are not requested.
 #[test]
 fn of_recordings_as_profiles() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures");

@@ -1,4 +1,4 @@
-//! Traces of the kernel's paths: whole, in part, put together, beside each other.
+//! Traces of the kernel's paths: whole, in part, merged, compared.
 
 use crate::held::{holds, unpacked};
 use pagewise_analyse::fault_paths::{
@@ -115,7 +115,7 @@ fn of_parts_of_a_trace() {
     }
 }
 
-/// What the calls of faults have in common, in the order of calls and with what is called inside.
+/// What the calls of faults have in common, in call order and with their callees.
 #[test]
 fn of_mined_calls() {
     for (name, file) in [
@@ -144,7 +144,7 @@ fn of_mined_calls() {
     }
 }
 
-/// Reports of two workloads, and of two kernels, put together.
+/// Reports of two workloads, and of two kernels, merged.
 #[test]
 fn of_reports_put_together() {
     for (name, files) in [

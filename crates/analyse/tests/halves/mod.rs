@@ -1,6 +1,6 @@
 //! Traces in two random halves, and changes planted into one of them.
 //!
-//! Halves are drawn fault by fault or in runs of faults; what differs between them is chance.
+//! Halves are drawn by single faults or by runs of faults; any difference between them is chance.
 
 #![allow(dead_code, reason = "tests and the example each use a part")]
 
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// The trees of a trace, to be given to several collectors.
+/// The trees of a trace, to be passed to several collectors.
 pub struct Trees {
     pub all: Vec<CallTree>,
     pub summary: Summary,
@@ -31,7 +31,7 @@ impl Sink for Keep {
     }
 }
 
-/// A packed trace, or its first so many faults.
+/// A packed trace, or its first `most` faults.
 pub fn read(path: &Path, most: usize) -> io::Result<Trees> {
     let mut keep = Keep::default();
     let input = zstd::Decoder::new(File::open(path)?)?;
@@ -43,7 +43,7 @@ pub fn read(path: &Path, most: usize) -> io::Result<Trees> {
     })
 }
 
-/// A trace of `faults` faults of three kinds that come in phases, slow and fast by turns.
+/// A trace of `faults` faults of three kinds in phases, alternately slow and fast.
 pub fn made(faults: usize) -> Trees {
     let mut random = Random::seeded(99);
     let mut text = String::from("# tracer: function_graph\n");
@@ -90,7 +90,7 @@ fn fault(text: &mut String, now: &mut u64, kind: usize, pace: u64, random: &mut 
     );
     let mut total = 1_500;
     for (name, usual) in calls {
-        // Now and then a call is slow, as on a real machine.
+        // Occasionally a call is slow, as on a real machine.
         let slow = if random.below(60) == 0 {
             3 + random.below(4) as u64
         } else {
@@ -129,7 +129,7 @@ pub fn collected(trees: &Trees) -> Collector {
     all
 }
 
-/// Two collectors, each with the trees that fall to it by chance, runs of `run` trees as one.
+/// Two collectors, to which trees are assigned at random, in runs of `run` trees.
 pub fn halves(trees: &Trees, run: usize, seed: u64) -> [Collector; 2] {
     let mut random = Random::seeded(seed);
     let mut sides = [Collector::for_comparison(), Collector::for_comparison()];
@@ -176,9 +176,9 @@ pub enum Change {
     Slower(f64, u64),
     /// A share of the faults reads from a device.
     DeviceReads(f64),
-    /// A function's own time, without the tracer's cost of 1.34 µs per call, grows by a part.
+    /// A function's self time, without the tracer's cost of 1.34 µs per call, grows by a fraction.
     Function(&'static str, f64),
-    /// A share of the faults makes a call, ns long, that no other makes.
+    /// A share of the faults makes an additional call, ns long, that no other fault makes.
     NewPath(f64, u64),
     /// One call of a function takes this much longer, ns, in a share of all faults.
     SlowCalls(&'static str, f64, u64),
@@ -233,7 +233,7 @@ impl Change {
         }
     }
 
-    /// Whether a comparison says what was changed.
+    /// Whether a comparison names the planted change.
     pub fn is_named(self, diff: &FaultDiff) -> bool {
         let has = |test: &dyn Fn(&Finding) -> bool| diff.findings.iter().any(test);
         match self {
@@ -256,7 +256,7 @@ impl Change {
     }
 }
 
-/// Makes a call, and all around it, longer.
+/// Makes a call, and all its callers, longer.
 pub fn longer(tree: &mut CallTree, at: usize, ns: u64) {
     for around in 0..=at {
         if tree.nodes[around].end as usize > at {
@@ -277,7 +277,7 @@ fn part_of(ns: u64, part: f64) -> u64 {
     (ns as f64 * part).round() as u64
 }
 
-/// Adds a call at the end of the fault, with what tracing it costs.
+/// Adds a call at the end of the fault, with its tracing cost.
 fn call(tree: &mut CallTree, name: u32, ns: u64) {
     let end = u32::try_from(tree.nodes.len() + 1).expect("few calls");
     let mut node = tree.nodes[0];
@@ -289,7 +289,7 @@ fn call(tree: &mut CallTree, name: u32, ns: u64) {
     tree.nodes[0].children_ns += ns + 670;
 }
 
-/// The number of a function's name, which the trace must hold.
+/// The number of a function's name, which the trace must contain.
 pub fn name_of(names: &Names, function: &str) -> u32 {
     names.find(function.as_bytes()).expect("met").0
 }
@@ -301,7 +301,7 @@ fn calling(trees: &Trees, function: &str) -> f64 {
     trees.all.iter().filter(calls).count() as f64 / trees.all.len() as f64
 }
 
-/// A random half and the other one with a change planted into it, compared.
+/// Compares a random half with the other one, into which a change is planted.
 pub fn planted(
     plain: &Trees,
     changed: &mut Trees,

@@ -1,4 +1,4 @@
-//! Experiments on simulated machines, under the rule that stops early and under the one before.
+//! Experiments on simulated machines, with the rule that stops early and with the previous one.
 
 use pagewise_analyse::compare::{Criteria, Random, Stopping, compare, correct_for_many};
 use pagewise_analyse::proof::fate::{Fate, Rules, Standing};
@@ -8,43 +8,43 @@ use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Nanos};
 use std::time::Duration;
 
-/// What makes runs of one program differ.
+/// The reason why runs of one program differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
     /// Log-normal, of this deviation, on both clocks.
     Normal(f64),
     /// Student's t with three degrees of freedom, and stalls of up to a run in 5 % of them.
     Heavy,
-    /// 2 %, on a machine whose speed goes up and down by 10 % and falls.
+    /// 2 %, on a machine whose speed varies by 10 % and decreases.
     Drift,
-    /// Each run by chance at one of two speeds.
+    /// Each run at random at one of two speeds.
     TwoSpeeds,
 }
 
 /// When arms get no more runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// Once both intervals are narrow, or after the most pairs.
+    /// Once both intervals are narrow, or after the maximum number of pairs.
     Narrow,
     /// [`Rules`].
     Early,
 }
 
-/// What an experiment came to.
+/// The result of an experiment.
 pub struct Outcome {
-    /// Speed of the arm that was proved.
+    /// Speed of the proved arm.
     pub winner: Option<f64>,
-    /// Whether an arm was called slower that is not.
+    /// Whether an arm was wrongly reported as slower.
     pub false_slower: bool,
-    /// Runs that were spent, of the unchanged program and of arms.
+    /// Runs of the unchanged program and of arms.
     pub runs: u32,
-    /// The time that they took, in runs of the unchanged program.
+    /// Their time, in runs of the unchanged program.
     pub time: f64,
-    /// Whether the winner's interval holds its speed.
+    /// Whether the winner's interval contains its speed.
     pub covers: bool,
 }
 
-/// A machine and a program that takes a second on it.
+/// A machine, and a program that takes a second on it.
 struct Machine {
     random: Random,
     noise: Noise,
@@ -53,12 +53,12 @@ struct Machine {
     time: f64,
 }
 
-/// Time for everything, in runs of the unchanged program: two minutes, and a run of half a second.
+/// Total time, in runs of the unchanged program: two minutes, with a run of half a second.
 const BUDGET: f64 = 240.0;
-/// As the command keeps it for fresh runs.
+/// Share that the command reserves for fresh runs.
 const FOR_CONFIRMATION: f64 = 0.35;
 
-/// One experiment: arms of these speeds beside a baseline, and fresh runs of the best of several.
+/// One experiment: arms of these speeds with a baseline, and fresh runs of the best of several.
 pub fn experiment(speeds: &[f64], noise: Noise, rule: Rule, seed: u64) -> Outcome {
     let mut machine = Machine {
         random: Random::seeded(seed),
@@ -113,7 +113,7 @@ impl Machine {
         self.normal() / (square / 3.0).sqrt()
     }
 
-    /// Logarithms of what the noise makes of CPU time and of elapsed time beside it.
+    /// Logarithms of the noise in CPU time, and of the additional noise in elapsed time.
     fn noises(&mut self) -> (f64, f64) {
         match self.noise {
             Noise::Normal(deviation) => (deviation * self.normal(), deviation * self.normal()),
@@ -235,7 +235,7 @@ impl Machine {
     }
 }
 
-/// Time that a round takes, by what runs took so far.
+/// Time of a round, according to the runs so far.
 fn round_time(runs: &[Vec<RunCost>], active: &[usize]) -> f64 {
     let typical = |at: &usize| {
         let took: f64 = runs[*at].iter().map(|run| run.wall.as_secs_f64()).sum();

@@ -3,8 +3,8 @@
 use super::perfetto::{Category, Slice};
 use pagewise_model::formats::function_graph::{CallTree, NameId, Names, Wait, is_interrupt};
 
-/// A call and all that it made, with the times in which its task did not run as slices of their
-/// own at the end of the call that they struck: the trace does not tell between which calls.
+/// A call and all its callees. Times in which the task did not run are slices of their own at the
+/// end of the call in which they occurred: the trace does not show between which callees.
 #[must_use]
 pub fn slices<'a>(tree: &CallTree, names: &'a Names) -> Vec<Slice<'a>> {
     let mut found: Vec<Slice<'a>> = Vec::with_capacity(tree.nodes.len() + tree.off_cpu.len());

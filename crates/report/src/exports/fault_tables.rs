@@ -31,7 +31,7 @@ pub const FAULTS: &[Column] = &[
     Column::integer("corrected_lock_ns"),
 ];
 
-/// Columns of the table of call trees, by which faults name theirs.
+/// Columns of the table of call trees, to which faults refer.
 pub const PATHS: &[Column] = &[
     Column::integer("path_id"),
     Column::text("class"),
@@ -50,7 +50,7 @@ pub const FUNCTIONS: &[Column] = &[
     Column::integer("error_ns"),
 ];
 
-/// Columns of the distributions: faults of a kind whose time in a layer lies in a bucket.
+/// Columns of the distributions: the faults of a kind, by bucket of their time in a layer.
 pub const HISTOGRAMS: &[Column] = &[
     Column::text("layer"),
     Column::text("class"),
@@ -68,7 +68,7 @@ pub struct FaultTable<W> {
 }
 
 impl<W: Write> FaultTable<W> {
-    /// Begins the table.
+    /// Starts the table.
     ///
     /// # Errors
     /// When `out` can't be written.
@@ -211,7 +211,7 @@ fn write_latency<W: Write>(
     Ok(())
 }
 
-/// The name that the JSON has for a kind or a layer.
+/// The name of a kind or a layer in the JSON.
 fn name_of(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(name)) => name,

@@ -1,7 +1,7 @@
 //! The Firefox Profiler's processed format, for profiler.firefox.com: a track for each thread.
 //!
 //! Threads sampled by several events have a track for each, since a track there has one kind of
-//! weight. Frames are names; the kernel's and JIT compilers' have categories of their own.
+//! weight. Frames are names; the kernel and JIT compilers have their own categories.
 
 use crate::border::{Border, Content};
 use fxprof_processed_profile::{
@@ -48,7 +48,7 @@ impl<'a> Tracks<'a> {
     fn new(profile: &'a Profile, name: &str) -> Self {
         let hz = profile.events.iter().find_map(|event| event.frequency);
         let interval = 1_000_000_000 / hz.unwrap_or(1000).max(1);
-        // When the profile was taken is not known: times count from its start.
+        // The time of the recording is not known: times count from its start.
         let start = ReferenceTimestamp::from_millis_since_unix_epoch(0.0);
         let mut processed = Processed::new(name, start, SamplingInterval::from_nanos(interval));
         processed.set_os_name("Linux");
@@ -119,7 +119,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// A stack there, made of its callers' down from the first that is known.
+    /// A stack in Firefox's format, built from the nearest caller already known there downwards.
     fn stack(&mut self, track: &mut Track, node: NodeId) -> Option<StackHandle> {
         let mut missing = Vec::new();
         let mut at = node;

@@ -1,10 +1,10 @@
-//! Folded stacks: `caller;called;innermost weight`, a line each, as flame graph tools read them.
+//! Folded stacks: `caller;called;innermost weight`, one per line, as flame graph tools read them.
 
 use crate::visible::visible;
 use pagewise_model::call_map::CallMap;
 use std::io::{self, Write};
 
-/// Which of a call's own times is the weight.
+/// Which self time of a call is the weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
     /// Without the tracer's cost.
@@ -13,8 +13,8 @@ pub enum Times {
     Raw,
 }
 
-/// Writes the call paths of faults with their own times in nanoseconds; paths without any are
-/// left out. The kind of the faults is the outermost frame.
+/// Writes the call paths of faults with their self times in nanoseconds; paths without self time
+/// are left out. The kind of the faults is the outermost frame.
 ///
 /// # Errors
 /// When `out` can't be written.
@@ -40,7 +40,7 @@ pub fn write(map: &CallMap, times: Times, out: &mut impl Write) -> io::Result<()
     Ok(())
 }
 
-/// A name without what separates frames and lines.
+/// A name without the characters that separate frames and lines.
 fn frame(name: &str) -> String {
     visible(name).replace(';', ":")
 }

@@ -1,7 +1,7 @@
-//! A profile as folded stacks: `thread;outermost;innermost weight`, a line each, in the order of
-//! bytes, as `stackcollapse-perf.pl` and `inferno-collapse-perf` write them.
+//! A profile as folded stacks: `thread;outermost;innermost weight`, one per line, in byte order, as
+//! `stackcollapse-perf.pl` and `inferno-collapse-perf` write them.
 //!
-//! Stacks are walked by thread and merged by name as they are written: a table of merged stacks
+//! Stacks are walked by thread and merged by name while they are written: a table of merged stacks
 //! would take more memory and time than the lines do.
 
 use super::thread_stacks::{ItemNumber, ThreadStacks};
@@ -9,7 +9,7 @@ use pagewise_model::profile::Profile;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-/// Writes the stacks of one event that have a weight.
+/// Writes the stacks of one event whose weight is not zero.
 ///
 /// # Errors
 /// When `out` can't be written.
@@ -40,7 +40,7 @@ pub fn write(profile: &Profile, event: u8, out: &mut impl Write) -> io::Result<(
     Ok(())
 }
 
-/// A place in the tree of stacks: at one of the names of an item, of which it mostly has one.
+/// A place in the tree of stacks: at one of an item's names (most items have one name).
 #[derive(Clone, Copy)]
 struct Member {
     item: ItemNumber,
@@ -53,8 +53,8 @@ impl Member {
     }
 }
 
-/// A line, or all lines of stacks that go on behind a name. In the order of bytes, `main` comes
-/// before `main-loop`, and that before `main;work`.
+/// A line, or all lines of stacks that continue below a name. In byte order, `main` comes before
+/// `main-loop`, and that before `main;work`.
 struct Entry {
     rank: u32,
     name: u32,
@@ -66,16 +66,16 @@ struct Entry {
 enum What {
     /// Stacks that end here.
     Line { weight: u64 },
-    /// Places with this name whose callees follow: those in [`Walk::members`] from here on.
+    /// Places with this name whose callees follow: those in [`Walk::members`] from this index on.
     Callees { from: usize },
 }
 
-/// What is yet to be written, the next on top.
+/// The entries still to be written, the next on top.
 struct Walk<'a> {
     stacks: &'a ThreadStacks,
     entries: Vec<Entry>,
     members: Vec<Member>,
-    /// Callees of one path with the rank of their names.
+    /// Callees of one path with the ranks of their names.
     callees: Vec<(u32, Member)>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Puts what follows these places, which have the same path, on top.
+    /// Pushes what follows these places, which have the same path.
     fn open(&mut self, places: &[Member], prefix: usize) {
         self.callees.clear();
         for place in places {
@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        // The last comes first, so that the members of what is on top are the last ones.
+        // In reverse order, so that the members of the top entry are the last ones.
         self.callees
             .sort_unstable_by_key(|callee| Reverse(callee.0));
         let from = self.entries.len();
@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Puts places of one name on top: the line of what ends there, and what goes on.
+    /// Pushes places of one name: the line of stacks that end there, and the stacks that continue.
     fn push(&mut self, same: &[(u32, Member)], prefix: usize) {
         let first = same[0].1;
         let Some(name) = self.stacks.name_of(first.item, first.name) else {
@@ -185,7 +185,7 @@ mod tests {
         write(&profile, 0, &mut out).expect("memory is writable");
         let out = String::from_utf8(out).expect("names are UTF-8");
         let mut lines: Vec<&str> = text.lines().collect();
-        // The count is no part of the order.
+        // The weight is not part of the order.
         lines.sort_by_key(|line| line.rsplit_once(' ').map(|(stack, _)| stack));
         assert_eq!(out.lines().collect::<Vec<_>>(), lines);
     }
@@ -206,7 +206,7 @@ mod tests {
         );
     }
 
-    /// The same weights by the merged stacks that flame graphs are drawn from.
+    /// The same weights from the merged stacks that flame graphs are drawn from.
     fn merged(stacks: &Stacks) -> BTreeMap<String, u64> {
         let mut paths = vec![String::new(); stacks.len()];
         let mut sums = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! Perfetto traces (protos/perfetto/trace/trace.proto of perfetto v50): a track for each task,
 //! calls as nested slices. `ui.perfetto.dev` opens them.
 //!
-//! The encoder is our own, since five messages are all it takes:
+//! The encoder is our own, since five messages are enough:
 //!
 //! ```text
 //! Trace { packet = 1: TracePacket* }
@@ -12,24 +12,24 @@
 //! InternedData { event_categories = 1 { iid = 1, name = 2 }, event_names = 2 { iid = 1, name = 2 } }
 //! ```
 //!
-//! A trace's text tells when a fault began and how long each call took, but in nanoseconds not
-//! when each call began: calls are laid out in their order, with their caller's own time in equal
-//! parts before, between and behind them.
+//! A trace's text shows when a fault began and how long each call took, but not with nanosecond
+//! resolution when each call began. Calls are therefore laid out in their order, with the caller's
+//! self time in equal parts before, between and after them.
 
 use super::protobuf::Message;
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
-/// A call with its duration. Calls inside stand behind it, each before those that it makes.
+/// A call with its duration. Its callees follow it, each before its own callees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice<'a> {
     /// The function, or why the task did not run.
     pub name: &'a str,
     /// Its class: calls of the fault, interrupts, waits.
     pub category: Category,
-    /// Index of the first slice behind this one and all inside it.
+    /// Index of the first slice after this one and all its callees.
     pub end: usize,
-    /// With all inside, nanoseconds.
+    /// Including all callees, in nanoseconds.
     pub duration_ns: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct PerfettoWriter<W> {
     is_begun: bool,
 }
 
-/// Every packet of ours belongs to one sequence, whose names are interned.
+/// All our packets belong to one sequence, whose names are interned.
 const SEQUENCE: u64 = 1;
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
@@ -72,7 +72,7 @@ const BEGIN: u64 = 1;
 const END: u64 = 2;
 
 impl<W: Write> PerfettoWriter<W> {
-    /// Begins a trace.
+    /// Starts a trace.
     pub fn new(out: W) -> Self {
         Self {
             out,
@@ -82,8 +82,8 @@ impl<W: Write> PerfettoWriter<W> {
         }
     }
 
-    /// Adds a call of a task and all that it called: the first of `slices`, which holds the
-    /// others. Calls of one task must not overlap.
+    /// Adds a call of a task and all its callees: the first of `slices`, which contains the others.
+    /// Calls of one task must not overlap.
     ///
     /// # Errors
     /// When the trace can't be written.
@@ -117,7 +117,7 @@ impl<W: Write> PerfettoWriter<W> {
         Ok(self.out)
     }
 
-    /// The packet that says that names are interned from here on.
+    /// The packet that starts the interning of names.
     fn begin(&mut self) -> io::Result<()> {
         if std::mem::replace(&mut self.is_begun, true) {
             return Ok(());

@@ -1,6 +1,6 @@
 //! A profile's samples as a Perfetto trace (protos/perfetto/trace/trace.proto of perfetto v50), as
 //! the profiler `traced_perf` writes them: `ui.perfetto.dev` draws a track of samples for each
-//! thread and a flame graph of what is selected.
+//! thread and a flame graph of the selection.
 //!
 //! ```text
 //! TracePacket { process_tree = 2, timestamp = 8, trusted_packet_sequence_id = 10,
@@ -72,7 +72,7 @@ fn sequence(flags: u64) -> Message {
     packet
 }
 
-/// Process and thread id; where the process is not known, each thread is one.
+/// Process and thread id; if the process is not known, each thread counts as a process.
 fn ids(thread: Option<&ProfileThread>) -> (u64, u64) {
     let id = |id: i32| u64::try_from(id).ok();
     let tid = thread.and_then(|thread| id(thread.tid)).unwrap_or(0);

@@ -11,8 +11,9 @@
 //! Function { id = 1, name = 2, system_name = 3, filename = 4 }
 //! ```
 //!
-//! Each event is a type of value; samples of one stack and thread are one, with labels for thread,
-//! process and thread id. There are no addresses, so pprof's disassembly has nothing to show.
+//! Each event is a type of value; samples with the same stack and thread are merged, with labels
+//! for thread, process and thread id. There are no addresses, so pprof's disassembly has nothing to
+//! show.
 
 use super::protobuf::Message;
 use flate2::Compression;
@@ -125,7 +126,7 @@ fn samples(profile: &Profile, strings: &mut Strings, whole: &mut Message) {
     }
 }
 
-/// Functions, each with the one place that is known of it, and the files that hold them.
+/// Functions, each with its only known location, and the files that contain them.
 fn functions(profile: &Profile, strings: &mut Strings, whole: &mut Message) {
     let mut files: BTreeMap<&str, u64> = BTreeMap::new();
     for (id, frame) in (1_u64..).zip(&profile.frames) {

@@ -1,4 +1,4 @@
-//! The few parts of protobuf's encoding that the formats made of it need.
+//! The few parts of the protobuf encoding that the export formats need.
 
 /// A protobuf message.
 #[derive(Default)]
@@ -18,14 +18,14 @@ impl Message {
         self.bytes(field, &message.0);
     }
 
-    /// A field of numbers, one behind the other.
+    /// A packed field of numbers.
     pub fn packed(&mut self, field: u64, values: impl Iterator<Item = u64>) {
         let mut packed = Self::default();
         values.for_each(|value| packed.varint(value));
         self.message(field, &packed);
     }
 
-    /// What was written up to now.
+    /// The bytes written so far.
     pub fn bytes_so_far(&self) -> &[u8] {
         &self.0
     }

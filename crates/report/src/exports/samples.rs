@@ -21,7 +21,7 @@ pub const SAMPLES: &[Column] = &[
     Column::text("stack"),
 ];
 
-/// Writes CSV, with a line of names first.
+/// Writes CSV, starting with a line of column names.
 ///
 /// # Errors
 /// When `out` can't be written.
@@ -55,8 +55,8 @@ pub fn write_parquet(profile: &Profile, out: impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Text with what CSV needs around it. A spreadsheet takes text that begins with `=`, `+`, `-` or
-/// `@` for a formula: an apostrophe in front keeps names of unknown origin inert.
+/// Text quoted for CSV. Spreadsheets treat text that begins with `=`, `+`, `-` or `@` as a formula:
+/// an apostrophe in front makes names of unknown origin harmless.
 fn quoted(text: &str, out: &mut impl Write) -> io::Result<()> {
     let text = visible(text);
     let is_formula = text.starts_with(['=', '+', '-', '@']);

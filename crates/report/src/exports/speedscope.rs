@@ -73,7 +73,8 @@ pub fn write(profile: &Profile, name: &str, out: &mut impl Write) -> io::Result<
     out.flush()
 }
 
-/// The busiest threads' profiles, the heaviest of the first event first; then all others as one.
+/// The profiles of the busiest threads, ordered by weight of the first event; then all others
+/// merged into one.
 fn profiles(profile: &Profile) -> Vec<Sampled> {
     let mut samples: BTreeMap<(u8, u32), Vec<usize>> = BTreeMap::new();
     for (at, sample) in profile.samples.iter().enumerate() {

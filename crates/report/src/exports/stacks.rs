@@ -1,9 +1,9 @@
-//! Stacks of one event by the names that flame graph tools print, merged and in order.
+//! Stacks of one event with the names that flame graph tools print, merged and sorted.
 //!
 //! Names follow `stackcollapse-perf.pl` (FlameGraph 1.0) and `inferno-collapse-perf` (0.12), so
 //! that results can be compared: the thread's name is the outermost frame, arguments are left out,
-//! code without a symbol bears its file's name. Where the two differ, inferno is followed. What is
-//! done otherwise, and why, is told in docs/EXPORTS.md.
+//! code without a symbol gets its file's name. Where the two differ, names follow inferno.
+//! docs/EXPORTS.md lists the exceptions and their reasons.
 
 use crate::visible::visible;
 use pagewise_model::profile::{Frame, FrameId, FrameKind, NodeId, Profile, ProfileThread};
@@ -12,10 +12,10 @@ use rustc_hash::FxHashMap;
 
 /// Number of a node; 0 is the root of all stacks.
 pub type NodeNumber = usize;
-/// The number of no node.
+/// A number that stands for no node.
 const NOWHERE: NodeNumber = usize::MAX;
 
-/// Stacks of one profile, or of two side by side.
+/// Stacks of one profile, or of two for comparison.
 #[derive(Default)]
 pub struct Stacks {
     names: Vec<Name>,
@@ -35,12 +35,12 @@ struct Node {
     own: [u64; 2],
 }
 
-/// What a place in [`Stacks`] stands for.
+/// The function or thread that a place in [`Stacks`] stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
     /// The function, or the thread.
     pub name: &'a str,
-    /// What kind of code it is.
+    /// The kind of code.
     pub kind: FrameKind,
 }
 
@@ -53,7 +53,7 @@ impl Stacks {
         stacks
     }
 
-    /// The same of two profiles, as the first and the second weight of each node.
+    /// The same for two profiles, as the first and the second weight of each node.
     #[must_use]
     pub fn of_both(before: (&Profile, u8), after: (&Profile, u8)) -> Self {
         let mut stacks = Self::default();
@@ -77,7 +77,7 @@ impl Stacks {
         let threads: Vec<Option<u32>> = threads.collect();
         let mut names = FrameNames::default();
         let mut way: Vec<NodeId> = Vec::new();
-        // Which node each stack has become below the root at hand, and whose that was.
+        // The root below which each stack was last placed, and the node it has there.
         let mut places: Vec<(NodeNumber, NodeNumber)> = vec![(NOWHERE, 0); profile.stacks.len()];
         for ((thread, stack), weight) in weights(profile, event, &threads) {
             let root = thread.map_or(0, |thread| self.child(0, thread));
@@ -144,7 +144,7 @@ impl Stacks {
         self.nodes.len() <= 1
     }
 
-    /// What a node stands for; `None` for the root.
+    /// The function or thread of a node; `None` for the root.
     #[must_use]
     pub fn place(&self, node: NodeNumber) -> Option<Place<'_>> {
         let name = self.names.get(self.nodes.get(node)?.name as usize)?;
@@ -160,7 +160,7 @@ impl Stacks {
         self.nodes.get(node).map_or([0; 2], |node| node.own)
     }
 
-    /// The weights of all stacks that lead through each node.
+    /// The weights of all stacks that pass through each node.
     #[must_use]
     pub fn totals(&self) -> Vec<[u64; 2]> {
         let mut totals: Vec<[u64; 2]> = self.nodes.iter().map(|node| node.own).collect();
@@ -188,13 +188,13 @@ impl Stacks {
     }
 }
 
-/// Sums of weights by thread name and stack, those of one name after another.
+/// Sums of weights by thread name and stack, grouped by name.
 pub(super) fn weights(
     profile: &Profile,
     event: u8,
     threads: &[Option<u32>],
 ) -> Vec<((Option<u32>, NodeId), u64)> {
-    // Most stacks are of threads of one name: what others add to them is kept apart.
+    // Most stacks belong to threads of one name: the sums of other names are kept separately.
     let mut first: Vec<(Option<u32>, u64)> = vec![(None, 0); profile.stacks.len()];
     let mut others: FxHashMap<(Option<u32>, NodeId), u64> = FxHashMap::default();
     let samples = &profile.samples;
@@ -226,7 +226,7 @@ pub(super) fn weights(
     sums
 }
 
-/// How a thread is called: as its command with `_` for blanks; without a name, by its id.
+/// A thread's name in the output: its command with `_` for blanks; without a command, its id.
 pub(super) fn thread_name(thread: &ProfileThread) -> Option<String> {
     Some(match (&*thread.comm, thread.tid) {
         ("", -1) => return None,
@@ -235,7 +235,7 @@ pub(super) fn thread_name(thread: &ProfileThread) -> Option<String> {
     })
 }
 
-/// The names of frames, made once each; Java's threads have their own.
+/// The names of frames, computed once each; Java threads have their own.
 #[derive(Default)]
 struct FrameNames {
     plain: FxHashMap<FrameId, Box<[u32]>>,
@@ -259,7 +259,7 @@ impl FrameNames {
     }
 }
 
-/// What a frame is called, outermost first: compilers at run time join what they inlined by `->`.
+/// The names of a frame, outermost first: JIT compilers join inlined functions with `->`.
 pub(super) fn frame_names(frame: &Frame, is_java: bool) -> Vec<String> {
     if let Some(reason) = frame.unnamed {
         return vec![unnamed(frame, reason)];
@@ -291,8 +291,8 @@ fn unnamed(frame: &Frame, reason: Unnamed) -> String {
     }
 }
 
-/// A function's name up to its arguments: up to the first parenthesis that is in no brackets, and
-/// begins neither a Go method's receiver (`.(*T)`) nor `(anonymous namespace)`.
+/// A function's name without its arguments: up to the first parenthesis that is not inside
+/// brackets, and begins neither a Go method's receiver (`.(*T)`) nor `(anonymous namespace)`.
 fn without_arguments(name: &str) -> &str {
     let mut depth = 0_i32;
     let mut before = ' ';

@@ -1,8 +1,8 @@
-//! Flame graphs as SVG: of one profile, or of two with what grew in red and what shrank in blue.
+//! Flame graphs as SVG: of one profile, or of two, with growth in red and shrinking in blue.
 //!
-//! The picture is whole without its script: each box has a title that tells name and share. The
-//! script adds a zoom by click and a search. Names are text nodes and attributes, escaped; nothing
-//! of a profile gets into the script.
+//! The picture is complete without its script: each box has a title with name and share. The script
+//! adds zoom by click and a search. Names are text nodes and attributes, escaped; no data of a
+//! profile is put into the script.
 
 use super::stacks::{NodeNumber, Stacks};
 use crate::visible::is_active;
@@ -10,7 +10,7 @@ use pagewise_model::profile::FrameKind;
 use pagewise_model::quantity::{count, percent, points};
 use std::io::{self, Write};
 
-/// What a picture shows next to the stacks.
+/// The properties of a picture besides its stacks.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
     /// Its title.
@@ -25,9 +25,9 @@ const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
 const ROW: f64 = 17.0;
 const HEAD: f64 = 58.0;
-/// Boxes narrower than this, in pixels, are left out with all above them.
+/// Boxes narrower than this, in pixels, are left out together with all boxes above them.
 const NARROWEST: f64 = 0.1;
-/// Of a letter of the font, in pixels.
+/// Width of a letter of the font, in pixels.
 const LETTER: f64 = 7.0;
 /// More rows than this are left out: no screen shows them.
 const DEEPEST: usize = 2000;
@@ -88,8 +88,8 @@ fn shares(total: [u64; 2], whole: [u64; 2]) -> [f64; 2] {
     [share(0), share(1)]
 }
 
-/// Where each box goes, and how many find no place. In a difference, a box is as wide as the mean
-/// of its two shares, so that what vanished is still to be seen.
+/// The position of each box, and the number of boxes left out. In a difference, a box is as wide as
+/// the mean of its two shares, so that functions that vanished remain visible.
 fn layout(stacks: &Stacks, shares: &[[f64; 2]], is_diff: bool) -> (Vec<Drawn>, usize) {
     let width = |node: NodeNumber| match is_diff {
         true => f64::midpoint(shares[node][0], shares[node][1]),
@@ -198,7 +198,7 @@ fn name_text(stacks: &Stacks, node: NodeNumber) -> String {
         .to_owned()
 }
 
-/// As much of a name as a box of this width holds.
+/// The part of a name that fits into a box of this width.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -227,8 +227,8 @@ fn totals_in_words(whole: [u64; 2], picture: Picture<'_>) -> String {
     }
 }
 
-/// Warm colours for the program, others for the kernel, for code made at run time and for threads;
-/// a name has the same one in every picture.
+/// Warm colours for the program, others for the kernel, JIT-compiled code and threads; a name has
+/// the same colour in every picture.
 fn colour(name: &str, kind: FrameKind) -> String {
     let mut mixed = 0x811c_9dc5_u32;
     for byte in name.bytes() {
@@ -245,7 +245,7 @@ fn colour(name: &str, kind: FrameKind) -> String {
     format!("hsl({},{saturation}%,{}%)", base + hue, 66 + light)
 }
 
-/// Red for growth, blue for shrinking, white for none; full at a doubling or a halving.
+/// Red for growth, blue for shrinking, white for no change; saturated at a doubling or a halving.
 fn change_colour(share: [f64; 2]) -> String {
     let sum = share[0] + share[1];
     let change = if sum > 0.0 {
@@ -258,7 +258,7 @@ fn change_colour(share: [f64; 2]) -> String {
     format!("hsl({hue},80%,{pale:.0}%)")
 }
 
-/// Text for XML, whose characters leave most controls out.
+/// Text for XML, which excludes most control characters.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

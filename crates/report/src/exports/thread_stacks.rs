@@ -1,4 +1,4 @@
-//! Stacks of one event below the names of their threads, not merged where names are alike.
+//! Stacks of one event below the names of their threads, not merged by name.
 
 use super::stacks::{frame_names, thread_name, weights};
 use pagewise_model::profile::{Frame, NodeId, Profile};
@@ -6,22 +6,22 @@ use rustc_hash::FxHashMap;
 
 /// Number of an item in [`ThreadStacks`].
 pub(super) type ItemNumber = u32;
-/// The number of no item.
+/// A number that stands for no item.
 const NONE: u32 = u32::MAX;
 
-/// A tree of items: below the root threads by name, below them their stacks.
+/// A tree of items: threads by name below the root, and their stacks below them.
 pub(super) struct ThreadStacks {
     items: Vec<Item>,
-    /// Names of items, of each one or more after another, outermost first.
+    /// Names of items, one or more consecutive ones per item, outermost first.
     lists: Vec<u32>,
     names: Vec<String>,
     ranks: Vec<Ranks>,
 }
 
-/// A thread's name, or a frame of a stack of its.
+/// A thread's name, or a frame of one of its stacks.
 struct Item {
     names: Range,
-    /// The callee that came last, and which other one of the same caller came before.
+    /// The most recent callee, and for a callee the one added before it to the same caller.
     last_callee: ItemNumber,
     before: ItemNumber,
     own: u64,
@@ -34,7 +34,7 @@ struct Range {
     len: u32,
 }
 
-/// Where a name stands in the order of bytes among all names: alone, and followed by `;`.
+/// A name's position in byte order among all names: alone, and followed by `;`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ranks {
     pub alone: u32,
@@ -42,7 +42,7 @@ pub(super) struct Ranks {
 }
 
 impl ThreadStacks {
-    /// What all stacks are below.
+    /// The parent of all stacks.
     pub const ROOT: ItemNumber = 0;
 
     /// The stacks of one event.
@@ -75,7 +75,7 @@ impl ThreadStacks {
     ) {
         let mut frames = FrameLists::of(profile);
         let mut way: Vec<NodeId> = Vec::new();
-        // Which item each stack has become below the thread at hand, and below which that was.
+        // The thread below which each stack was last placed, and the item it has there.
         let mut places: Vec<(ItemNumber, ItemNumber)> = vec![(NONE, NONE); profile.stacks.len()];
         for of_thread in weights.chunk_by(|a, b| a.0.0 == b.0.0) {
             let thread = of_thread[0].0.0;
@@ -132,7 +132,7 @@ impl ThreadStacks {
         new
     }
 
-    /// The callees of an item, in no order.
+    /// The callees of an item, in no particular order.
     pub fn callees(&self, item: ItemNumber) -> impl Iterator<Item = ItemNumber> + '_ {
         let mut next = self.items[item as usize].last_callee;
         std::iter::from_fn(move || {
@@ -142,29 +142,29 @@ impl ThreadStacks {
         })
     }
 
-    /// The weight of what ends at an item.
+    /// The weight of stacks that end at an item.
     pub fn own(&self, item: ItemNumber) -> u64 {
         self.items[item as usize].own
     }
 
-    /// The name of an item at this place among its names.
+    /// The name of an item at this position among its names.
     pub fn name_of(&self, item: ItemNumber, at: u32) -> Option<u32> {
         let Range { from, len } = self.items[item as usize].names;
         (at < len).then(|| self.lists[(from + at) as usize])
     }
 
-    /// What a name reads.
+    /// The text of a name.
     pub fn name(&self, name: u32) -> &str {
         &self.names[name as usize]
     }
 
-    /// Where a name stands in the order of bytes.
+    /// The position of a name in byte order.
     pub fn ranks(&self, name: u32) -> Ranks {
         self.ranks[name as usize]
     }
 }
 
-/// Names, each once.
+/// Distinct names.
 #[derive(Default)]
 struct NameTable {
     texts: Vec<String>,
@@ -183,7 +183,7 @@ impl NameTable {
     }
 }
 
-/// The names of frames, made once each; Java's threads have their own.
+/// The names of frames, computed once each; Java threads have their own.
 struct FrameLists {
     plain: Vec<Option<Range>>,
     java: Vec<Option<Range>>,

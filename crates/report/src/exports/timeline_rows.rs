@@ -1,4 +1,4 @@
-//! Readings of `watch` as a Parquet table.
+//! The measurements of `watch` as a Parquet table.
 
 use super::parquet::{Column, ParquetWriter, Value};
 use pagewise_model::watch::Row;
@@ -20,7 +20,7 @@ const COLUMNS: &[Column] = &[
     Column::integer("threads"),
 ];
 
-/// A table that is being written.
+/// A table being written.
 pub struct TimelineRows<W: Write>(ParquetWriter<BufWriter<W>>);
 
 impl<W: Write> TimelineRows<W> {
@@ -56,7 +56,7 @@ impl<W: Write> TimelineRows<W> {
         self.0.write(&values)
     }
 
-    /// Writes what is left and the metadata, without which nothing can be read.
+    /// Writes the remaining rows and the metadata, without which the file is unreadable.
     ///
     /// # Errors
     /// When they cannot be written.

@@ -1,6 +1,6 @@
-//! A JUnit report, as CI servers read it: a test suite with a case for each figure.
+//! A JUnit report for CI servers: a test suite with a case for each figure.
 //!
-//! JUnit has no standard; this keeps to what Jenkins, GitLab and Gradle agree on: `testsuites`,
+//! JUnit has no standard; this uses only what Jenkins, GitLab and Gradle agree on: `testsuites`,
 //! `testsuite` with counts, `testcase` with `failure` or `skipped`.
 
 use super::{cause, cells, function, side, stack};
@@ -64,7 +64,7 @@ fn case(text: &mut String, document: &Document<Gate>, figure: &Judged, suite: &s
     line!(text, "</testcase>");
 }
 
-/// What is behind the growth, a line each.
+/// The reasons for the growth, one per line.
 fn details(gate: &Gate) -> Vec<String> {
     let Some(found) = &gate.culprit else {
         return Vec::new();
@@ -89,7 +89,7 @@ fn details(gate: &Gate) -> Vec<String> {
         .collect()
 }
 
-/// Text in which nothing is markup, and nothing that XML 1.0 cannot hold.
+/// Text without markup, and without characters that XML 1.0 excludes.
 fn escaped(text: &str) -> String {
     let text = visible(text).replace('&', "&amp;").replace('<', "&lt;");
     let text = text.replace('>', "&gt;").replace('"', "&quot;");

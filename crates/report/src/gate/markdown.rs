@@ -6,12 +6,12 @@ use crate::visible::visible;
 use pagewise_model::answer::Document;
 use pagewise_model::gate::{Culprit, Gate, GateVerdict};
 
-/// By this line a comment is found again, to be replaced.
+/// The line that identifies the comment, so that it can be replaced later.
 const MARK: &str = "<!-- pagewise gate -->";
-/// Frames shown of a stack, the innermost ones.
+/// Frames shown of a stack: the innermost ones.
 const FRAMES: usize = 12;
 
-/// The answer, the figures, and what is behind growth.
+/// The answer, the figures, and the reasons for growth.
 #[must_use]
 pub fn markdown(document: &Document<Gate>) -> String {
     let gate = &document.evidence;
@@ -102,7 +102,7 @@ fn how(text: &mut String, document: &Document<Gate>) {
     line!(text, "\n</details>");
 }
 
-/// Text in which nothing is markup.
+/// Text without markup.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in visible(text).chars() {
@@ -117,7 +117,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A code span, fenced by more backticks than it holds (CommonMark 0.31, 6.1).
+/// A code span, delimited by more backticks than it contains (CommonMark 0.31, 6.1).
 fn code(text: &str) -> String {
     let text = visible(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);

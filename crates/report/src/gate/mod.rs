@@ -1,5 +1,5 @@
-//! The answer of `pagewise gate` for where it is read in a pull request or by a CI server; as text it
-//! is in [`crate::text::gate`].
+//! The answer of `pagewise gate` in the formats of pull requests and CI servers;
+//! [`crate::text::gate`] is the text form.
 
 mod junit;
 mod markdown;
@@ -13,7 +13,7 @@ use pagewise_model::quantity::{relative_change, rounded};
 use pagewise_model::run_diff::CauseChange;
 use pagewise_model::units::Nanos;
 
-/// A figure as cells of a table: name, old, new, change, what is allowed, what came of it.
+/// A figure as table cells: name, old, new, change, limit, result.
 pub(crate) fn cells(figure: &Judged) -> [String; 6] {
     let told = |value: Option<f64>| match value {
         Some(value) => figure.metric.amount(value),
@@ -44,7 +44,7 @@ pub(crate) fn cells(figure: &Judged) -> [String; 6] {
     ]
 }
 
-/// A side as one would type it, with where its runs are from.
+/// A side as a user would type it, with the origin of its runs.
 pub(crate) fn side(side: &GateSide) -> String {
     let command = crate::visible::command_line(&side.command);
     match &side.baseline {
@@ -66,7 +66,7 @@ pub(crate) fn runs(gate: &Gate) -> String {
     )
 }
 
-/// A cause of faults that grew.
+/// A cause whose faults increased.
 pub(crate) fn cause(cause: &CauseChange) -> String {
     let (old, new) = (rounded(cause.a.value), rounded(cause.b.value));
     format!("{}: {old} → {new} faults", cause.label)

@@ -1,8 +1,8 @@
-//! Columns of numbers, and how bytes travel inside a page.
+//! Columns of numbers, and their encoding as text inside a page.
 //!
-//! A column is a sequence of variable-length numbers (seven bits a byte, lowest first), deflated.
-//! All columns of a page lie one behind the other in one element, as text: thirteen bits are two
-//! characters out of 91 that mean nothing to HTML. That takes 1.23 characters a byte, where base64
+//! A column is a sequence of variable-length numbers (seven bits per byte, lowest first), deflated.
+//! All columns of a page are concatenated in one element, as text: thirteen bits become two out of
+//! 91 characters that have no meaning in HTML. That takes 1.23 characters per byte, while base64
 //! takes 1.33.
 
 use flate2::Compression;
@@ -10,7 +10,7 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Where a column lies among a page's bytes.
+/// Position of a column among a page's bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Column(usize, usize);
 
@@ -36,9 +36,9 @@ impl Columns {
         Ok(Column(from, self.0.len() - from))
     }
 
-    /// All of them as text.
+    /// All columns as text.
     pub(super) fn text(&self) -> String {
-        /// Every visible character of ASCII but `"`, `&` and `<`.
+        /// Every visible ASCII character except `"`, `&` and `<`.
         const DIGITS: &[u8; 91] = b"!#$%'()*+,-./0123456789:;=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
         let mut text = String::with_capacity(self.0.len() * 16 / 13 + 4);
         let (mut held, mut bits) = (0_u32, 0);
@@ -62,7 +62,7 @@ impl Columns {
     }
 }
 
-/// Small numbers of either sign as numbers without: 0, -1, 1, -2, 2…
+/// Small signed numbers as unsigned ones, in the order 0, -1, 1, -2, 2…
 pub(super) fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()
 }

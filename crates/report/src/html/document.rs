@@ -1,7 +1,7 @@
-//! Any document as a page: the parts that it has, each in the form in which the page reads it.
+//! Any document as a page: the parts that it has, each in the form that the page reads.
 //!
-//! The page has one list of sections (`web/src/sections/index.ts`); each shows itself where the part
-//! that it is about is here.
+//! The page has one list of sections (`web/src/sections/index.ts`); each section is shown if its
+//! part is present.
 
 use super::bytes::Columns;
 use super::faults::Faults;
@@ -24,13 +24,13 @@ use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_model::run_diff::RunDiff;
 use serde::Serialize;
 
-/// What a page holds (`web/src/data/page.ts`): each part that there is.
+/// The content of a page (`web/src/data/page.ts`): each part that is present.
 #[derive(Serialize)]
 struct Page<'a> {
     generator: String,
-    /// The command or the files that it is about.
+    /// The observed command, or the files.
     subject: String,
-    /// What all documents have in common.
+    /// The fields common to all documents.
     #[serde(flatten)]
     head: Head<'a>,
     /// Faults of a recording: causes, costs, advice.
@@ -51,7 +51,7 @@ struct Page<'a> {
     /// Simulated page sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     simulation: Option<&'a HugeSimulation>,
-    /// Two runs as wholes.
+    /// Two whole runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_diff: Option<&'a RunDiff>,
     /// Two profiles.
@@ -63,7 +63,7 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// With the words of a document, and no part yet.
+    /// Starts with the head of a document, without any part.
     fn of(document: &'a Document<impl Evidence>, subject: impl Into<String>) -> Self {
         Self {
             generator: format!("pagewise {}", env!("CARGO_PKG_VERSION")),
@@ -81,8 +81,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The page. Where its data are too large, traces become coarser, then the smallest frames of
-    /// the flame graph are left out, counted.
+    /// The page. If its data are too large, the distributions of traces become coarser, then the
+    /// smallest frames of the flame graph are left out and counted.
     fn page(mut self, columns: &Columns, text: &str) -> Result<String, Error> {
         let mut encoded = encode(&self)?;
         while !self.fits(&encoded) && self.shrink() {
@@ -101,7 +101,7 @@ impl<'a> Page<'a> {
         encoded.text.len() <= limit
     }
 
-    /// Takes what matters least away; whether there was any.
+    /// Drops the least important data; returns whether there was any to drop.
     fn shrink(&mut self) -> bool {
         self.paths.as_mut().is_some_and(Paths::shrink)
             || self.paths_diff.as_mut().is_some_and(PathsDiff::shrink)
@@ -125,7 +125,7 @@ pub fn render(findings: &Findings) -> Result<String, Error> {
     document.page(&Columns::default(), &text)
 }
 
-/// The same with the samples of the recording called `name`.
+/// The same, with the samples of the recording called `name`.
 ///
 /// # Errors
 /// As [`render`].
@@ -218,7 +218,7 @@ pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, E
     document.page(&Columns::default(), &text)
 }
 
-/// The page about the comparison of two traces; `text` is what a browser without scripts shows.
+/// The page about the comparison of two traces; `text` is shown by a browser without scripts.
 ///
 /// # Errors
 /// As [`render`].

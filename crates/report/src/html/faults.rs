@@ -7,10 +7,10 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Shares of the flame graph below which frames are dropped, tried in turn.
+/// Thresholds below which frames of the flame graph are dropped, tried in turn.
 const PRUNING: [f64; 4] = [1e-6, 1e-5, 1e-4, 1e-3];
 
-/// The findings, with the texts that are worded here alone (`web/src/data/types.ts`).
+/// The findings, with texts that are produced only here (`web/src/data/types.ts`).
 #[derive(Serialize)]
 pub(super) struct Faults<'a> {
     command_line: String,
@@ -24,7 +24,7 @@ pub(super) struct Faults<'a> {
     pruned: usize,
 }
 
-/// Names for people, worded once, in the model.
+/// Human-readable names, defined once, in the model.
 #[derive(Serialize)]
 struct Labels {
     causes: BTreeMap<Cause, &'static str>,
@@ -40,7 +40,7 @@ impl<'a> Faults<'a> {
             .keys()
             .copied()
             .filter(|cause| cause.is_churn());
-        // Its samples are a part of the page of their own.
+        // Its samples are a separate part of the page.
         let run = match &findings.profile {
             None => Cow::Borrowed(&findings.evidence),
             Some(_) => Cow::Owned(Run {
@@ -61,7 +61,7 @@ impl<'a> Faults<'a> {
         }
     }
 
-    /// Leaves the smallest frames out; whether there was anything left to drop.
+    /// Drops the smallest frames; returns whether there were any left to drop.
     pub(super) fn shrink(&mut self) -> bool {
         let Some(share) = PRUNING.get(self.pruned) else {
             return false;
@@ -90,7 +90,7 @@ fn frames(node: &FlameNode) -> usize {
     1 + node.children.iter().map(frames).sum::<usize>()
 }
 
-/// Each export as a pair for the page.
+/// The label and text of each export, for the page.
 fn labelled_exports(settings: &Settings) -> Vec<(&'static str, String)> {
     let exports = crate::settings_export::exports(settings);
     exports

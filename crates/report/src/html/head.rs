@@ -1,4 +1,4 @@
-//! What all documents have in common, as the page reads it (`web/src/data/page.ts`).
+//! The fields common to all documents, in the form that the page reads (`web/src/data/page.ts`).
 
 use pagewise_model::advice::Advice;
 use pagewise_model::answer::{Document, Evidence};
@@ -17,7 +17,7 @@ pub(super) struct Head<'a> {
     diagnoses: &'a [Diagnosis],
     advice: &'a [Advice],
     proof: Option<&'a Proof>,
-    /// What the figures lack, in words.
+    /// What is missing in the figures, in words.
     pub(super) losses: Vec<String>,
     notes: &'a [String],
 }

@@ -1,10 +1,10 @@
 //! Reports as one HTML file that opens offline.
 //!
-//! The page is a committed bundle (`assets/report.html`, built from `web/`); only data are put
-//! in. They travel as JSON in a script element of a type that browsers do not run, with `<`
-//! written as `\u003c`, so that no name in them can end the element. Above [`PLAIN_LIMIT`] they
-//! travel deflated in base64. `document` writes any document; parts that need preparation have a
-//! module each.
+//! The page is a committed bundle (`assets/report.html`, built from `web/`); only data are
+//! inserted. They are JSON in a script element of a type that browsers do not run, with `<` written
+//! as `\u003c`, so that no name can end the element. Above [`PLAIN_LIMIT`] they are deflated and
+//! encoded in base64. `document` writes any document; parts that need preparation have a module
+//! each.
 
 mod bytes;
 mod document;
@@ -27,28 +27,28 @@ use bytes::Columns;
 use serde::Serialize;
 use std::io::Write;
 
-/// The front end. `web/check-fresh` holds it equal to a fresh build.
+/// The front end. `web/check-fresh` verifies that it equals a fresh build.
 const SHELL: &str = include_str!("../../assets/report.html");
 const DATA_MARK: &str = r#"type="application/json">PAGEWISE-DATA<"#;
 const TEXT_MARK: &str = "PAGEWISE-TEXT";
 const BYTES_MARK: &str = "PAGEWISE-BYTES<";
 
-/// Bytes of JSON that go in as they are: readable by eye and by other tools.
+/// Bytes of JSON that are inserted uncompressed: readable by eye and by other tools.
 const PLAIN_LIMIT: usize = 256 << 10;
-/// Bytes that the data may take in the file; with the shell the file stays below 5 MB.
+/// Most bytes of data in the file; together with the shell the file stays below 5 MB.
 const DATA_LIMIT: usize = 4_500_000;
 
-/// Bytes that the data of a trace's page may take, whatever the length of the trace.
+/// Most bytes of data in a trace's page, whatever the length of the trace.
 const TRACE_DATA_LIMIT: usize = 2_000_000;
 
-/// How browsers without scripts are shown the report's text.
+/// Width of the report's text for browsers without scripts.
 const TEXT_WIDTH: usize = 100;
 const TEXT_STYLE: Style = Style {
     color: false,
     unicode: true,
 };
 
-/// What goes wrong when a page is made.
+/// Errors while a page is made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A figure could not be written as JSON.
@@ -59,13 +59,13 @@ pub enum Error {
     Deflate(#[from] std::io::Error),
 }
 
-/// Data in the form in which they travel.
+/// Data in encoded form.
 struct Encoded {
     encoding: &'static str,
     text: String,
 }
 
-/// The page with its data and columns of numbers; `text` is what a browser without scripts shows.
+/// The page with its data and columns of numbers; `text` is shown by a browser without scripts.
 fn page(data: &Encoded, columns: &Columns, text: &str) -> String {
     let Encoded {
         encoding,
@@ -79,7 +79,7 @@ fn page(data: &Encoded, columns: &Columns, text: &str) -> String {
 }
 
 fn encode(data: &impl Serialize) -> Result<Encoded, Error> {
-    // Characters that act stand in JSON's strings alone; ASCII's serde has escaped.
+    // Active characters occur only in JSON's strings; serde has escaped the ASCII ones.
     let json = serde_json::to_string(data)?;
     let json = inert(&json);
     if json.len() <= PLAIN_LIMIT {
@@ -103,7 +103,7 @@ fn deflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     deflate.finish()
 }
 
-/// Text for the inside of an element.
+/// Text for the content of an element.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

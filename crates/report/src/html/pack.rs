@@ -1,10 +1,10 @@
-//! Profiles as columns, from which the page draws any range of time and any part of the threads.
+//! Profiles as columns, from which the page draws any time range and any subset of threads.
 //!
-//! Stacks are one tree for all profiles of a page, so that two of them can be compared: nodes in
-//! the order of a walk down from the root, siblings by name, each told by how many callers were
-//! left before it. The samples of each event are columns of their own, in time order. A sample says
-//! what differs from what was to be expected: that CPUs come round in the same order, that a CPU
-//! keeps its thread, that a thread stays where it was.
+//! The stacks of all profiles of a page form one tree, so that two profiles can be compared. Nodes
+//! are in depth-first order, siblings by name; each is encoded by how many levels the walk went up
+//! before it. The samples of each event have their own columns, in time order. A sample encodes
+//! only differences from what is expected: that CPUs follow each other in the same order, that a
+//! CPU keeps its thread, that a thread keeps its stack.
 
 use super::bytes::{Column, Columns, zigzag};
 use super::track::{Rows, Track};
@@ -15,20 +15,20 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
 
-/// Nanoseconds of one tick of the page's times: a hundredth of the lowest row of a heat map.
-/// Ticks begin at whole ones of the recording's clock, so no sample changes its row.
+/// Nanoseconds per tick of the page's times: a hundredth of the lowest row of a heat map. Ticks are
+/// aligned to the recording's clock, so no sample changes its row.
 const TICK: u64 = 10_000;
 
-/// The profiles of a page, but for their columns.
+/// The profiles of a page, without the content of their columns.
 #[derive(Serialize)]
 pub(super) struct Pack<'a> {
     modules: Vec<Box<str>>,
     /// Name, module and kind of each frame.
     frames: Vec<(Box<str>, u32, FrameKind)>,
-    /// Frames in which a CPU has nothing to do.
+    /// Frames in which a CPU is idle.
     idle: Vec<u32>,
     nodes: usize,
-    /// For each node but the root, how many callers up from the one before its own caller is.
+    /// For each node except the root, how many levels its caller is above the preceding node.
     ups: Column,
     node_frames: Column,
     sides: Vec<SidePack<'a>>,
@@ -38,20 +38,20 @@ pub(super) struct Pack<'a> {
 #[derive(Serialize)]
 struct SidePack<'a> {
     name: &'a str,
-    /// Of the first moment, by the recording's clock: rows of the heat map are parts of its
+    /// Time of the first sample, by the recording's clock: rows of the heat map are parts of its
     /// seconds.
     start_ns: u64,
     span_ns: u64,
     tick_ns: u64,
     has_times: bool,
-    /// CPUs of the machine; 0 where not known.
+    /// CPUs of the machine; 0 if not known.
     cpus: u32,
     comms: Vec<Box<str>>,
     threads: usize,
     pids: Column,
     tids: Column,
     thread_comms: Column,
-    /// Paths of control groups; empty where none was recorded.
+    /// Paths of control groups; empty if none was recorded.
     cgroups: Vec<Box<str>>,
     thread_cgroups: Column,
     tracks: Vec<Track<'a>>,
@@ -62,11 +62,11 @@ struct SidePack<'a> {
 struct Counter<'a> {
     name: &'a str,
     counted: f64,
-    /// Milliseconds since the first moment, and the count since the point before.
+    /// Milliseconds since the first sample, and the count since the previous point.
     points: Vec<(f64, f64)>,
 }
 
-/// Packs profiles under their names. Functions of two are matched as those of two hosts.
+/// Packs profiles under their names. Functions of two profiles are matched as if from two hosts.
 pub(super) fn pack<'a>(
     profiles: &[(&'a Profile, &'a str)],
     columns: &mut Columns,
@@ -128,7 +128,7 @@ pub(super) fn pack<'a>(
 struct Shared {
     frames: Vec<Frame>,
     tree: StackTree,
-    /// Where each node of each profile lies in `tree`.
+    /// The position of each profile's nodes in `tree`.
     places: Vec<Vec<NodeId>>,
 }
 
@@ -165,7 +165,7 @@ impl Shared {
 /// The order in which nodes and frames are written.
 struct Order {
     nodes: Vec<NodeId>,
-    /// The place of each node in `nodes`.
+    /// The position of each node in `nodes`.
     places: Vec<u32>,
     /// Frames that occur in the tree, most frequent first.
     frames: Vec<u32>,
@@ -214,7 +214,7 @@ impl Order {
     }
 }
 
-/// Where each number stands.
+/// The position of each number.
 pub(super) fn inverse(order: &[u32], length: usize) -> Vec<u32> {
     let mut places = vec![0; length];
     for (&number, place) in order.iter().zip(0..) {
@@ -223,7 +223,7 @@ pub(super) fn inverse(order: &[u32], length: usize) -> Vec<u32> {
     places
 }
 
-/// One profile's part; `place` is where its nodes lie in the tree of all.
+/// One profile's part; `place` maps its nodes to the common tree.
 fn side<'a>(
     profile: &'a Profile,
     name: &'a str,
@@ -290,7 +290,7 @@ fn rows_of_events(profile: &Profile) -> Vec<Vec<u32>> {
     of_events
 }
 
-/// Each number as its difference from the one before.
+/// Each number as its difference from the previous one.
 fn steps(numbers: impl Iterator<Item = i32>) -> impl Iterator<Item = u64> {
     let mut before = 0;
     numbers.map(move |number| {
@@ -326,7 +326,7 @@ pub(super) fn by_frequency(numbers: impl Iterator<Item = u32>, end: usize) -> Ve
     order
 }
 
-/// Texts, each kept once.
+/// Distinct texts.
 #[derive(Default)]
 struct Numbers {
     names: Vec<Box<str>>,

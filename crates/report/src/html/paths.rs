@@ -1,4 +1,4 @@
-//! The parts of a page about traces: one, or two to compare.
+//! The parts of a page about traces: one, or two for comparison.
 
 use super::Error;
 use pagewise_model::fault_diff::FaultDiff;
@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Fine buckets that become one, in turn: 4 leave 32 to each doubling, which is finer than any bar
-/// that is drawn.
+/// Numbers of fine buckets to merge, tried in turn: merging 4 leaves 32 per doubling, which is
+/// finer than any bar drawn.
 const COARSENING: [u32; 3] = [4, 16, 64];
 
 /// The faults of a trace (`web/src/data/faultPaths.ts`).
@@ -32,7 +32,7 @@ impl Paths {
         })
     }
 
-    /// Makes distributions coarser; whether they could be.
+    /// Makes distributions coarser; returns whether that was possible.
     pub(super) fn shrink(&mut self) -> bool {
         coarsen_more(&mut self.findings, &mut self.coarsened)
     }
@@ -73,7 +73,7 @@ fn coarsen_more(value: &mut Value, done: &mut usize) -> bool {
     true
 }
 
-/// Names for people, worded once, in the model.
+/// Human-readable names, defined once, in the model.
 #[derive(Serialize)]
 struct Labels {
     classes: BTreeMap<Class, &'static str>,
@@ -89,7 +89,7 @@ fn labels() -> Labels {
     }
 }
 
-/// Makes every distribution coarser: `factor` fine buckets become one.
+/// Makes every distribution coarser: merges `factor` fine buckets into one.
 fn coarsen(value: &mut Value, factor: u32) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| coarsen(item, factor)),

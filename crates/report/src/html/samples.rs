@@ -1,4 +1,4 @@
-//! The parts of a page about samples: one profile, or two to compare.
+//! The parts of a page about samples: one profile, or two for comparison.
 
 use super::Error;
 use super::bytes::Columns;
@@ -32,7 +32,7 @@ impl<'a> ProfileData<'a> {
     }
 }
 
-/// Two profiles: how they differ, and the samples of both over one tree of stacks.
+/// Two profiles: their differences, and the samples of both over one tree of stacks.
 #[derive(Serialize)]
 pub(super) struct ProfileDiffData<'a> {
     diff: ProfileDiff,
@@ -49,8 +49,8 @@ impl<'a> ProfileDiffData<'a> {
         let sides = [(a, &*diff.a.name), (b, &*diff.b.name)];
         Ok(Self {
             pack: pack(&sides, columns)?,
-            // The page lays both trees over each other itself, for any range; the runs as wholes
-            // are a part of their own.
+            // The page overlays both trees itself, for any range; the whole runs are a separate
+            // part.
             diff: ProfileDiff {
                 tree: Vec::<DiffNode>::new(),
                 run: None,

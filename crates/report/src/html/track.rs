@@ -13,11 +13,11 @@ pub(super) struct Track<'a> {
     unit: WeightUnit,
     frequency: Option<u64>,
     samples: usize,
-    /// The weight of every sample, where they are alike.
+    /// The weight of all samples, if they are equal.
     weight: Option<u64>,
-    /// Numbers of the CPUs that occur; -1 for an unknown one.
+    /// Numbers of the CPUs that occur; -1 for an unknown CPU.
     cpu_numbers: Vec<i32>,
-    /// Nodes that are a sample's whole stack, most frequent first.
+    /// Nodes that are the complete stack of a sample, most frequent first.
     leaves: Column,
     leaf_count: usize,
     times: Column,
@@ -27,18 +27,18 @@ pub(super) struct Track<'a> {
     weights: Option<Column>,
 }
 
-/// Which samples those are.
+/// The samples of a track.
 pub(super) struct Rows<'a> {
     pub(super) samples: &'a Samples,
     pub(super) rows: &'a [u32],
-    /// The first moment, by the recording's clock.
+    /// Time of the first sample, by the recording's clock.
     pub(super) start: u64,
     pub(super) tick: u64,
     /// The number of each thread on the page.
     pub(super) threads: &'a [u32],
 }
 
-/// A thread or a weight is told as this where it is what it was.
+/// Encodes a value that is as expected.
 const SAME: u64 = 0;
 
 impl<'a> Track<'a> {
@@ -97,7 +97,7 @@ impl<'a> Track<'a> {
     }
 }
 
-/// Times as ticks since the sample before.
+/// Times as ticks since the previous sample.
 fn ticks<'a>(rows: &'a Rows<'_>) -> impl Iterator<Item = u64> + 'a {
     let mut before = rows.start / rows.tick;
     rows.rows.iter().map(move |&at| {
@@ -106,8 +106,7 @@ fn ticks<'a>(rows: &'a Rows<'_>) -> impl Iterator<Item = u64> + 'a {
     })
 }
 
-/// CPUs: 0 for the one that came after the one before when that was met last, else its number and
-/// one.
+/// CPUs: 0 for the CPU that followed the previous one the last time, otherwise its number plus one.
 fn by_turns(cpus: &[u32], count: usize) -> impl Iterator<Item = u64> {
     let mut next = vec![0_u32; count];
     let mut before = 0;
@@ -121,7 +120,7 @@ fn by_turns(cpus: &[u32], count: usize) -> impl Iterator<Item = u64> {
     })
 }
 
-/// What is told of each CPU: 0 where it is what it was on that CPU, else its number and one.
+/// A value per sample: 0 if it equals the last value on the same CPU, otherwise the value plus one.
 fn kept(numbers: &[u32], cpus: &[u32], count: usize) -> impl Iterator<Item = u64> {
     let mut held = vec![u32::MAX; count];
     numbers.iter().zip(cpus).map(move |(&number, &cpu)| {

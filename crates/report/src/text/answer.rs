@@ -21,7 +21,7 @@ pub fn verdict(page: &mut Page, findings: &Findings) {
     let label = page.label("pagewise");
     page.line(&format!("{label}{line}"));
     page.gap();
-    // Where the verdict is about samples, so is the first diagnosis, if there is one.
+    // If the verdict is about samples, so is the first diagnosis, if there is one.
     let first = findings.diagnoses.first();
     let first = first.filter(|one| one.is_of_samples() || !findings.is_mostly_samples());
     let gravity = first.map(|one| one.severity);
@@ -53,7 +53,7 @@ pub fn cost(page: &mut Page, findings: &Findings) {
         count(cost.minor_faults),
         count(cost.major_faults)
     );
-    // Not known of a whole machine.
+    // Not known for a whole machine.
     if cost.max_rss.0 > 0 {
         faults.push_str(&format!(" · {} peak memory", cost.max_rss));
     }
@@ -89,7 +89,7 @@ pub fn cost(page: &mut Page, findings: &Findings) {
     page.gap();
 }
 
-/// Why the verdict is so, and what else was found; of samples where they are shown.
+/// The reasons for the verdict and the other findings; those from samples where samples are shown.
 pub fn why(page: &mut Page, findings: &Findings) {
     let found = findings.diagnoses.iter().filter(|one| !one.is_of_samples());
     for (index, diagnosis) in found.enumerate() {
@@ -102,7 +102,7 @@ fn diagnosis_part(page: &mut Page, label: &str, diagnosis: &Diagnosis) {
     if !diagnosis.explanation.is_empty() {
         page.paragraph("", Ink::Plain, &visible(&diagnosis.explanation));
     }
-    // A side note must not push the answer off the screen; the HTML tells all.
+    // A side note must not push the answer off the screen; the HTML shows all facts.
     let facts = match diagnosis.severity {
         Severity::Note => 0,
         _ => FACTS,
@@ -133,7 +133,7 @@ pub fn fix(page: &mut Page, findings: &Findings) {
     }
 }
 
-/// The other ones, below the proof.
+/// The other advice, below the proof.
 pub fn alternatives(page: &mut Page, findings: &Findings) {
     for advice in findings.advice.iter().skip(1) {
         advice_part(page, "Or", advice);

@@ -1,4 +1,4 @@
-//! What allocators cost, for a person.
+//! The cost of allocators, for a person.
 
 use super::Style;
 use super::columns::{Row, figures, words};
@@ -9,7 +9,7 @@ use pagewise_model::bench::{AllocatorBench, AllocatorRow, Measured};
 use pagewise_model::quantity::{count as grouped, rounded};
 use pagewise_model::units::{Bytes, Nanos};
 
-/// Sentence, tables, plot, of at most `width` columns.
+/// Sentences, tables and a plot, of at most `width` columns.
 #[must_use]
 pub fn render(document: &Document<AllocatorBench>, width: usize, style: Style) -> String {
     let found = &document.evidence;
@@ -38,7 +38,7 @@ pub fn render(document: &Document<AllocatorBench>, width: usize, style: Style) -
     page.finish()
 }
 
-/// What an allocator does, in one sentence.
+/// The behaviour of an allocator, in one sentence.
 fn sentence(allocator: &Measured, document: &AllocatorBench) -> String {
     let name = match (&document.glibc, allocator.contender.name.as_str()) {
         (Some(version), "system") => format!("The system's malloc (glibc {version})"),
@@ -60,7 +60,8 @@ fn sentence(allocator: &Measured, document: &AllocatorBench) -> String {
     )
 }
 
-/// From which total on small blocks that are freed together come fresh, if they were measured.
+/// The total from which small blocks that are freed together use fresh memory, if they were
+/// measured.
 fn small_blocks(allocator: &Measured, page: Bytes) -> String {
     let fresh = |row: &&AllocatorRow| row.cost.faults >= FRESH * pages(row, page);
     match (
@@ -78,7 +79,7 @@ fn small_blocks(allocator: &Measured, page: Bytes) -> String {
     }
 }
 
-/// Share of pages from which on a round counts as fresh memory.
+/// Share of faulting pages from which a round counts as using fresh memory.
 const FRESH: f64 = 0.25;
 
 #[allow(
@@ -89,7 +90,7 @@ fn pages(row: &AllocatorRow, page: Bytes) -> f64 {
     row.bytes.0.div_ceil(page.0.max(1)).max(1) as f64
 }
 
-/// To the KiB: rounded to three digits, 32,764 KiB would read as 32.0 MiB.
+/// Exact to the KiB: rounded to three digits, 32,764 KiB would read as 32.0 MiB.
 fn exact(size: Bytes) -> String {
     match size.0 {
         bytes if bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),
@@ -97,7 +98,7 @@ fn exact(size: Bytes) -> String {
     }
 }
 
-/// ` (16,385 faults and 27.4 ms for 64.0 MiB)` of the largest block measured.
+/// ` (16,385 faults and 27.4 ms for 64.0 MiB)`, for the largest block measured.
 fn fresh_cost(allocator: &Measured, edge: Bytes, page: Bytes) -> String {
     let largest = allocator.single.iter().filter(|row| row.bytes >= edge);
     match largest.max_by_key(|row| row.bytes) {
@@ -157,8 +158,7 @@ fn table(
     page.table(title, &heads, rows);
 }
 
-/// CPU time per page, a mark for each size: from a few nanoseconds (kept) to a microsecond
-/// (fresh).
+/// CPU time per page, a mark for each size: from a few nanoseconds (kept) to a microsecond (fresh).
 fn plot(page: &mut Page, document: &AllocatorBench) {
     let rows = document.allocators.iter().map(|allocator| {
         let marks = allocator.single.iter();
@@ -187,7 +187,7 @@ fn time(row: &AllocatorRow) -> String {
     Nanos::from_secs_f64(row.cost.cpu_ns / 1e9).to_string()
 }
 
-/// `16,384`, `2.1` for small figures, `0` for what rounds to it.
+/// `16,384`, `2.1` for small figures, `0` for values that round to it.
 fn few(value: f64) -> String {
     if !(0.05..10.0).contains(&value) {
         rounded(value)

@@ -1,4 +1,4 @@
-//! What page faults cost, for a person.
+//! The cost of page faults, for a person.
 
 use super::Style;
 use super::columns::{Row, figures, words};
@@ -6,7 +6,7 @@ use super::page::{Ink, Page};
 use pagewise_model::answer::Document;
 use pagewise_model::bench::{FaultBench, FaultRow, Times, Way};
 
-/// Tables by who resolves the faults and by threads, of at most `width` columns.
+/// Tables by fault handler and by number of threads, of at most `width` columns.
 #[must_use]
 pub fn render(document: &Document<FaultBench>, width: usize, style: Style) -> String {
     let found = &document.evidence;
@@ -29,7 +29,7 @@ pub fn render(document: &Document<FaultBench>, width: usize, style: Style) -> St
     page.finish()
 }
 
-/// A row for each way, a column for each number of threads.
+/// A row for each handler, a column for each number of threads.
 fn table(page: &mut Page, document: &FaultBench, title: &str, cell: fn(&Times) -> String) {
     let mut threads: Vec<u16> = document.rows.iter().map(|row| row.threads).collect();
     threads.sort_unstable();

@@ -1,4 +1,4 @@
-//! Which processes fault now, and how to ask about the first.
+//! Which processes are faulting now, and how to analyse the first one.
 
 use super::Style;
 use super::columns::{Row, figures, words};
@@ -7,10 +7,10 @@ use crate::visible::visible;
 use pagewise_model::busiest::Busy;
 use pagewise_model::quantity::count;
 
-/// Columns of a command.
+/// Width of the command, in columns.
 const COMMAND: usize = 40;
 
-/// What a second showed, as text of at most `width` columns, clamped to 60–200.
+/// The results of one second, as text of at most `width` columns, clamped to 60–200.
 #[must_use]
 pub fn render(processes: &[Busy], width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);

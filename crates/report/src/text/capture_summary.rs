@@ -4,7 +4,7 @@ use pagewise_model::capture_summary::{CallCost, CaptureSummary, TracingCost};
 use pagewise_model::run::{Ending, signal_name};
 use pagewise_model::units::Nanos;
 
-/// The messages, one a line.
+/// The messages, one per line.
 #[must_use]
 pub fn lines(found: &CaptureSummary) -> Vec<String> {
     let path = found.path.display();
@@ -73,7 +73,7 @@ fn cost(found: &CaptureSummary) -> Vec<String> {
     lines
 }
 
-/// What the cost of a call is known from.
+/// The source of the cost of a call.
 fn source(of_call: &CallCost, cost: &TracingCost) -> String {
     let alone = plural(cost.root_only_faults, "fault");
     match (of_call.is_measured, cost.root_only_faults) {

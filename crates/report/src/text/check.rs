@@ -1,4 +1,4 @@
-//! What a machine allows, for a person.
+//! The capabilities of a machine, for a person.
 
 use super::Style;
 use super::page::{Ink, Page, columns};
@@ -28,7 +28,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Confinement", &["pid_namespace", "sandbox"]),
 ];
 
-/// What works, what does not, what follows and what to do, as text of at most `width` columns.
+/// What works, what does not, the consequences and the remedies, as text of at most `width`
+/// columns.
 #[must_use]
 pub fn render(document: &Document<Check>, width: usize, style: Style) -> String {
     let check = &document.evidence;
@@ -43,7 +44,7 @@ pub fn render(document: &Document<Check>, width: usize, style: Style) -> String 
     page.finish()
 }
 
-/// Documents of other versions may hold more.
+/// Documents of other versions may contain further groups.
 fn is_grouped(name: &str) -> bool {
     let mut prefixes = GROUPS.iter().flat_map(|(_, prefixes)| *prefixes);
     prefixes.any(|prefix| name.starts_with(prefix))
@@ -74,7 +75,7 @@ fn summary(found: &[Capability], kernel: &str) -> String {
 /// Columns before the finding: two blanks, the mark, a blank, the name.
 const INDENT: usize = 27;
 
-/// What works takes a line; what does not also says what follows and what to do.
+/// A working capability takes one line; others also get consequences and a remedy.
 fn entry(page: &mut Page, capability: &Capability) {
     let (mark, ink) = match capability.state {
         Availability::Available => ("✓", Ink::Good),

@@ -1,16 +1,16 @@
-//! Rows in columns. Widths come from the content; what does not fit a line goes on below it, each
-//! figure under its head.
+//! Rows in columns. Widths depend on the content; cells that do not fit on a line continue below
+//! it, each under its head.
 
 use super::page::{Ink, Page, columns};
 
-/// Columns before a row, and before what goes on below it.
+/// Columns before a row, and before its continuation lines.
 const INDENTS: [usize; 2] = [2, 6];
 /// Columns between two columns.
 const GAP: usize = 2;
-/// Columns of the widest name that has its figures next to it.
+/// Widest name that has its figures on the same line.
 const NAME: usize = 40;
 
-/// A column's head, and whether its cells stand to the right, as figures do.
+/// A column's head, and whether its cells are right-aligned, as figures are.
 #[derive(Clone, Copy)]
 pub struct Column<'a> {
     head: &'a str,
@@ -39,7 +39,7 @@ pub fn named<'a>(name: &'a str, of: &[&'a str]) -> Vec<Column<'a>> {
     std::iter::once(words(name)).chain(of).collect()
 }
 
-/// A name and what there is about it.
+/// A name and its figures.
 pub struct Row {
     cells: Vec<String>,
     ink: Ink,
@@ -61,7 +61,7 @@ impl Row {
         Self { ink, ..self }
     }
 
-    /// Words on lines of their own below it.
+    /// Adds text on separate lines below the row.
     pub fn with_below(self, below: String) -> Self {
         Self { below, ..self }
     }
@@ -72,7 +72,7 @@ impl Row {
 }
 
 impl Page {
-    /// A table under its title; nothing where it has no rows.
+    /// A table under its title; nothing if it has no rows.
     pub fn table(
         &mut self,
         title: &str,
@@ -134,7 +134,7 @@ impl Page {
     }
 }
 
-/// Which columns stand on which line of a row, and how wide they are.
+/// Which columns go on which line of a row, and how wide they are.
 struct Layout {
     widths: Vec<usize>,
     lines: Vec<Vec<usize>>,

@@ -1,4 +1,4 @@
-//! A finished session for a person.
+//! A finished session, for a person.
 
 use super::Style;
 use super::page::{Ink, Page};

@@ -1,4 +1,4 @@
-//! A probe's findings for a person.
+//! A probe's findings, for a person.
 
 use super::Style;
 use super::columns::{Row, figures, words};
@@ -72,7 +72,7 @@ fn entries(estimate: f64) -> String {
     }
 }
 
-/// Steps are compared in nanoseconds, whatever they cost.
+/// Steps are compared in nanoseconds, whatever their cost.
 fn nanoseconds(estimate: &Estimate) -> String {
     let digits = usize::from(estimate.value < 100.0);
     with_interval(estimate, " ns", |end| format!("{end:.digits$}"))

@@ -107,7 +107,7 @@ fn sweep(page: &mut Page, result: &HugeSimulation) {
     page.table("Cost by number of huge pages", &heads, rows);
 }
 
-/// Sizes of TLBs whose misses are shown.
+/// TLB sizes for which misses are shown.
 const ENTRIES: [u64; 6] = [16, 64, 256, 1024, 2048, 4096];
 
 fn reuse(page: &mut Page, curve: &ReuseCurve) {
@@ -161,7 +161,7 @@ fn fairness(page: &mut Page, rows: &[Controlled]) {
     if shares.len() < 2 {
         return;
     }
-    // Jain, Chiu and Hawe (1984): 1 where all slow down alike, 1/n where one has everything.
+    // Jain, Chiu and Hawe (1984): 1 if all slow down alike, 1/n if one has everything.
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
     #[allow(clippy::cast_precision_loss, reason = "a handful of programs")]

@@ -7,7 +7,7 @@ use pagewise_model::mined::Mined;
 use pagewise_model::quantity::percent;
 use pagewise_model::units::Nanos;
 
-/// All of it.
+/// The whole list.
 #[must_use]
 pub fn render(document: &Document<Mined>, _width: usize, _style: Style) -> String {
     let mined = &document.evidence;
@@ -20,13 +20,14 @@ pub fn render(document: &Document<Mined>, _width: usize, _style: Style) -> Strin
     patterns.chain(sequences).collect()
 }
 
-/// A pattern: its support, its items.
+/// A pattern: its support and its items.
 #[must_use]
 pub fn pattern(items: &str, support: u64) -> String {
     format!("{support}\t{items}\n")
 }
 
-/// A tree: faults that have it, its share of the time, mean, 99th percentile, itself.
+/// A tree: the faults that contain it, its share of the time, mean, 99th percentile, and the tree
+/// itself.
 #[must_use]
 pub fn tree(tree: &TreePattern) -> String {
     let share = percent(tree.corrected_time_share);

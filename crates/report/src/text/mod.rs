@@ -36,7 +36,7 @@ mod wrap;
 use page::Page;
 use pagewise_model::findings::Findings;
 
-/// What the terminal can show. The caller decides (`NO_COLOR`, a pipe, the locale).
+/// The capabilities of the terminal. The caller decides (`NO_COLOR`, a pipe, the locale).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Whether colours and weights may be used (SGR sequences).
@@ -80,7 +80,7 @@ pub fn render(findings: &Findings, width: usize, style: Style) -> String {
     page.finish()
 }
 
-/// Where time went by the run's samples.
+/// Where time went, according to the run's samples.
 fn samples(page: &mut Page, findings: &Findings) {
     if let Some(samples) = &findings.profile {
         page.gap();

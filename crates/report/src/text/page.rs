@@ -1,16 +1,16 @@
-//! A page of terminal text: a narrow column of labels, a body that wraps, a few inks.
+//! A page of terminal text: a narrow column of labels, a wrapped body, a few inks.
 
 use super::Style;
 use super::wrap::wrap;
 use crate::visible::visible;
 
-/// Narrowest and widest page, in columns: below, tables fall apart; above, lines get too long to
-/// read.
+/// Narrowest and widest page, in columns: below, tables become unreadable; above, lines get too
+/// long to read.
 const WIDTHS: (usize, usize) = (60, 200);
-/// Columns that labels take, gap included.
+/// Width of the label column, including the gap.
 pub const LABEL: usize = 11;
 
-/// What a stretch of text means; the style decides what that looks like.
+/// The meaning of a stretch of text; the style decides how it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     Plain,
@@ -38,13 +38,13 @@ impl Ink {
     }
 }
 
-/// Columns that `text` takes, one per character: names in scripts with wide characters shift a
-/// table's right edge, no more.
+/// Columns that `text` takes, one per character: names in scripts with wide characters only shift a
+/// table's right edge.
 pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Lines under way.
+/// The lines written so far.
 pub struct Page {
     pub width: usize,
     style: Style,
@@ -69,7 +69,7 @@ impl Page {
         format!("\u{1b}[{}m{text}\u{1b}[0m", ink.sgr())
     }
 
-    /// One line as it is.
+    /// One line, unchanged.
     pub fn line(&mut self, text: &str) {
         self.out.push_str(text.trim_end());
         self.out.push('\n');
@@ -98,7 +98,7 @@ impl Page {
         }
     }
 
-    /// `text` wrapped in the body behind a bullet.
+    /// `text` wrapped in the body after a bullet.
     pub fn bullet(&mut self, label: &str, text: &str) {
         self.hanging(label, "• ", Ink::Plain, text);
     }
@@ -119,7 +119,7 @@ impl Page {
         }
     }
 
-    /// A line of the body that must not be wrapped, as text to be copied.
+    /// A line of the body that must not be wrapped, such as text to be copied.
     pub fn verbatim(&mut self, label: &str, text: &str) {
         for (index, line) in text.lines().enumerate() {
             let label = self.label(if index == 0 { label } else { "" });
@@ -134,12 +134,12 @@ impl Page {
         format!("{}{padding}", self.paint(Ink::Strong, label))
     }
 
-    /// `text` wrapped behind `indent` columns.
+    /// `text` wrapped after `indent` columns.
     pub fn indented(&mut self, indent: usize, ink: Ink, text: &str) {
         self.hanging_lines(indent, indent, ink, text);
     }
 
-    /// `text` wrapped, its first line behind `first` columns, the others behind `rest`.
+    /// `text` wrapped, its first line after `first` columns, the others after `rest`.
     pub fn hanging_lines(&mut self, first: usize, rest: usize, ink: Ink, text: &str) {
         let mut indent = first;
         for line in wrap(text, self.width.saturating_sub(rest)) {
@@ -149,7 +149,7 @@ impl Page {
         }
     }
 
-    /// The first `most` lines of `text` behind `indent` columns.
+    /// The first `most` lines of `text` after `indent` columns.
     pub fn indented_lines(&mut self, indent: usize, most: usize, text: &str) {
         let lines = wrap(text, self.width.saturating_sub(indent));
         let cut = lines.len() > most;
@@ -159,7 +159,7 @@ impl Page {
         }
     }
 
-    /// `text` behind a dash, as one of several below a heading.
+    /// `text` after a dash, as one of several items below a heading.
     pub fn item(&mut self, text: &str) {
         let mut mark = "  - ";
         for line in wrap(text, self.width.saturating_sub(4)) {
@@ -181,7 +181,7 @@ impl Page {
         self.indented(0, Ink::Strong, text);
     }
 
-    /// How many of `total` rows are not among the `shown` first, where any are.
+    /// Shows how many of `total` rows were left out after the first `shown`, if any.
     pub fn more(&mut self, total: usize, shown: usize) {
         let hidden = total.saturating_sub(shown);
         if hidden > 0 {
@@ -235,7 +235,7 @@ fn ascii(c: char) -> &'static str {
     }
 }
 
-/// `text` cut to `room` columns at its end, for words of ours.
+/// `text` cut to `room` columns at its end, for Pagewise's own words.
 pub fn clip(text: &str, room: usize) -> String {
     if columns(text) <= room {
         return text.to_owned();
@@ -244,7 +244,8 @@ pub fn clip(text: &str, room: usize) -> String {
     format!("{}…", start.trim_end())
 }
 
-/// `text` cut to `room` columns in the middle, where the two ends tell most (paths, templates).
+/// `text` cut to `room` columns in the middle, because the two ends are the most informative
+/// (paths, templates).
 pub fn shorten(text: &str, room: usize) -> String {
     let length = columns(text);
     if length <= room {
@@ -257,7 +258,7 @@ pub fn shorten(text: &str, room: usize) -> String {
     format!("{start}…{end}")
 }
 
-/// The innermost frames of a stack (told outermost first) that fit into `room` columns, innermost
+/// The innermost frames of a stack (given outermost first) that fit into `room` columns, innermost
 /// first.
 pub fn chain(frames: &[String], room: usize) -> String {
     let mut text = String::new();

@@ -11,7 +11,7 @@ use pagewise_model::paging::Heat;
 use pagewise_model::quantity::{count, counted, percent, percent_interval, share};
 use pagewise_model::units::{Bytes, Nanos};
 
-/// Processes and regions that are described; of more, a sum is shown.
+/// Processes and regions listed; the others are summed up.
 const MOST: usize = 8;
 
 /// The run as text of at most `width` columns, clamped to 60–200.
@@ -33,7 +33,7 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
     if run.processes_total == 0 {
         page.paragraph("Processes", Ink::Caution, "none managed memory");
     }
-    // Shells and wrappers on the way to the program have nothing to tell.
+    // Shells and wrappers that start the program have nothing to report.
     let (idle, mut managed): (Vec<_>, Vec<_>) = run.processes.iter().partition(|one| is_idle(one));
     managed.sort_by_key(|one| std::cmp::Reverse(one.pages.evicted));
     for process in managed.iter().take(MOST) {
@@ -62,7 +62,7 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
     page.finish()
 }
 
-/// The processes that evicted less, and those that have no figures of their own.
+/// The processes that evicted less, and those without figures of their own.
 fn others(page: &mut Page, rest: &[&PagedProcess], others: &OtherProcesses) {
     let processes = rest.len() + others.ended as usize + others.unplaced as usize;
     if processes == 0 {
@@ -88,7 +88,7 @@ fn others(page: &mut Page, rest: &[&PagedProcess], others: &OtherProcesses) {
     }
 }
 
-/// Whether nothing of a process was managed.
+/// Whether no memory of a process was managed.
 fn is_idle(one: &PagedProcess) -> bool {
     one.managed_bytes == 0 && one.faults.first_touches == 0
 }
@@ -190,7 +190,7 @@ fn pages(page: &mut Page, one: &PagedProcess) {
     }
 }
 
-/// ` (12 %)`, or nothing where there is no whole.
+/// ` (12 %)`, or nothing if the whole is zero.
 fn part(part: u64, whole: u64) -> String {
     match whole {
         0 => String::new(),
@@ -214,7 +214,7 @@ fn use_of_memory(page: &mut Page, one: &PagedProcess) {
     }
 }
 
-/// How much is hot, warm and cold, in words.
+/// The amounts of hot, warm and cold memory, in words.
 fn temperatures(heat: &Heat) -> String {
     let cold = heat.cold.as_ref().map_or(String::new(), |cold| {
         format!(", {} not in 8 s", percent_interval(cold))
@@ -246,7 +246,7 @@ fn troubles(page: &mut Page, one: &PagedProcess) {
     }
 }
 
-/// The regions, with the reason of their delivery where that changes from one to the next.
+/// The regions, with the reason for their delivery where it differs from the previous one.
 fn regions(page: &mut Page, one: &PagedProcess) {
     let mut former = ("", "");
     let mut left = one.regions_total as usize;
@@ -291,7 +291,7 @@ mod tests {
     use pagewise_model::run::{Ending, RunCost};
     use pagewise_model::units::{Bytes, Estimate, Nanos};
 
-    /// Figures as large as they get, in the columns of a small terminal.
+    /// The largest possible figures, in the columns of a small terminal.
     #[test]
     fn the_table_fits_eighty_columns() {
         let mut one = PagedProcess::default();

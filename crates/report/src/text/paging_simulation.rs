@@ -7,7 +7,8 @@ use pagewise_model::answer::Document;
 use pagewise_model::paging_simulation::PagingSimulation;
 use pagewise_model::quantity::{count, counted};
 
-/// A table of the policies, the bound last, and what limits it, of at most `width` columns.
+/// A table of the policies, the bound last, with the limits of the simulation, of at most `width`
+/// columns.
 #[must_use]
 pub fn render(document: &Document<PagingSimulation>, width: usize, style: Style) -> String {
     let answer = &document.evidence;

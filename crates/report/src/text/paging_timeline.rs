@@ -9,10 +9,10 @@ use pagewise_model::quantity::{count, counted, percent, rounded, share};
 use pagewise_model::units::Bytes;
 
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Columns for the names and the highest value next to a course.
+/// Columns for the name and the highest value next to a course.
 const BESIDE: usize = 46;
 
-/// What a line shows: its name, its value at a point (after the one before), and how that is written.
+/// A line: its name, its value at a point (given the previous point), and its format.
 type Row = (
     &'static str,
     fn(&PagingPoint, &PagingPoint) -> f64,
@@ -107,7 +107,8 @@ fn courses(page: &mut Page, timeline: &PagingTimeline, end_s: f64) {
     page.line(&format!("{:31}0{end:>rest$}{:>13}", "", "highest"));
 }
 
-/// How long pages were away when someone missed them, and what more memory would have avoided.
+/// How long pages were evicted when they were needed again, and which refaults more memory would
+/// have avoided.
 fn distances(page: &mut Page, timeline: &PagingTimeline, last: &PagingPoint) {
     page.gap();
     let all = &timeline.refault_distances;
@@ -147,7 +148,7 @@ fn course(
         )]
         let until = ((seconds(point) / end * columns as f64) as usize).clamp(filled, columns - 1);
         let now = value(&was, point);
-        // A point stands for the time since the one before.
+        // A point covers the time since the previous one.
         for place in &mut most[filled..=until] {
             *place = place.max(now);
         }

@@ -1,4 +1,4 @@
-//! A profile's summary: what is odd, where the time went, what has no name, what is missing.
+//! A profile's summary: what is unusual, where the time went, what has no name, what is missing.
 
 use super::Style;
 use super::page::{Ink, Page, chain, clip, columns, shorten};
@@ -43,7 +43,7 @@ pub fn render(findings: &ProfileFindings, width: usize, style: Style) -> String 
     page.finish()
 }
 
-/// What the samples show first.
+/// The first result of the samples.
 fn answer(page: &mut Page, findings: &ProfileFindings) {
     let worst = findings.diagnoses.iter().map(|d| d.severity).max();
     let (word, ink) = match worst {
@@ -56,7 +56,7 @@ fn answer(page: &mut Page, findings: &ProfileFindings) {
     page.gap();
 }
 
-/// Diagnoses by samples, without the headline that was `said` already.
+/// Diagnoses from samples, without the headline `said`, which is already shown.
 pub(super) fn also(page: &mut Page, diagnoses: &[Diagnosis], said: &str) {
     for diagnosis in diagnoses.iter().filter(|one| one.is_of_samples()) {
         if diagnosis.headline != said {
@@ -70,7 +70,7 @@ pub(super) fn also(page: &mut Page, diagnoses: &[Diagnosis], said: &str) {
     }
 }
 
-/// Where time went, on a machine with so many CPUs (0: unknown).
+/// Where time went, on a machine with this many CPUs (0: unknown).
 pub(super) fn samples(page: &mut Page, found: &ProfileSummary, cpus: u32) {
     for event in &found.events {
         page.paragraph("Samples", Ink::Plain, &event_line(event, found.span, cpus));

@@ -1,4 +1,5 @@
-//! How two profiles differ: the answer, the functions, the stacks, the settings behind it.
+//! The differences between two profiles: the answer, the functions, the stacks, the settings behind
+//! them.
 
 use super::Style;
 use super::columns::{Row, figures, named, words};
@@ -21,7 +22,7 @@ const FUNCTIONS: usize = 20;
 const UNKNOWN: usize = 4;
 /// Stacks shown.
 const STACKS: usize = 6;
-/// Settings shown that are not known to touch what changed.
+/// Settings shown without a known relation to the change.
 const OTHER_SETTINGS: usize = 8;
 
 /// The comparison as text of at most `width` columns, clamped to 60–200.
@@ -213,7 +214,7 @@ fn counters(page: &mut Page, diff: &ProfileDiff) {
 
 fn figure(value: f64, name: &str) -> String {
     match value {
-        // Clocks count nanoseconds: a second of them each second is a CPU.
+        // Clocks count nanoseconds: one second of them per second is one CPU.
         value if name.ends_with("-clock") => format!("{:.2} CPUs", value / 1e9),
         value if value >= 100.0 => rounded(value),
         value => format!("{value:.3}"),
@@ -237,7 +238,7 @@ fn interval(change: &Estimate, measure: Measure) -> String {
     }
 }
 
-/// Digits behind the point at which an interval of seconds shows something.
+/// Decimal places at which an interval in seconds becomes visible.
 fn decimals(change: &Estimate) -> usize {
     match (change.high - change.low).abs() {
         width if width >= 0.1 => 2,

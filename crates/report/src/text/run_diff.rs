@@ -1,4 +1,4 @@
-//! How two whole runs differ: time, faults and memory, causes of faults, settings.
+//! The differences between two whole runs: time, faults and memory, causes of faults, settings.
 
 use super::Style;
 use super::columns::{Row, named};
@@ -63,7 +63,7 @@ fn row([a, b]: [f64; 2], write: fn(f64) -> String, differs: bool, name: &str) ->
     Row::new([format!("{mark} {name}"), write(a), write(b), change])
 }
 
-/// A figure's name, and how it is written.
+/// A figure's name and format.
 fn of(quantity: Quantity) -> (&'static str, fn(f64) -> String) {
     let time = |ns: f64| Nanos::from_secs_f64(ns / 1e9).to_string();
     match quantity {

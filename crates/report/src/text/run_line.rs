@@ -1,22 +1,22 @@
-//! What `run --stats` keeps on a terminal while the program runs.
+//! The line that `run --stats` shows on a terminal while the program runs.
 
 use pagewise_model::quantity::count;
 use pagewise_model::units::Bytes;
 
-/// Figures of a run just now.
+/// Current figures of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunLine {
-    /// Memory that is resident.
+    /// Resident memory.
     pub resident: Bytes,
-    /// Memory that may be.
+    /// The budget of resident memory.
     pub budget: Bytes,
-    /// Processes that live.
+    /// Live processes.
     pub processes: usize,
-    /// Share of what is resident that is in use, where that is known.
+    /// Share of resident memory that is in use, if known.
     pub hot: Option<f64>,
-    /// What the stores hold.
+    /// Size of the stores.
     pub store: Bytes,
-    /// Faults on pages that were away.
+    /// Faults on evicted pages.
     pub refaults: u64,
     /// Pages read.
     pub read: u64,
@@ -24,7 +24,7 @@ pub struct RunLine {
     pub written: u64,
 }
 
-/// One line, of fewer than so many columns.
+/// One line, of fewer than `columns` columns.
 #[must_use]
 pub fn render(now: &RunLine, columns: usize) -> String {
     let of_several = match now.processes {

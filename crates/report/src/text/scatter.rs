@@ -6,8 +6,8 @@ use pagewise_model::units::{Bytes, Nanos};
 /// Rows of the plot.
 const ROWS: usize = 10;
 
-/// A plot `width` columns wide: time to the right, memory upwards, each point the letter that
-/// `letters` gives it. Where points meet, the first stays.
+/// A plot `width` columns wide: time to the right, memory upwards, each point drawn as its letter
+/// in `letters`. Where points coincide, the first stays.
 pub fn scatter(points: &[Point], letters: &[char], width: usize) -> String {
     let columns = width.saturating_sub(20).clamp(20, 70);
     let time = Scale::of(points.iter().map(|point| point.seconds));

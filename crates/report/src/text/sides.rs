@@ -1,10 +1,10 @@
-//! Which two are compared: the head of every comparison.
+//! The head of every comparison: the two sides.
 
 use super::page::{Ink, Page};
 use crate::visible::{named, visible};
 use pagewise_model::side::Side;
 
-/// Both sides, each by its name with its command, sums in words, and its host.
+/// Both sides: each with its name, command, totals in words, and host.
 pub(super) fn sides<E>(
     page: &mut Page,
     a: &Side<E>,

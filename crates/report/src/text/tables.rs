@@ -10,21 +10,21 @@ use pagewise_model::units::Estimate;
 const LINES: usize = 6;
 /// Columns of a full bar, on pages that are wide enough for names and bars.
 const BAR: usize = 20;
-/// Columns of everything in a line but name and bar.
+/// Columns of a line except name and bar.
 const FIGURES: usize = 36;
-/// Columns of a share alone.
+/// Columns of a share.
 const SHARE: usize = 7;
 
-/// Width of an interval, as a part of the figure, from which on a share says it.
+/// Relative width of an interval from which a share shows it.
 const WIDE: f64 = 0.3;
-/// Shares below this are told without: so small a figure is as good as none.
+/// Shares below this are shown without an interval: they hardly matter.
 const SMALL: f64 = 0.02;
 
 /// One line of a table of shares.
 struct Row {
     name: String,
     faults: f64,
-    /// Where it may be far from the figure.
+    /// The interval, if it is wide.
     doubt: Option<Estimate>,
     time: String,
     ink: Ink,
@@ -120,7 +120,7 @@ fn share_line(page: &Page, row: &Row, total: f64, told: &str, room: (usize, usiz
     format!("  {name}{padding} {faults:>12} {told}  {bar}{gap} {time}")
 }
 
-/// Cells of a bar for a share; anything above nothing shows at least when it rounds to one.
+/// Cells of a bar for a share; a nonzero share gets a cell only if it rounds to one.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

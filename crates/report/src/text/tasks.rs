@@ -1,4 +1,4 @@
-//! Time by process and thread: for each, what its lifetime went into.
+//! Time by process and thread: how each spent its lifetime.
 
 use super::columns::{Column, Row, figures, words};
 use super::page::{Ink, Page, shorten};
@@ -13,10 +13,10 @@ const PROCESSES: usize = 6;
 const THREADS: usize = 4;
 /// Columns of a name.
 const NAME: usize = 22;
-/// CPU time of nobody that is worth naming.
+/// Share of CPU time without a known thread that is worth mentioning.
 const LEAST: f64 = 0.01;
 
-/// The processes with their threads, where there is more than one thread to tell apart.
+/// The processes with their threads, if there is more than one thread.
 pub fn by_task(page: &mut Page, findings: &Findings) {
     let Some(tasks) = &findings.account.tasks else {
         return;
@@ -68,7 +68,7 @@ fn of_process(process: &ProcessTime) -> Vec<Row> {
     rows
 }
 
-/// What is not shown for itself.
+/// The sum of everything not shown individually.
 fn others(tasks: &Tasks) -> Vec<Row> {
     let folded = tasks.processes.iter().skip(PROCESSES);
     let folded = TaskSum::of(folded.map(|process| &process.all).chain(&tasks.others));
@@ -106,7 +106,7 @@ fn wait(part: &TimePart) -> String {
     format!("{}{place}", visible(&part.label))
 }
 
-/// What nobody was seen to use, and who ended unseen.
+/// CPU time not seen on any thread, and threads that ended unseen.
 fn notes(tasks: &Tasks, findings: &Findings) -> Vec<String> {
     let all = findings.cost.cpu().as_secs_f64();
     let elsewhere = tasks.elsewhere.as_secs_f64();

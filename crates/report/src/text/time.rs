@@ -7,9 +7,9 @@ use pagewise_model::findings::Findings;
 use pagewise_model::quantity::{percent, percent_interval};
 use pagewise_model::units::Nanos;
 
-/// Parts shown of each time; the others are added up.
+/// Parts shown of each time; the others are summed up.
 const MOST: usize = 5;
-/// Parts below this share are added up with the others.
+/// Parts below this share are summed up with the others.
 const LEAST: f64 = 0.01;
 
 /// Both accounts, as far as evidence for them was recorded.
@@ -21,7 +21,7 @@ pub fn accounts(page: &mut Page, findings: &Findings) {
     page.gap();
 }
 
-/// `faults` are parts of the part of that name.
+/// `faults` are the parts of the part called `fault`.
 fn told(page: &mut Page, label: &str, all: Nanos, parts: &[TimePart], faults: &[TimePart]) {
     let all = all.as_secs_f64() * 1e9;
     if parts.is_empty() || all <= 0.0 {
@@ -48,7 +48,7 @@ fn told(page: &mut Page, label: &str, all: Nanos, parts: &[TimePart], faults: &[
     page.paragraph(label, Ink::Plain, &words.join(" · "));
 }
 
-/// What the largest parts of a part are: ` (50 % zeroing pages, 3 % handling the fault)`.
+/// The largest components of a part: ` (50 % zeroing pages, 3 % handling the fault)`.
 fn within(parts: &[TimePart], all: f64) -> String {
     let large = parts.iter().filter(|part| part.time.value >= LEAST * all);
     let words = large.map(|part| {

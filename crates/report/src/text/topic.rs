@@ -1,11 +1,11 @@
-//! A document of ours on a terminal.
+//! A help text on a terminal.
 
 use super::Style;
 use super::page::{Ink, Page};
 
-/// Columns before a line of code, which is never broken: it is to be copied.
+/// Columns before a line of code, which is never broken, so that it can be copied.
 const CODE: usize = 4;
-/// Columns by which what goes on below a line stands behind it.
+/// Additional indent of continuation lines.
 const HANG: usize = 4;
 
 /// Plain text in lines of at most `width` columns, clamped to 60–200.

@@ -1,4 +1,4 @@
-//! What came of trying settings, for a person.
+//! The results of trying settings, for a person.
 
 use super::Style;
 use super::columns::{Row, figures, words};
@@ -12,7 +12,7 @@ use pagewise_model::quantity::{percent_change, told_factor};
 use pagewise_model::tuning::{Point, Tuning, Winner};
 use pagewise_model::units::Nanos;
 
-/// The whole answer, of at most `width` columns but for settings to be copied.
+/// The whole answer, of at most `width` columns except for settings to be copied.
 #[must_use]
 pub fn render(document: &Document<Tuning>, width: usize, style: Style) -> String {
     let found = &document.evidence;
@@ -80,7 +80,7 @@ fn no_winner(found: &Tuning) -> String {
     }
 }
 
-/// One line for each arm, the fastest first; the baseline where it belongs.
+/// One line for each arm, the fastest first; the baseline at its rank.
 fn table(page: &mut Page, found: &Tuning) {
     let time = match found.clock {
         Clock::Wall => "time",
@@ -127,7 +127,7 @@ fn row(point: &Point, comparison: Option<&Comparison>, letter: char, clock: Cloc
     }
 }
 
-/// Two pairs give an interval too wide to mean anything to a reader.
+/// Two pairs give an interval too wide to be useful.
 fn speed_up(comparison: &Comparison, clock: Clock) -> String {
     let ratio = clock.speed_up(comparison);
     match told_factor(ratio).filter(|_| comparison.pairs >= 3) {

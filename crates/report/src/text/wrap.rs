@@ -1,9 +1,9 @@
-//! Text in lines of a width, broken between words and never inside a figure.
+//! Text in lines of a given width, broken between words and never inside a figure.
 
 use super::page::columns;
 
-/// Breaks at spaces so that no line is longer than `room`; a longer word is broken behind a slash,
-/// or where it must.
+/// Breaks at spaces so that no line is longer than `room`; a longer word is broken after a slash,
+/// or anywhere if necessary.
 pub fn wrap(text: &str, room: usize) -> Vec<&str> {
     let room = room.max(1);
     let mut lines = Vec::new();
@@ -27,7 +27,7 @@ pub fn wrap(text: &str, room: usize) -> Vec<&str> {
     lines
 }
 
-/// What stands behind a figure.
+/// The units that follow a figure.
 const UNITS: [&str; 11] = [
     "%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "TiB", "±",
 ];

@@ -1,9 +1,9 @@
-//! A strict checker for the part of JSON Schema 2020-12 that our schemas use. A keyword that it
-//! does not know fails the check, so that none is passed over in silence.
+//! A strict checker for the part of JSON Schema 2020-12 that our schemas use. An unknown keyword
+//! fails the check, so that none is silently ignored.
 
 use serde_json::{Map, Value};
 
-/// Every way in which a document differs from what `docs/schema/schema.json` says of its kind.
+/// All differences between a document and the schema of its kind in `docs/schema/schema.json`.
 pub fn errors(document: &Value) -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/schema.json");
     let text = std::fs::read_to_string(path).expect("the schema is there");
@@ -27,13 +27,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a document against the schema of all.
+    /// Checks a document against the schema of all documents.
     fn check(&mut self, document: &Value) {
         self.visit("/$defs/Document", "", document);
         self.evidence(document);
     }
 
-    /// Whether the evidence has the part that the kind names.
+    /// Checks that the evidence has the part that the kind names.
     fn evidence(&mut self, document: &Value) {
         let kind = document.get("kind").and_then(Value::as_str).unwrap_or("");
         if document.pointer(&format!("/evidence/{kind}")).is_none() {

@@ -1,10 +1,9 @@
 //! Findings to draw and to test with: a builder, no recording.
 //!
-//! [`churning`] is modelled on `python3 -c "… zlib.compress …"` under glibc 2.36, whose counts
-//! and ratios are measured (760,841 → 951 faults, system share 76 → 2 %, ×7.9 [7.2, 8.6]); what
-//! was not measured there is drawn from a seeded generator. Every field is filled, so that a
-//! schema test that passes has seen all of them. [`bare`] is the other end: every optional thing
-//! absent.
+//! [`churning`] is modelled on `python3 -c "… zlib.compress …"` under glibc 2.36, whose counts and
+//! ratios are measured (760,841 → 951 faults, system share 76 → 2 %, ×7.9 [7.2, 8.6]); values not
+//! measured there are drawn from a seeded generator. Every field is filled, so that the schema test
+//! covers all of them. [`bare`] is the opposite: every optional field absent.
 #![allow(
     dead_code,
     unused_imports,
@@ -44,7 +43,7 @@ use std::collections::BTreeMap;
 pub struct Noise(pub u64);
 
 impl Noise {
-    /// Evenly between 0 and 1.
+    /// Uniform between 0 and 1.
     pub fn unit(&mut self) -> f64 {
         self.0 = self
             .0
@@ -53,7 +52,7 @@ impl Noise {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Around 0 with about unit deviation: twelve even draws, centred.
+    /// Mean 0 and about unit deviation: the centred sum of twelve uniform draws.
     pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
@@ -139,7 +138,7 @@ pub fn churning() -> Findings {
     }
 }
 
-/// A program with nothing to gain.
+/// A program without potential gains.
 pub fn healthy() -> Findings {
     let mut findings = bare();
     findings.subject.command = strings(&["gcc", "-O2", "-c", "parser.c"]);
@@ -166,12 +165,12 @@ pub fn healthy() -> Findings {
     findings
 }
 
-/// Every optional thing absent.
+/// Every optional field absent.
 pub fn bare() -> Findings {
     Document::of(Run::default()).about(Subject::of_processes(vec![1]))
 }
 
-/// [`churning`] with names that try to break out of whatever shows them.
+/// [`churning`] with names that try to break out of the output format.
 pub fn hostile() -> Findings {
     let mut findings = churning();
     let evil = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>";
@@ -187,7 +186,7 @@ pub fn hostile() -> Findings {
     findings
 }
 
-/// As much as an analysis of ten million faults keeps: 60,000 frames, a full fault map, hours of
+/// As much as an analysis of ten million faults retains: 60,000 frames, a full fault map, hours of
 /// timeline, a thousand threads.
 pub fn large() -> Findings {
     let mut findings = churning();
@@ -350,7 +349,7 @@ fn account() -> Account {
     }
 }
 
-/// A shell that waits for a program of six threads, of which one computes.
+/// A shell that waits for a program with six threads, one of which computes.
 fn tasks() -> Tasks {
     let sum = |threads, parts: &[(&str, &str, f64)]| {
         let parts = parts.iter().map(|&(id, label, nanos)| TimePart {

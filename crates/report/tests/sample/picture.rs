@@ -1,4 +1,4 @@
-//! What is drawn: stacks, flame graph, fault map, timeline.
+//! The data that is drawn: stacks, flame graph, fault map, timeline.
 
 use super::Noise;
 use pagewise_model::findings::{
@@ -263,7 +263,7 @@ fn pressure() -> Vec<PressurePoint> {
         .collect()
 }
 
-/// Grows what is drawn to the size that a long recording of a large program gives.
+/// Enlarges the drawn data to the size of a long recording of a large program.
 pub fn enlarge(findings: &mut Findings) {
     let mut noise = Noise(21);
     let mut root = FlameNode {

@@ -10,7 +10,7 @@ use pagewise_model::units::Nanos;
 
 const PERIOD: u64 = 10_101_010;
 
-/// The profile, and what it shows.
+/// The profile and its findings.
 pub fn profile() -> (Profile, ProfileFindings) {
     let frame = |name: &str, kind| Frame {
         name: name.into(),

@@ -1,4 +1,4 @@
-//! Controllers that decide nothing.
+//! Controllers that make no decisions.
 
 use super::{Action, Controller, Observation, Order, Reason, Victims};
 
@@ -11,7 +11,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// As many huge pages as memory holds.
+    /// As many huge pages as memory can contain.
     #[must_use]
     pub fn always() -> Self {
         Self::new("always", u64::MAX, Victims::Random)
@@ -23,7 +23,7 @@ impl Fixed {
         Self::new("never", 0, Victims::Random)
     }
 
-    /// The number that was found best beforehand, by trying all.
+    /// The number found best in advance, by trying all.
     #[must_use]
     pub fn oracle(huge: u64, victims: Victims) -> Self {
         Self::new("oracle", huge, victims)

@@ -1,50 +1,51 @@
 //! Finds the number of huge pages at which a unit of work costs least.
 //!
-//! Imbalance tells when something is wrong, but not where to stop: with random replacement the
-//! paper's rule stops at more huge pages than is best, and with true LRU the cost has a cliff that
-//! no slope leads to. So numbers are tried outright: halves of halves first, then the gaps around
-//! the best, each for a window of intervals after the pages have settled.
+//! Imbalance shows that something is wrong, but not where to stop: with random replacement the
+//! paper's rule stops at more huge pages than is best, and with true LRU the cost has a cliff
+//! without a slope that leads to it. So this controller tries numbers directly: first repeated
+//! halves, then the gaps around the best, each for a window of intervals after the pages have
+//! settled.
 //!
-//! Trying costs time where a number is worse. A running account of that loss against the number
-//! before the search keeps it below a share of all time: a search that has spent its allowance goes
-//! back to the best number so far until time has earned more, and a trial that is clearly worse is
-//! cut short.
+//! Trying a worse number costs time. A running account of that loss, relative to the number before
+//! the search, keeps it below a share of all time: a search that has spent its allowance goes back
+//! to the best number so far until enough time has passed, and a trial that is clearly worse is cut
+//! short.
 //!
-//! Which pages are huge matters as well as how many, and the way to a number decides which: the
-//! number that looks best is measured again, as it is now, until the one that was measured last is
-//! the best. At rest, a search starts again only where the cost or the memory is no longer what it
-//! was then, or after a long time.
+//! It matters which pages are huge as well as how many, and this depends on the path to a number:
+//! the number that looks best is measured again in its present state, until the one measured last
+//! is the best. At rest, a new search starts only when the cost or the memory has changed, or after
+//! a long time.
 
 use super::{Action, Controller, Entries, Gauge, Observation, Order, Reason, Victims};
 
 /// Constants of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MinCostSettings {
-    /// TLB entries by page size, where refills are counted by size: a search then also needs
-    /// imbalance. `None` searches whenever refills take time.
+    /// TLB entries by page size, where refills are counted by size: a search then also requires
+    /// imbalance. `None` starts a search whenever refills take time.
     pub entries: Option<Entries>,
     /// Imbalance that starts a search.
     pub threshold: f64,
-    /// Share of time in refills above which an interval counts as loaded; an interval whose share
-    /// is unknown always does.
+    /// Share of time in refills above which an interval counts as loaded; an interval with an
+    /// unknown share always does.
     pub loaded_share: f64,
     /// Loaded intervals before a search.
     pub gate: u32,
     /// Intervals over which a number's cost is averaged.
     pub window: u32,
-    /// Intervals that pass unmeasured after pages have changed.
+    /// Unmeasured intervals after a change of pages.
     pub settle: u32,
-    /// Intervals after which a number that was not reached is given up.
+    /// Intervals after which a number that was not reached is abandoned.
     pub patience: u32,
     /// Least share of time that a new number must save.
     pub gain: f64,
-    /// Share of all time that searching may lose.
+    /// Share of all time that searches may lose.
     pub regret: f64,
-    /// Share by which the cost at rest must differ from what it was for a new search.
+    /// Relative change of the cost at rest that starts a new search.
     pub drift: f64,
-    /// Most huge pages that may be built, for instance because memory was promised to others.
+    /// Most huge pages that may be built, for instance because memory is reserved for others.
     pub ceiling: u64,
-    /// Which pages go first.
+    /// Which huge pages are split first.
     pub victims: Victims,
 }
 
@@ -69,11 +70,11 @@ impl Default for MinCostSettings {
 
 /// Trials in one search; a bound on its length, not a target.
 const MOST_TRIALS: usize = 24;
-/// A trial this much dearer than the start is cut short after a quarter of its window.
+/// A trial at this multiple of the start's cost is cut short after a quarter of its window.
 const CLEARLY_WORSE: f64 = 1.25;
-/// Times that a best number is measured again; each may bring another to the fore.
+/// Times that a best number is measured again; each time another may turn out better.
 const MOST_CONFIRMATIONS: u32 = 4;
-/// A search doubles the wait before the next, up to so many times.
+/// Each search doubles the wait before the next, up to this factor.
 const MOST_BACKOFF: u32 = 64;
 
 /// The controller that minimises cost.
@@ -85,11 +86,11 @@ pub struct MinCost {
     counting: bool,
     imbalance: Option<f64>,
     phase: Phase,
-    /// What the last search came to rest on.
+    /// The result of the last search.
     rest: Option<Rest>,
     /// Seconds observed.
     elapsed: f64,
-    /// Seconds lost by trying, gains of trials deducted.
+    /// Seconds lost in trials, minus the gains of trials.
     lost: f64,
 }
 
@@ -106,25 +107,25 @@ struct Search {
     pending: Vec<u64>,
     points: Vec<Point>,
     trial: Trial,
-    /// Times that the best was measured again.
+    /// Times that the best number was measured again.
     confirmations: u32,
 }
 
-/// Where a search ended, and whether that still holds.
+/// Where a search ended, and the data to check whether that is still valid.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
     huge: u64,
     possible: u64,
     cost: f64,
-    /// Sum and number of costs of the present window.
+    /// Sum and count of costs in the current window.
     sum: f64,
     seen: u32,
-    /// Intervals for which it holds whatever else is thought.
+    /// Intervals until the result expires.
     left: u32,
 }
 
 impl Rest {
-    /// Takes an interval; whether pages, memory and cost are still as they were.
+    /// Takes an interval; returns whether pages, memory and cost are still the same.
     fn holds(&mut self, seen: &Observation, settings: &MinCostSettings) -> bool {
         self.left = self.left.saturating_sub(1);
         let possible = seen.pages.possible.min(settings.ceiling);
@@ -207,13 +208,13 @@ impl Search {
     }
 }
 
-/// What is tried first: everything, then halves of it down to nothing.
+/// The numbers tried first: everything, then halves of it down to zero.
 fn ladder(start: u64, possible: u64) -> Vec<u64> {
     let mut rungs: Vec<u64> = Vec::new();
     let mut huge = possible;
     while huge > 0 {
         rungs.push(huge);
-        // Five rungs of halves span all TLBs that are worth balancing.
+        // Five halvings span all TLBs that are worth balancing.
         huge = if rungs.len() < 6 { huge / 2 } else { 0 };
     }
     rungs.push(0);
@@ -285,7 +286,7 @@ impl MinCost {
         };
         let Some(imbalance) = entries.imbalance(refills) else {
             let asked = std::mem::replace(&mut self.counting, true);
-            // Asked and still not counted: there is no such counter.
+            // Requested and still not counted: there is no such counter.
             return if asked { Trigger::Yes } else { Trigger::Wait };
         };
         self.imbalance = Some(imbalance.factor);
@@ -323,7 +324,7 @@ impl MinCost {
 
     fn search(&mut self, mut search: Search, seen: &Observation) -> Order {
         if let (Some(base), Some(cost)) = (search.start_cost(), seen.cost) {
-            // What the interval's work would have taken at the start's cost.
+            // The difference to what the interval's work would have taken at the start's cost.
             self.lost += seen.interval.as_secs_f64() * (1.0 - base / cost);
         }
         let is_over = self.measure(&mut search, seen);
@@ -335,7 +336,7 @@ impl MinCost {
         self.next(search)
     }
 
-    /// Takes an interval of a trial; whether the trial is over.
+    /// Takes an interval of a trial; returns whether the trial is over.
     fn measure(&self, search: &mut Search, seen: &Observation) -> bool {
         let trial = &mut search.trial;
         if seen.pages.huge != trial.huge && trial.seen == 0 {
@@ -343,7 +344,7 @@ impl MinCost {
             if trial.waited < self.settings.patience {
                 return false;
             }
-            // Not all could be split or built: this is the number that can be had.
+            // Not all could be split or built: this is the number that can be reached.
             trial.huge = seen.pages.huge;
         }
         if trial.settled < self.settings.settle {
@@ -366,7 +367,7 @@ impl MinCost {
         is_worse && trial.seen * 4 >= self.settings.window
     }
 
-    /// Notes the trial's result and chooses the next, or ends the search.
+    /// Records the trial's result and chooses the next, or ends the search.
     fn next(&mut self, mut search: Search) -> Order {
         let trial = search.trial;
         if trial.seen > 0 {
@@ -382,7 +383,7 @@ impl MinCost {
             return self.order(Action::Hold, Reason::Calm);
         };
         if self.lost > self.settings.regret * self.elapsed {
-            // Rest on the best number until trying is affordable again.
+            // Rest on the best number until trials are affordable again.
             search.trial = Trial::of(best.huge);
             self.phase = Phase::Searching(search);
             return self.order(Action::Reach(best.huge), Reason::Trying(best.huge));

@@ -1,14 +1,14 @@
 //! How many huge pages a process or guest should have: decisions from observations.
 //!
-//! A [`Controller`] sees an [`Observation`] per interval and gives an [`Order`]. It knows neither
-//! clocks nor page tables, so that one and the same logic runs in the simulator's loop
-//! ([`crate::tlb`]) and on live processes. Who carries an order out (splits, collapses, verifies,
-//! undoes) is the caller's; what an order may not do is to name pages: which page goes first is
-//! [`Victims`], ranked by the caller from what it knows of heat and density.
+//! A [`Controller`] gets an [`Observation`] per interval and returns an [`Order`]. It uses neither
+//! clocks nor page tables, so that the same logic runs in the simulator's loop ([`crate::tlb`]) and
+//! on live processes. The caller carries orders out (splits, collapses, verifies, undoes). An order
+//! never names pages: which page is split first follows from [`Victims`], ranked by the caller by
+//! heat and density.
 //!
-//! | controller | decides by |
+//! | controller | bases its decision on |
 //! |---|---|
-//! | [`Paper`] | imbalance of refills per TLB entry, as Zhu Chen et al. published it |
+//! | [`Paper`] | imbalance of refills per TLB entry, as published by Zhu Chen et al. |
 //! | [`MinCost`] | the number of huge pages at which a unit of work costs least |
 //! | [`Fixed`] | nothing: `always`, `never`, and `oracle` where the best number is known |
 
@@ -31,9 +31,9 @@ use std::fmt;
 pub struct Observation {
     /// Length of the interval.
     pub interval: Nanos,
-    /// TLB refills (page walks) of the process in the interval; `None` where nothing counts them.
+    /// TLB refills (page walks) of the process in the interval; `None` where no counter exists.
     pub refills: Option<Refills>,
-    /// Share of CPU time that refills took, 0 to 1; `None` where it can't be known.
+    /// Share of CPU time spent in refills, 0 to 1; `None` where it is unknown.
     pub refill_share: Option<f64>,
     /// CPU time per unit of work in any fixed unit, lower is better; `None` where no work was
     /// counted.
@@ -47,7 +47,7 @@ pub struct Observation {
 pub struct Refills {
     /// All of them.
     pub all: u64,
-    /// Those for huge pages; `None` while their counter is off or where there is none.
+    /// Refills for huge pages; `None` while their counter is off or missing.
     pub huge: Option<u64>,
 }
 
@@ -56,18 +56,18 @@ pub struct Refills {
 pub struct Pages {
     /// In use now (N_hc in the paper).
     pub huge: u64,
-    /// As many as its memory could hold.
+    /// The number its memory could contain.
     pub possible: u64,
 }
 
 /// What to do until the next observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Order {
-    /// Whether refills of huge pages are to be counted apart, which may cost something.
+    /// Whether to count refills of huge pages separately, which may cost something.
     pub count_huge: bool,
     /// What to do with huge pages.
     pub action: Action,
-    /// Why, for the journal.
+    /// The reason, for the journal.
     pub reason: Reason,
 }
 
@@ -76,16 +76,17 @@ pub struct Order {
 pub enum Action {
     /// Leave them.
     Hold,
-    /// Split down to so many; above that the kernel builds none, below it may (N_hl in the paper).
+    /// Split down to this number; the kernel builds none above it, but may below it (N_hl in the
+    /// paper).
     Limit(u64),
-    /// Split or build until there are so many.
+    /// Split or build until this number is reached.
     Reach(u64),
 }
 
 /// Why a controller gave an order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reason {
-    /// Refills take little time, or not yet for long enough.
+    /// Refills take little time, or not for long enough yet.
     Calm,
     /// Refills of huge and small pages are being compared.
     Comparing,
@@ -95,9 +96,9 @@ pub enum Reason {
     SmallOverloaded(f64),
     /// Load is balanced within the threshold, or its sign turned.
     Balanced,
-    /// A number of huge pages is on trial.
+    /// This number of huge pages is on trial.
     Trying(u64),
-    /// A number proved best: by this share less time than where the search started.
+    /// A number proved best: it takes less time than the start of the search, by this share.
     Best {
         /// Huge pages.
         huge: u64,
@@ -149,27 +150,27 @@ impl fmt::Display for Reason {
 pub enum Victims {
     /// Any, at random: what the paper's kernel does.
     Random,
-    /// Those of which a program touches the fewest small pages in a while: cold ones, which nobody
-    /// misses, then sparse ones, which need few small entries.
+    /// Those in which a program touches the fewest small pages in a given time: first cold ones,
+    /// which are not needed, then sparse ones, which need few small entries.
     Sparsest,
 }
 
-/// What a controller knows that plots show.
+/// Internal state of a controller, for plots.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gauge {
-    /// How long refills have been taking much time, in intervals (C_L in the paper).
+    /// For how many intervals refills have taken much time (C_L in the paper).
     pub load: u32,
-    /// Factor by which one kind of entries works harder (y in the paper), when last computed.
+    /// Factor by which one kind of entries is busier (y in the paper), when last computed.
     pub imbalance: Option<f64>,
 }
 
 /// Decides on the number of huge pages, one interval after another.
 pub trait Controller {
-    /// The name to choose it by.
+    /// The name used to select it.
     fn name(&self) -> &'static str;
     /// Which huge pages to split first.
     fn victims(&self) -> Victims;
-    /// Takes what the last interval showed; says what to do until the next.
+    /// Takes the observation of the last interval; returns what to do until the next.
     fn decide(&mut self, seen: &Observation) -> Order;
     /// For plots.
     fn gauge(&self) -> Gauge {
@@ -177,12 +178,12 @@ pub trait Controller {
     }
 }
 
-/// Which kind of TLB entry works harder, and by what factor.
+/// Which kind of TLB entry is busier, and by what factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Imbalance {
     /// The larger refill rate per entry over the smaller one (y in the paper), at least 1.
     pub factor: f64,
-    /// Whether entries for huge pages work harder.
+    /// Whether entries for huge pages are the busier ones.
     pub on_huge: bool,
 }
 
@@ -196,8 +197,8 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Compares refills per entry. No refill of a kind counts as one, so that the factor stays
-    /// finite; none of either kind is balance. `None` where huge refills were not counted.
+    /// Compares refills per entry. Zero refills of a kind count as one, so that the factor stays
+    /// finite; zero of both kinds is balance. `None` where huge refills were not counted.
     #[must_use]
     #[allow(
         clippy::cast_precision_loss,

@@ -11,9 +11,9 @@
 //!                                                            where N_hc < N_hl, else N_hl + step
 //! ```
 //!
-//! The paper leaves the threshold of the refill share and the step of growth open; both are
-//! settings here. It also leaves open what y is where no small page was refilled: one refill is
-//! assumed ([`super::Entries::imbalance`]).
+//! The paper leaves the threshold of the refill share and the growth step open; both are settings
+//! here. It does not define y when no small page was refilled either: one refill is assumed
+//! ([`super::Entries::imbalance`]).
 
 use super::{Action, Controller, Entries, Gauge, Observation, Order, Reason, Victims};
 
@@ -35,7 +35,7 @@ pub struct PaperSettings {
 }
 
 impl PaperSettings {
-    /// The published constants, with 5 % and 1 for what was not published.
+    /// The published constants, with 5 % and 1 for the unpublished ones.
     #[must_use]
     pub fn published(entries: Entries) -> Self {
         Self {
@@ -54,13 +54,13 @@ impl PaperSettings {
 pub struct Paper {
     settings: PaperSettings,
     load: u32,
-    /// N_hl; `None` until the first observation tells how many huge pages memory holds.
+    /// N_hl; `None` until the first observation shows how many huge pages memory can contain.
     limit: Option<u64>,
     counting: Option<Counting>,
     imbalance: Option<f64>,
 }
 
-/// While huge refills are counted.
+/// State while huge refills are counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counting {
     factors: f64,
@@ -105,7 +105,7 @@ impl Paper {
         }
     }
 
-    /// Adds a sample; judges once there are enough.
+    /// Adds a sample; decides once there are enough.
     fn compare(&mut self, mut counting: Counting, limit: u64, seen: &Observation) -> Order {
         let sample = seen.refills.and_then(|refills| {
             let imbalance = self.settings.entries.imbalance(refills)?;

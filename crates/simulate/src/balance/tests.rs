@@ -5,12 +5,12 @@ const ENTRIES: Entries = Entries {
     small: 2048,
 };
 
-/// A process whose cost depends on its huge pages alone.
+/// A process whose cost depends only on its huge pages.
 struct World<F: Fn(u64) -> f64> {
     cost: F,
     pages: Pages,
     counting: bool,
-    /// Time at the cost of each interval, per unit of work.
+    /// Time spent, as cost per unit of work summed over intervals.
     spent: f64,
     work: f64,
 }

@@ -1,4 +1,4 @@
-//! Programs whose huge pages a controller decides on.
+//! Programs whose huge pages are decided by a controller.
 
 use super::{
     PageSizesError, Request, Source, alone, controller, fixed, program, scale, settings, start,
@@ -9,7 +9,7 @@ use pagewise_model::huge_map::HugeMap;
 use pagewise_model::huge_simulation::{Controlled, Moment, SweepPoint};
 use pagewise_model::units::Nanos;
 
-/// Who can decide on huge pages; `oracle` has the number that a sweep found cheapest.
+/// The controllers by name; `oracle` has the number that a sweep found cheapest.
 pub const CONTROLLERS: [&str; 5] = ["paper", "min-cost", "always", "never", "oracle"];
 
 fn make(
@@ -27,7 +27,7 @@ fn make(
     Ok(Box::new(Fixed::oracle(best, Victims::Sparsest)))
 }
 
-/// All programs together, with and without controllers; several also each alone.
+/// All programs together, with and without controllers; if there are several, also each alone.
 pub(super) fn controlled(
     machine: &Machine,
     request: &Request,
@@ -74,8 +74,8 @@ pub(super) fn controlled(
     Ok(found)
 }
 
-/// What a controller made of a program: at rest, and over the whole run with its waiting and trying,
-/// each against the same of a run without one.
+/// The effect of a controller on a program: at rest, and over the whole run including its waits and
+/// trials, each relative to a run without a controller.
 #[must_use]
 pub fn outcome(machine: &Machine, controller: &str, run: &Run, before: &Run) -> Controlled {
     Controlled {

@@ -1,4 +1,4 @@
-//! Page sizes that stay as they are, and the cost at each number of huge pages.
+//! Page sizes that stay fixed, and the cost at each number of huge pages.
 
 use super::{
     PageSizesError, Request, Scale, Source, alone, program, scale, settings, space, start,
@@ -54,7 +54,7 @@ pub(super) fn configurations(
     Ok(found)
 }
 
-/// Cost at numbers of huge pages, spread evenly, and at few.
+/// Cost at evenly spread numbers of huge pages, plus some small numbers.
 pub(super) fn sweep(
     machine: &Machine,
     request: &Request,

@@ -17,41 +17,41 @@ use pagewise_model::huge_simulation::HugeSimulation;
 
 use PageSize::Huge;
 
-/// What is asked of a simulation.
+/// The parameters of a simulation.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Nanoseconds per access whose translation is free.
     pub access_ns: f64,
-    /// Accesses measured of each configuration.
+    /// Accesses measured in each configuration.
     pub accesses: u64,
     /// How long a controller is observed, in seconds of simulated time.
     pub seconds: f64,
     /// Whether guests are left out.
     pub is_native: bool,
-    /// Whether the cost at each number of huge pages is asked for, of the first program.
+    /// Whether to compute the cost at each number of huge pages, for the first program.
     pub sweep: bool,
-    /// Who decides on huge pages, one of [`CONTROLLERS`].
+    /// The controller of huge pages, one of [`CONTROLLERS`].
     pub controller: Option<String>,
 }
 
 /// Why a simulation can't be done.
 #[derive(Debug, thiserror::Error)]
 pub enum PageSizesError {
-    /// A program without a name that is known, or with a size that can't be.
+    /// A program with an unknown name or an impossible size.
     #[error("{0}")]
     Program(String),
-    /// A controller that is not known.
+    /// An unknown controller.
     #[error("there is no controller \"{0}\"; there are {known}", known = CONTROLLERS.join(", "))]
     Controller(String),
-    /// A machine that is shipped does not parse.
+    /// A built-in machine does not parse.
     #[error(transparent)]
     Machine(#[from] MachineError),
 }
 
-/// Compares page sizes; with a controller, runs it.
+/// Compares page sizes; runs a controller if one is given.
 ///
 /// # Errors
-/// When the request names a controller that is not known, or a program can't be made.
+/// When the request names an unknown controller, or a program can't be created.
 pub fn simulate(
     machine: &Machine,
     request: &Request,
@@ -116,7 +116,7 @@ fn program(
     })
 }
 
-/// Accesses of a tick: enough to count refills, few enough to simulate minutes.
+/// Accesses per tick: enough to count refills, few enough to simulate minutes.
 const TICK_ACCESSES: f64 = 4_300.0;
 
 fn scale(request: &Request) -> Scale {
@@ -133,7 +133,7 @@ fn scale(request: &Request) -> Scale {
     }
 }
 
-/// One program with the TLBs for itself.
+/// One program that has the TLBs to itself.
 fn alone(
     machine: &Machine,
     request: &Request,

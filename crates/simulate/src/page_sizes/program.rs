@@ -4,22 +4,22 @@ use super::PageSizesError;
 use crate::tlb::workload::{Mix, Replay, Workload, named};
 use pagewise_model::units::{Bytes, NoSize};
 
-/// Something that can be run again from its start.
+/// An access source that can be run again from its start.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// Generators that take turns, joined by `+`, with sizes.
+    /// Generators with sizes, joined by `+`, that take turns.
     Generated(String),
     /// A trace, which all simulations share.
     Trace(Replay),
 }
 
-/// Most memory of a generator.
+/// Largest memory of a generator.
 const MOST: Bytes = Bytes(1 << 40);
-/// Accesses of a generator before the next of a mix has its turn.
+/// Accesses of one generator before the next one of a mix takes its turn.
 const PHASE: u64 = 1_000_000;
 
 impl Source {
-    /// For people.
+    /// The displayed name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -28,10 +28,10 @@ impl Source {
         }
     }
 
-    /// From its start.
+    /// A new workload from the start of the source.
     ///
     /// # Errors
-    /// When no generator has the name, or the size is none.
+    /// When no generator has this name, or the size is invalid.
     pub fn workload(&self, seed: u64) -> Result<Box<dyn Workload>, PageSizesError> {
         match self {
             Self::Trace(replay) => Ok(Box::new(replay.clone())),
@@ -57,7 +57,7 @@ fn generated(text: &str, seed: u64) -> Result<Box<dyn Workload>, PageSizesError>
     named(name, size, seed).map_err(PageSizesError::Program)
 }
 
-/// A size such as 512M, as far as one is simulated.
+/// Parses a size such as 512M, within the simulated limits.
 fn bytes(text: &str) -> Result<u64, PageSizesError> {
     let size: Bytes = text
         .parse()

@@ -1,4 +1,4 @@
-//! Reuse-distance curves of programs, and machines' reach to hold next to them.
+//! Reuse-distance curves of programs, and the reach of machines' TLBs for comparison.
 
 use super::{PageSizesError, Source};
 use crate::tlb::{Machine, PageSize, Reuse, Visit, shipped};
@@ -10,7 +10,7 @@ const MOST: usize = 4096;
 const ONE_IN: u32 = 2;
 /// Most points of a curve in the report.
 const POINTS: usize = 256;
-/// Visits that engines take in turn, so that caches hold them.
+/// Visits passed to each engine at a time, so that they stay in the caches.
 const AT_ONCE: usize = 1 << 14;
 
 /// The curves of a program, for small and for huge pages.
@@ -69,7 +69,7 @@ pub(super) fn curves(
     Ok(shown.collect())
 }
 
-/// Last levels of all machines that have the page sizes of this one.
+/// Last levels of all machines with the same page sizes as this one.
 pub(super) fn reaches(like: &Machine) -> Result<Vec<Reach>, PageSizesError> {
     let mut machines: Vec<Machine> = shipped()?.into_iter().map(|(_, machine)| machine).collect();
     if !machines.contains(like) {

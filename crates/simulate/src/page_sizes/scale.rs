@@ -1,4 +1,4 @@
-//! How much is simulated, and controllers in the simulator's ticks.
+//! How much is simulated, and controllers adapted to the simulator's ticks.
 
 use crate::balance::{
     Controller, Entries, Fixed, MinCost, MinCostSettings, Paper, PaperSettings, Victims,
@@ -13,9 +13,9 @@ pub const TICK_NS: f64 = 10e9 / 2560.0;
 pub struct Scale {
     /// Factor by which ticks are shorter than real ones.
     pub time: f64,
-    /// Accesses measured of each configuration.
+    /// Accesses measured in each configuration.
     pub measured: u64,
-    /// Ticks of controlled runs before that.
+    /// Ticks of controlled runs before the measured part.
     pub ticks: u32,
 }
 
@@ -28,8 +28,8 @@ pub fn entries(machine: &Machine) -> Entries {
     }
 }
 
-/// A controller by name, made for a machine in the simulator's ticks; `oracle` needs a number and is
-/// not among them.
+/// A controller by name, adapted to a machine and the simulator's ticks; `oracle` needs a number
+/// and is not among them.
 #[must_use]
 pub fn controller(name: &str, machine: &Machine) -> Option<Box<dyn Controller>> {
     let entries = entries(machine);
@@ -42,8 +42,8 @@ pub fn controller(name: &str, machine: &Machine) -> Option<Box<dyn Controller>> 
     })
 }
 
-/// Settings of `min-cost` for ticks of a timer interrupt: windows of two seconds, as long a wait as the
-/// paper's.
+/// Settings of `min-cost` for ticks of a timer interrupt: windows of two seconds, and the same wait
+/// as in the paper.
 #[must_use]
 pub fn min_cost(machine: &Machine) -> MinCostSettings {
     MinCostSettings {
@@ -65,7 +65,7 @@ pub fn settings(scale: Scale, base_ns: f64, has_controller: bool) -> Settings {
         base_ns,
         tick_ns: TICK_NS / scale.time,
         measured: scale.measured,
-        // Without a controller, ticks only warm TLBs up.
+        // Without a controller, ticks only warm the TLBs up.
         ticks: if has_controller { scale.ticks } else { 200 },
         points: 240,
         khugepaged_per_s: 0.2,

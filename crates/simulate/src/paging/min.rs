@@ -1,5 +1,5 @@
-//! Belady's MIN (IBM Systems Journal 5(2), 1966): evict what is used farthest in the future. No
-//! policy that reads pages when they are asked for reads fewer.
+//! Belady's MIN (IBM Systems Journal 5(2), 1966): evict the page used farthest in the future. No
+//! policy that reads pages only on demand reads fewer.
 
 use std::collections::BinaryHeap;
 
@@ -64,7 +64,7 @@ fn farthest(by_next: &mut BinaryHeap<(u32, u32)>, next_of: &[u32], place: &[u32]
     }
 }
 
-/// For each reference the position of the page's next use; what is given back has none.
+/// For each reference the position of the page's next use; freed pages have none.
 fn next_uses(trace: &Trace) -> Vec<u32> {
     let mut seen = vec![NEVER; trace.pages() as usize];
     let mut next = vec![NEVER; trace.references.len()];

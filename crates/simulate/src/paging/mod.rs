@@ -1,8 +1,8 @@
 //! Runs policies on recorded traces, with Belady's MIN as the bound.
 //!
-//! The simulated core behaves like the real one where it matters to policies: it evicts in
-//! batches, sees uses only of watched pages, reads what plans ask for as long as it is in the
-//! store, and keeps a clean copy there. Time does not exist: what is read ahead arrives at once.
+//! The simulated core behaves like the real one where it matters to policies: it evicts in batches,
+//! sees uses only of watched pages, reads what plans request if it is in the store, and keeps a
+//! clean copy there. Time is not modelled: pages read ahead arrive at once.
 
 mod min;
 mod run;
@@ -12,12 +12,12 @@ pub use run::run;
 
 use pagewise_policy::trace::Trace;
 
-/// What happened to a trace under a policy.
+/// The result of running a policy on a trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Uses in the trace.
     pub uses: u64,
-    /// Pages touched for the first time (since they were last given back).
+    /// Pages touched for the first time (since they were last freed).
     pub first_touches: u64,
     /// Faults on evicted pages: each is a wait for the store.
     pub refaults: u64,
@@ -25,9 +25,9 @@ pub struct Outcome {
     pub soft_faults: u64,
     /// Pages read from the store.
     pub pages_read: u64,
-    /// Of these, read before they were asked for.
+    /// Of these, read ahead.
     pub read_early: u64,
-    /// Of these, evicted or given back without a use.
+    /// Of those read ahead, evicted or freed without a use.
     pub read_in_vain: u64,
     /// Pages evicted.
     pub evictions: u64,
@@ -35,7 +35,7 @@ pub struct Outcome {
     pub pages_written: u64,
 }
 
-/// How the simulated core works.
+/// Parameters of the simulated core.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
     /// Pages that may be resident.
@@ -55,7 +55,7 @@ impl Memory {
     }
 }
 
-/// Smallest number of pages that holds everything the trace uses.
+/// Smallest number of pages that can contain everything the trace uses.
 #[must_use]
 pub fn footprint(trace: &Trace) -> u64 {
     let mut seen = vec![false; trace.pages() as usize];

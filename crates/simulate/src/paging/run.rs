@@ -6,11 +6,11 @@ use pagewise_policy::policy::Policy;
 use pagewise_policy::trace::{Reference, ReferenceKind, Trace};
 
 const RESIDENT: u8 = 1;
-/// Has contents in the store (also while it is resident and clean).
+/// Has content in the store (also while it is resident and clean).
 const STORED: u8 = 2;
 const DIRTY: u8 = 4;
 const WATCHED: u8 = 8;
-/// Read early and not used yet.
+/// Read ahead and not used yet.
 const EARLY: u8 = 16;
 
 struct Core<'a> {
@@ -20,7 +20,7 @@ struct Core<'a> {
     pages: Vec<u8>,
     resident: u32,
     outcome: Outcome,
-    /// Uses of watched pages in whose place others are watched since.
+    /// Uses of watched pages that have been replaced by newly watched ones.
     replaced: u64,
 }
 
@@ -140,7 +140,7 @@ impl Core<'_> {
         for page in &batch[..count] {
             self.drop_page(*page);
         }
-        // As the pager does: as many as are evicted, and as were found in use since.
+        // As in the pager: one for each eviction, and one for each watched page used since.
         let seen = self.outcome.soft_faults - self.replaced;
         let mut left = wanted + usize::try_from(seen).unwrap_or(usize::MAX);
         let most = left;

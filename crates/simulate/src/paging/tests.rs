@@ -68,7 +68,7 @@ fn uses() -> impl Strategy<Value = Vec<(u32, ReferenceKind)>> {
     prop::collection::vec((0u32..60, kind), 1..800)
 }
 
-/// Refaults of first-in first-out, written down as it is defined.
+/// Refaults of first-in first-out, written directly from its definition.
 fn naive_fifo(trace: &Trace, pages: usize) -> u64 {
     let mut queue = VecDeque::new();
     let mut stored = std::collections::HashSet::new();
@@ -89,7 +89,7 @@ fn naive_fifo(trace: &Trace, pages: usize) -> u64 {
     refaults
 }
 
-/// The fewest refaults there can be, by trying every victim.
+/// The minimum number of refaults, found by trying every victim.
 fn exhaustive(uses: &[u32], resident: &mut Vec<u32>, seen: u64, pages: usize) -> u64 {
     let Some((page, rest)) = uses.split_first() else {
         return 0;
@@ -146,7 +146,7 @@ proptest! {
     }
 }
 
-/// A working set used over and over, with a scan in between each time.
+/// A working set used repeatedly, with a scan in between each time.
 fn scans() -> Trace {
     let mut state = 1u64;
     let mut random = move |below: u32| {
@@ -182,7 +182,7 @@ fn prefetching_a_sequence_leaves_few_waits() {
     assert!(early.read_in_vain < 600, "{}", early.read_in_vain);
 }
 
-/// PageRank in small: each edge page in order, and for each some vertex pages without order.
+/// A small PageRank: each edge page in order, and for each some vertex pages without order.
 fn sweeps(vertices: u32, edges: u32, rounds: u32) -> Trace {
     let mut state = 7u64;
     let mut references = Vec::new();
@@ -292,7 +292,7 @@ fn replay_survives_a_run_that_goes_another_way() {
     let other = reads((0..20_000).chain(walk(99, 10_000)).chain(walk(5, 30_000)));
     let plain = outcome(&other, "fifo", 5000);
     let replay = replayed(&recorded, &other, 5000);
-    // The first walk gains nothing and may cost a little, the second is found again.
+    // The first walk gains nothing and may cost a little; the second is recognised again.
     assert!(
         replay.refaults * 10 < plain.refaults * 6,
         "{replay:?} {plain:?}"
@@ -305,7 +305,7 @@ fn a_sweep_that_comes_again_finds_a_part_of_itself() {
     let trace = reads((0..6).flat_map(|_| 0..8000));
     let [plain, streaming] =
         ["prefetch+2q", "prefetch"].map(|name| outcome(&trace, name, 4000).pages_read);
-    // Each of five rounds reads all of it, or what does not stay.
+    // Each of five rounds reads all pages, or those that do not stay resident.
     assert!(plain >= 5 * 8000, "{plain}");
     assert!(streaming < 5 * 8000 * 65 / 100, "{streaming}");
 }
@@ -324,7 +324,7 @@ fn a_sweep_that_fits_takes_the_place_of_what_is_used_no_more() {
 }
 
 /// One thread uses `hot` pages without order, another sweeps over `swept` others at the same time,
-/// so many pages to each use of a hot one; all were filled in order before.
+/// at `steps` pages per use of a hot one; all were filled in order before.
 fn hot_set_beside_a_sweep(hot: u32, swept: u32, steps: u32, uses: u32) -> Trace {
     let mut state = 3u64;
     let mut trace = reads(0..hot + swept);
@@ -354,7 +354,7 @@ fn a_hot_set_stays_beside_a_sweep_however_fast_that_is() {
     for steps in [1, 4, 16] {
         let trace = hot_set_beside_a_sweep(2000, 6000, steps, uses);
         let [two_queue, prefetch] = ["2q", "prefetch"].map(|name| outcome(&trace, name, 4000));
-        // The sweep's own waits are among them.
+        // These include the sweep's own waits.
         let waits = prefetch.refaults;
         assert!(waits * 10 < u64::from(uses), "{steps}: {prefetch:?}");
         assert!(waits * 20 < two_queue.refaults, "{steps}: {two_queue:?}");

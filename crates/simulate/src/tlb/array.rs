@@ -1,20 +1,20 @@
 //! Arrays of TLB entries, made for speed: nothing is searched.
 //!
-//! A tag is 32 bits: [`super::chunks`] numbers pages densely. For each page an array notes the way
-//! that it was last put in; the page is there if that way of its set still has its tag. So a look-up
-//! is two loads and a comparison, and an entry that is replaced needs no note.
+//! A tag has 32 bits: [`super::chunks`] numbers pages densely. For each page an array records the
+//! way it was last put in; the page is present if that way of its set still has its tag. So a
+//! look-up is two loads and a comparison, and replacing an entry needs no bookkeeping.
 
 use super::chunks::SECOND;
 use super::machine::{Array as Description, Index};
 use super::order::{Order, Ordered, with_order};
 
-/// No entry.
+/// An empty way.
 pub const EMPTY: u32 = u32::MAX;
 
 /// An array of any shape.
 #[derive(Clone, Debug)]
 pub struct Array {
-    /// Ways of all sets, one set after another, in powers of two.
+    /// Ways of all sets, one set after another, padded to powers of two.
     tags: Vec<u32>,
     way_bits: u32,
     indexing: Indexing,
@@ -23,7 +23,7 @@ pub struct Array {
     ways: [Vec<u8>; 4],
 }
 
-/// Bits of a tag below those of stage and size.
+/// Bits of a tag below the stage and size bits.
 const PAGE: u32 = SECOND - 1;
 
 impl Array {
@@ -38,7 +38,7 @@ impl Array {
         }
     }
 
-    /// Set and way of an entry that is there.
+    /// Set and way of an entry that is present.
     #[inline(always)]
     fn find(&self, number: u32, tag: u32) -> Option<(usize, usize)> {
         let page = (tag & PAGE) as usize;
@@ -47,7 +47,7 @@ impl Array {
         (self.tags[set << self.way_bits | way] == tag).then_some((set, way))
     }
 
-    /// Whether the entry is there; marks it as used.
+    /// Whether the entry is present; marks it as used.
     #[inline(always)]
     pub fn hit(&mut self, number: u32, tag: u32) -> bool {
         let Some((set, way)) = self.find(number, tag) else {
@@ -57,8 +57,8 @@ impl Array {
         true
     }
 
-    /// Takes a block in order: what finds no entry here puts it in and is left in the block. `key`
-    /// gives number and tag; tags are of one size and stage and not above `most`.
+    /// Takes a block in order: an access without an entry here fills one and stays in the block.
+    /// `key` returns number and tag; all tags have one size and stage and are at most `most`.
     pub fn filter(&mut self, block: &mut Block, most: u32, key: impl Fn(u64) -> (u32, u32)) {
         let ways = &mut self.ways[(most >> PAGE.count_ones()) as usize];
         let most = (most & PAGE) as usize;
@@ -71,7 +71,7 @@ impl Array {
         });
     }
 
-    /// Puts in an entry that is not there; returns what it replaced, or [`EMPTY`].
+    /// Fills in a missing entry; returns the tag it replaced, or [`EMPTY`].
     #[inline(always)]
     pub fn fill(&mut self, number: u32, tag: u32) -> u32 {
         let set = self.indexing.set(number);
@@ -85,7 +85,7 @@ impl Array {
         std::mem::replace(&mut self.tags[set << self.way_bits | way], tag)
     }
 
-    /// Drops an entry if it is there.
+    /// Drops an entry if it is present.
     #[inline]
     pub fn drop_one(&mut self, number: u32, tag: u32) {
         if let Some((set, way)) = self.find(number, tag) {
@@ -111,14 +111,15 @@ impl Array {
     }
 }
 
-/// Accesses on their way through levels: the product's page number (its lowest 32 bits) above its tag.
+/// Accesses on their way through the levels: the product's page number (its lowest 32 bits) in the
+/// upper half, its tag in the lower.
 #[derive(Debug)]
 pub struct Block {
     pub entries: [u64; BLOCK],
     pub count: usize,
 }
 
-/// Accesses taken together.
+/// Accesses processed together.
 pub const BLOCK: usize = 256;
 
 impl Block {
@@ -133,7 +134,7 @@ impl Block {
         &self.entries[..self.count()]
     }
 
-    /// How many there are, as a bound that compilers see.
+    /// The number of accesses, as a bound that is visible to the compiler.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.count.min(BLOCK)
@@ -146,7 +147,7 @@ pub fn parts(entry: u64) -> (u32, u32) {
     ((entry >> 32) as u32, entry as u32)
 }
 
-/// The loop of [`Array::filter`], for each kind of order.
+/// The loop of [`Array::filter`], for each replacement order.
 #[inline(always)]
 fn filter(
     block: &mut Block,
@@ -177,7 +178,7 @@ fn filter(
     block.count = left;
 }
 
-/// Notes the way of a page above all that were noted before.
+/// Records the way of a page beyond all those recorded before.
 #[cold]
 fn note_new(ways: &mut Vec<u8>, page: usize, way: usize) {
     ways.resize((page + 1).next_power_of_two().max(64), 0);

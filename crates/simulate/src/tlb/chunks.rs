@@ -1,4 +1,5 @@
-//! Memory in chunks of a huge page's size, numbered densely, so that a page's tag fits 32 bits.
+//! Memory in chunks of a huge page's size, numbered densely, so that a page's tag fits into 32
+//! bits.
 //!
 //! ```text
 //!  tag of a small page's entry   0 s dddd…d pppp   s stage, d dense number, p page in the chunk
@@ -8,12 +9,12 @@
 use super::engine::{PageSize, Space, SpaceId, Stage};
 use rustc_hash::FxHashMap;
 
-/// Bit of tags of huge pages.
+/// Bit in the tags of huge pages.
 pub const HUGE: u32 = 1 << 31;
-/// Bit of tags of second stages.
+/// Bit in the tags of second stages.
 pub const SECOND: u32 = 1 << 30;
 
-/// What is known of a chunk.
+/// The data of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk {
     /// Virtual number in its space.
@@ -24,12 +25,12 @@ pub struct Chunk {
     pub space: SpaceId,
     /// Page size at the first stage.
     pub first: PageSize,
-    /// Page size of entries of the second stage; that of the first where there is none.
+    /// Page size of second-stage entries; the same as `first` where there is no second stage.
     pub second: PageSize,
 }
 
 impl Chunk {
-    /// The smaller of the two sizes: what an entry for both stages covers.
+    /// The smaller of the two sizes: the range of an entry that combines both stages.
     #[inline]
     pub fn product(&self) -> PageSize {
         product(self.first, self.second)
@@ -43,7 +44,7 @@ fn product(first: PageSize, second: PageSize) -> PageSize {
     }
 }
 
-/// Size of a new chunk's second stage; that of the first where there is none.
+/// Page size of a new chunk's second stage; that of the first where there is no second stage.
 fn second(space: Space) -> PageSize {
     match space.second {
         None => space.first,
@@ -51,17 +52,17 @@ fn second(space: Space) -> PageSize {
     }
 }
 
-/// All chunks of all spaces, found through a table of two levels for each space:
+/// All chunks of all spaces, found through a two-level table for each space:
 ///
 /// ```text
-///  chunk number ─▶ region (upper bits) ─▶ where its leaf starts ─▶ leaf (lower bits) ─▶ tag
-///                  └ a few regions are remembered; a hash table knows all
+///  chunk number ─▶ region (upper bits) ─▶ start of its leaf ─▶ leaf (lower bits) ─▶ tag
+///                  └ a few recent regions; a hash table has all
 /// ```
 #[derive(Clone, Debug)]
 pub struct Chunks {
     chunks: Vec<Chunk>,
     spaces: Vec<Spaced>,
-    /// Leaves of all spaces, one after another: what each chunk's product tags start with.
+    /// Leaves of all spaces, one after another: the start of each chunk's product tags.
     leaves: Vec<u32>,
     /// Bits of a small page's number inside its chunk.
     page_bits: u32,
@@ -71,11 +72,11 @@ pub struct Chunks {
 #[derive(Clone, Debug)]
 struct Spaced {
     space: Space,
-    /// Size of all its chunks' products, `None` once there may be both.
+    /// Size of the products of all its chunks, `None` once there may be both sizes.
     only: Option<PageSize>,
     /// Chunks that have physical memory.
     physical: u32,
-    /// Regions that were looked up last, by their lowest bits, and where their leaves start.
+    /// Recently looked-up regions, by their lowest bits, and where their leaves start.
     recent: [(u64, u32); RECENT],
     regions: FxHashMap<u64, u32>,
 }
@@ -83,9 +84,9 @@ struct Spaced {
 /// Chunks in a leaf, as bits. A leaf of 1 KiB covers 512 MiB on x86-64.
 const LEAF_BITS: u32 = 8;
 const RECENT: usize = 64;
-/// No chunk number has as many bits.
+/// Not a region: no chunk number has this many bits.
 const NO_REGION: u64 = u64::MAX;
-/// What a leaf holds for chunks that were not touched; no tag.
+/// Content of a leaf for untouched chunks; never a tag.
 pub const UNKNOWN: u32 = u32::MAX;
 
 impl Chunks {
@@ -130,7 +131,7 @@ impl Chunks {
         }
     }
 
-    /// The size of all products of a space, if it is one.
+    /// The size of all products of a space, if there is only one.
     pub fn only(&self, id: SpaceId) -> Option<PageSize> {
         self.spaces[id as usize].only
     }
@@ -144,13 +145,13 @@ impl Chunks {
         }
     }
 
-    /// Chunks of a space in the order of their first access.
+    /// Chunks of a space in the order of first access.
     pub fn of(&self, space: SpaceId) -> impl Iterator<Item = &Chunk> {
         self.chunks.iter().filter(move |chunk| chunk.space == space)
     }
 
-    /// What tags of a chunk's products start with: all of it for a huge page, to be completed by
-    /// the page's number in the chunk for a small one. [`UNKNOWN`] where the chunk is new.
+    /// The start of the tags of a chunk's products: the whole tag for a huge page; for a small one,
+    /// the page's number in the chunk is added. [`UNKNOWN`] if the chunk is new.
     #[inline]
     pub fn begins(&mut self, space: SpaceId, number: u64) -> u32 {
         let space = &mut self.spaces[space as usize];
@@ -166,7 +167,7 @@ impl Chunks {
         self.leaves[recent.1 as usize * (1 << LEAF_BITS) + at]
     }
 
-    /// The dense number of a chunk, new where it was not seen; `None` where tags have run out.
+    /// The dense number of a chunk, assigned now if it is new; `None` when there are no tags left.
     pub fn dense(&mut self, space: SpaceId, number: u64) -> Option<u32> {
         match self.begins(space, number) {
             UNKNOWN => self.insert(space, number),
@@ -202,7 +203,7 @@ impl Chunks {
         Some(dense)
     }
 
-    /// Notes what a chunk's tags start with.
+    /// Records the start of a chunk's tags.
     fn note(&mut self, dense: u32) {
         let chunk = &self.chunks[dense as usize];
         let leaf = self.spaces[chunk.space as usize].regions[&(chunk.number >> LEAF_BITS)];
@@ -213,7 +214,8 @@ impl Chunks {
         };
     }
 
-    /// Sets a page size; whether it changed. A guest's second stage that is not aligned stays small.
+    /// Sets a page size; returns whether it changed. An unaligned second stage of a guest stays
+    /// small.
     pub fn resize(&mut self, dense: u32, stage: Stage, size: PageSize) -> bool {
         let chunk = &mut self.chunks[dense as usize];
         let space = self.spaces[chunk.space as usize].space;

@@ -1,4 +1,4 @@
-//! What a simulation counts.
+//! The events that a simulation counts.
 
 use super::machine::Machine;
 use super::{PageSize, Stage};
@@ -12,12 +12,12 @@ pub const LEVELS: usize = 3;
 pub struct Counts {
     /// Accesses.
     pub accesses: u64,
-    /// Accesses answered by each level of TLBs.
+    /// Accesses that hit in each level of TLBs.
     pub hits: [u64; LEVELS],
-    /// Refills by stage, then page size. Where a guest's stages are not held apart, all are of the
-    /// first, by the smaller of the two sizes.
+    /// Refills by stage, then page size. Where a guest's stages have no separate entries, all
+    /// refills count for the first stage, with the smaller of the two sizes.
     pub refills: [[u64; 2]; 2],
-    /// References to page tables by walks.
+    /// Page-table references of walks.
     pub references: u64,
 }
 

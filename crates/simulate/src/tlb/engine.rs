@@ -12,24 +12,24 @@ pub enum PageSize {
     Huge,
 }
 
-/// Which translation a page belongs to.
+/// The translation stage that a page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// Of the program's or guest's virtual addresses.
+    /// Virtual addresses of the program or guest.
     First,
-    /// Of a guest's physical addresses.
+    /// Physical addresses of a guest.
     Second,
 }
 
-/// An address space as it starts.
+/// The initial state of an address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
     /// Page size of chunks that were not remapped.
     pub first: PageSize,
-    /// The same of the second stage; `None` for a native process.
+    /// The same for the second stage; `None` for a native process.
     pub second: Option<PageSize>,
-    /// Whether the host's virtual and the guest's physical addresses have the same place inside a
-    /// huge page. Where not, the second stage's entries are small whatever the host's pages are.
+    /// Whether the host's virtual and the guest's physical addresses have the same offset inside a
+    /// huge page. If not, the second stage's entries are small whatever the host's page size.
     pub is_aligned: bool,
 }
 
@@ -44,7 +44,7 @@ impl Space {
         }
     }
 
-    /// A guest's process, its memory aligned in the host.
+    /// A guest's process whose memory is aligned in the host.
     #[must_use]
     pub fn guest(first: PageSize, second: PageSize) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Space {
 }
 
 impl Space {
-    /// Size of second-stage entries that its host's pages allow.
+    /// Size of second-stage entries that the host's pages allow.
     pub(super) fn second_entries(&self) -> PageSize {
         match self.second {
             Some(PageSize::Huge) if self.is_aligned => PageSize::Huge,
@@ -65,14 +65,14 @@ impl Space {
     }
 }
 
-/// Number of an address space, in order of [`Engine::add`].
+/// Number of an address space, in the order of [`Engine::add`].
 pub type SpaceId = u16;
 
 /// Simulates accesses.
 ///
-/// Memory is dealt with in chunks of a huge page's size. A guest's chunks get physical memory in
-/// the order of their first access, one whole chunk each, so that a chunk is known by its virtual
-/// number at both stages.
+/// Memory is handled in chunks of a huge page's size. A guest's chunks get physical memory in the
+/// order of first access, one whole chunk each, so that a chunk's virtual number identifies it at
+/// both stages.
 pub trait Engine {
     /// Adds an address space.
     fn add(&mut self, space: Space) -> SpaceId;
@@ -80,7 +80,7 @@ pub trait Engine {
     /// Simulates accesses of one space in order.
     fn access(&mut self, space: SpaceId, addresses: &[u64]);
 
-    /// Simulates visits of accesses of one space in order, to the same counts as one by one.
+    /// Simulates visits of one space in order; the counts are the same as with single accesses.
     fn access_visits(&mut self, space: SpaceId, visits: &[Visit]) {
         for visit in visits {
             for _ in 0..visit.accesses() {
@@ -89,11 +89,11 @@ pub trait Engine {
         }
     }
 
-    /// Changes the page size of a chunk (address / huge page size) at one stage and drops what TLBs
-    /// hold of it: the chunk's entries of that stage and what was derived from them; after a change
-    /// of the second stage all the guest's derived entries, since a host can't name them.
+    /// Changes the page size of a chunk (address / huge page size) at one stage and drops its TLB
+    /// entries: those of that stage and the ones derived from them. After a change of the second
+    /// stage, drops all derived entries of the guest, since a host can't name them individually.
     fn remap(&mut self, space: SpaceId, stage: Stage, chunk: u64, size: PageSize);
 
-    /// What happened since the start.
+    /// The events since the start.
     fn counts(&self) -> Counts;
 }

@@ -1,7 +1,7 @@
 //! The exact engine: every entry of every array.
 //!
 //! ```text
-//!  addresses ─▶ tags, repeats of a page left out ─▶ first level ─▶ beyond it
+//!  addresses ─▶ tags, repeats of a page skipped  ─▶ first level ─▶ beyond it
 //!               a block at a time, no branch        most end here
 //! ```
 
@@ -26,13 +26,13 @@ pub struct Exact {
     page_bits: u32,
     /// Bits of an address inside a small and a huge page.
     shifts: [u32; 2],
-    /// Whether what one level drops another may have to drop too.
+    /// Whether an entry dropped in one level may force another level to drop entries.
     is_inclusive: bool,
-    /// Tags of the products that were used last, by sets of the first level ([`Recent`]).
+    /// Tags of the most recent products, by sets of the first level ([`Recent`]).
     recent: [u32; RECENT],
 }
 
-/// Sizes of products of a space: see [`Exact::block`].
+/// Product sizes of a space: see [`Exact::block`].
 const SMALL: u8 = 0;
 const HUGE_ONLY: u8 = 1;
 const BOTH: u8 = 2;
@@ -45,24 +45,24 @@ struct Level {
     is_inclusive: bool,
 }
 
-/// Where a level holds pages of a size.
+/// Where a level stores pages of a size.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Which array, [`NOWHERE`] for none.
+    /// Index of the array, or [`NOWHERE`].
     array: usize,
-    /// Binary logarithm of pages in an entry.
+    /// Binary logarithm of the pages in an entry.
     shift: u32,
 }
 
 const NOWHERE: usize = usize::MAX;
 
-/// A page as arrays see it.
+/// A page in the form that arrays use.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     size: PageSize,
     /// Number in units of its size, the lowest bits.
     number: u32,
-    /// Tag in units of its size, without neighbours taken together.
+    /// Tag in units of its size, before neighbours are grouped.
     tag: u32,
 }
 
@@ -96,8 +96,8 @@ impl Level {
         array.hit(page.number >> shift, grouped(page.tag, shift))
     }
 
-    /// Takes accesses to products of one size, with tags up to `most`; leaves those that this level
-    /// does not answer.
+    /// Takes accesses to products of one size, with tags up to `most`; leaves those that miss in
+    /// this level.
     fn filter(&mut self, size: PageSize, most: u32, block: &mut Block) {
         let Place { array, shift } = self.by_size[size as usize];
         let Some(array) = self.arrays.get_mut(array) else {
@@ -112,7 +112,7 @@ impl Level {
         }
     }
 
-    /// Fills; returns the tag that went, or [`EMPTY`].
+    /// Fills in an entry; returns the replaced tag, or [`EMPTY`].
     #[inline(always)]
     fn fill(&mut self, page: Page) -> u32 {
         let Place { array, shift } = self.by_size[page.size as usize];
@@ -122,8 +122,8 @@ impl Level {
         array.fill(page.number >> shift, grouped(page.tag, shift))
     }
 
-    /// Drops what maps any of the memory of an entry of a lower level, which gave it up. Entries of
-    /// a chunk are of the size of its product: those of others went when it was changed.
+    /// Drops entries that map any memory of an entry evicted from a lower level. Entries of a chunk
+    /// have the size of its product: those of other sizes were dropped when the size changed.
     #[inline]
     fn drop_overlapping(&mut self, page_bits: u32, gone: Covered, chunk: &Chunk) {
         let Place { array, shift } = self.by_size[chunk.product() as usize];
@@ -161,12 +161,12 @@ fn grouped(tag: u32, shift: u32) -> u32 {
     (tag & SECOND) | ((tag & !SECOND) >> shift)
 }
 
-/// What an entry maps.
+/// The memory that an entry maps.
 #[derive(Clone, Copy, Debug)]
 struct Covered {
     stage: Stage,
     dense: u32,
-    /// First small page in the chunk and how many of them as a power of two; `None` for all.
+    /// First small page in the chunk, and the number of pages as a power of two; `None` for all.
     pages: Option<(u32, u32)>,
 }
 
@@ -194,7 +194,7 @@ impl Covered {
     }
 }
 
-/// The size that a product's tag tells.
+/// The size that a product's tag encodes.
 #[inline(always)]
 fn size_of(tag: u32) -> PageSize {
     if tag & HUGE == 0 {
@@ -239,18 +239,18 @@ impl Exact {
         self.chunks.of(space).map(|chunk| chunk.number)
     }
 
-    /// Levels that hold products of a space.
+    /// Number of levels that store products of a space.
     fn products(&self, space: Space) -> usize {
         self.levels.len() - usize::from(self.is_apart(space))
     }
 
-    /// Whether the last level holds the space's two stages apart.
+    /// Whether the last level has separate entries for the space's two stages.
     fn is_apart(&self, space: Space) -> bool {
         space.second.is_some() && self.machine.stages == Stages::Separate
     }
 
-    /// Takes accesses in order: `access` tells an item's address and how many accesses to that page
-    /// it stands for.
+    /// Takes accesses in order: `access` returns an item's address and the number of accesses to
+    /// that page that the item represents.
     #[inline(always)]
     fn take<T>(&mut self, id: SpaceId, items: &[T], access: impl Fn(&T) -> (u64, u64)) {
         let space = self.chunks.space(id);
@@ -284,21 +284,22 @@ impl Exact {
                     .dense(id, address(&rest[0]) >> self.shifts[1])
                     .is_none()
             {
-                // More memory than tags can name: no TLB would hold much of it either.
+                // More memory than there are tags: no TLB would cover much of it either.
                 unknown += access(&rest[0]).1;
                 rest = &rest[1..];
             }
         }
         if products == 0 {
-            // Entries of stages have been put into the first level, into any of its sets.
+            // Stage entries have been put into the first level, into any of its sets.
             self.recent = [EMPTY; RECENT];
         }
         self.counts.accesses += unknown;
         self.counts.refills[0][0] += unknown;
     }
 
-    /// Makes a block of the accesses that may change something ([`Recent`]); how many it took, up to
-    /// the first to a new chunk. One loop for each of what sizes there are, without a branch inside.
+    /// Fills a block with the accesses that may change something ([`Recent`]) and returns how many
+    /// items it took, up to the first access to a new chunk. There is one branch-free loop for each
+    /// combination of sizes.
     #[inline(always)]
     fn block<const SIZES: u8, T>(
         &mut self,
@@ -326,7 +327,7 @@ impl Exact {
                 }
                 HUGE_ONLY => (begins, chunk as u32, recent.sets[1]),
                 _ => {
-                    // The sign of a huge page's tag leaves nothing of the small page's number.
+                    // The sign bit of a huge page's tag masks out the small page's number.
                     let is_huge = (begins.cast_signed() >> 31) as u32;
                     let page = address >> small;
                     let tag = begins | page as u32 & in_chunk & !is_huge;
@@ -356,7 +357,7 @@ impl Exact {
         Page { size, number, tag }
     }
 
-    /// Looks accesses up that may change something; `only` is the size of all of them, if it is one.
+    /// Looks up the accesses that may change something; `only` is their size, if all have the same.
     fn look_up(
         &mut self,
         block: &mut Block,
@@ -370,7 +371,8 @@ impl Exact {
             }
             return;
         };
-        // What a level holds depends on nothing but which accesses get to it: one after another.
+        // The content of a level depends only on which accesses reach it: process the levels in
+        // turn.
         let most = self.chunks.most(size);
         for (level, hits) in self.levels[..products]
             .iter_mut()
@@ -393,7 +395,7 @@ impl Exact {
         }
     }
 
-    /// Looks one access up.
+    /// Looks up one access.
     fn one(&mut self, page: Page, products: usize, space: Space) {
         for level in 0..products {
             if self.levels[level].hit(page) {
@@ -406,12 +408,12 @@ impl Exact {
         self.fill_above(products, page);
     }
 
-    /// What happens where no level holds a product.
+    /// Handles a product that misses in all levels.
     #[inline]
     fn refill(&mut self, page: Page, space: Space) {
         let dense = self.chunks.dense_of(page.tag);
         let chunk = *self.chunks.get(dense);
-        // Of no meaning for a huge product, of which nothing is small.
+        // Meaningless for a huge product, which contains no small page.
         let in_chunk = page.tag & ((1 << self.page_bits) - 1);
         if self.is_apart(space) {
             self.both_stages(dense, chunk, in_chunk);
@@ -469,7 +471,7 @@ impl Exact {
         };
     }
 
-    /// Looks both stages up in the last level and refills what it lacks.
+    /// Looks up both stages in the last level and refills missing entries.
     #[inline]
     fn both_stages(&mut self, dense: u32, chunk: Chunk, in_chunk: u32) {
         let first = self.first_page(dense, &chunk, chunk.first, in_chunk);
@@ -488,7 +490,7 @@ impl Exact {
         }
     }
 
-    /// Whether the last level has the entry of the second stage; refills it where not.
+    /// Whether the last level has the entry of the second stage; refills it if not.
     #[inline]
     fn second_stage(&mut self, dense: u32, chunk: &Chunk, in_chunk: u32) -> bool {
         let page = match chunk.second {
@@ -546,7 +548,7 @@ impl Engine for Exact {
             .iter()
             .any(|sets| sets.is_absent)
         {
-            // What repeats is looked up each time.
+            // Repeated accesses are looked up each time.
             for visit in visits {
                 let accesses = [visit.address(); 16];
                 self.access(id, &accesses[..visit.accesses() as usize]);

@@ -1,38 +1,38 @@
-//! Processors as data.
+//! Processors, described as data.
 
 use super::counts::LEVELS;
 use super::{PageSize, Replacement};
 use serde::Deserialize;
 
-/// A processor's address translation, as `machines/*.toml` describe it.
+/// A processor's address translation, as described by `machines/*.toml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// For people.
+    /// The displayed name.
     pub name: String,
     /// Bytes of a base page; a power of two.
     pub small_page: u64,
     /// Bytes of a huge page; a power of two.
     pub huge_page: u64,
-    /// How a guest's translations are held.
+    /// How a guest's translations are cached.
     pub stages: Stages,
     /// TLBs, the fastest first.
     #[serde(rename = "level")]
     pub levels: Vec<Level>,
-    /// What a refill is and costs.
+    /// What a refill does and costs.
     pub walk: Walk,
-    /// What changing page sizes costs.
+    /// The cost of changing page sizes.
     #[serde(default)]
     pub change: Change,
 }
 
-/// How a guest's two translations are held.
+/// How the TLBs cache a guest's two translations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stages {
-    /// The last level holds entries of both stages, the levels before it their product (MIPS VZ).
+    /// The last level has entries of both stages, the levels before it their product (MIPS VZ).
     Separate,
-    /// All levels hold the product, of the smaller size (x86 EPT and NPT, Arm stage 2).
+    /// All levels have the product, of the smaller size (x86 EPT and NPT, Arm stage 2).
     Product,
 }
 
@@ -40,15 +40,15 @@ pub enum Stages {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Level {
-    /// For people.
+    /// The displayed name.
     pub name: String,
-    /// Nanoseconds that a hit in this level costs more than one in the first.
+    /// Additional nanoseconds of a hit in this level, compared with one in the first.
     #[serde(default)]
     pub hit_ns: f64,
-    /// Whether what this level drops is dropped by the levels before it.
+    /// Whether entries dropped in this level are also dropped in the levels before it.
     #[serde(default)]
     pub is_inclusive: bool,
-    /// Its arrays; a page size is held by one of them at most.
+    /// Its arrays; at most one of them stores a given page size.
     #[serde(rename = "array")]
     pub arrays: Vec<Array>,
 }
@@ -57,18 +57,18 @@ pub struct Level {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Array {
-    /// Page sizes it holds: `small`, `huge`.
+    /// Page sizes it stores: `small`, `huge`.
     pub holds: Vec<Size>,
     /// Entries.
     pub entries: u32,
-    /// Ways of a set; as many as entries where fully associative.
+    /// Ways per set; the number of entries if fully associative.
     pub ways: u32,
     /// Replacement.
     pub replacement: Replacement,
     /// Neighbouring small pages in an entry (2 in MIPS's even/odd pairs).
     #[serde(default = "one")]
     pub pages_per_entry: u32,
-    /// How the set is found.
+    /// How the set is selected.
     #[serde(default)]
     pub index: Index,
 }
@@ -83,14 +83,14 @@ pub enum Size {
     Huge,
 }
 
-/// How a set is found from a page number.
+/// How a set is selected by a page number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Index {
-    /// Its lowest bits.
+    /// By its lowest bits.
     #[default]
     Linear,
-    /// Its lowest bits, exclusive-or the next as many.
+    /// By its lowest bits, XORed with the same number of bits above them.
     Xor,
 }
 
@@ -98,9 +98,9 @@ pub enum Index {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Walk {
-    /// Nanoseconds of a refill of a small page, apart from references.
+    /// Nanoseconds of a refill of a small page, without references.
     pub small_ns: f64,
-    /// Nanoseconds of a refill of a huge page, apart from references.
+    /// Nanoseconds of a refill of a huge page, without references.
     pub huge_ns: f64,
     /// Nanoseconds of each reference to a page table.
     #[serde(default)]
@@ -112,14 +112,14 @@ pub struct Walk {
     /// Page-walk caches.
     #[serde(default, rename = "cache")]
     pub caches: Vec<WalkCache>,
-    /// Upper levels of a host's table that are taken as always cached in a nested walk.
+    /// Upper levels of a host's table that are assumed to be always cached in a nested walk.
     #[serde(default)]
     pub nested_levels_cached: u32,
     /// Entries of the cache of guest physical pages in a nested walk; 0 for none.
     #[serde(default)]
     pub nested_entries: u32,
-    /// Whether reading a guest's page tables needs entries of the second stage in the TLB, where
-    /// stages are held apart.
+    /// Whether reading a guest's page tables needs second-stage entries in the TLB, where the
+    /// stages have separate entries.
     #[serde(default)]
     pub tables_need_second_stage: bool,
 }
@@ -134,7 +134,7 @@ pub struct WalkCache {
     pub entries: u32,
 }
 
-/// Cost of changing page sizes, of the CPU time of the program.
+/// Cost of changing page sizes, in CPU time of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -144,10 +144,11 @@ pub struct Change {
     pub collapse_ns: f64,
 }
 
-/// Most entries of a cache of the walker: they are fully associative.
+/// Most entries of a walk cache: these caches are fully associative.
 const MOST_WALK_ENTRIES: u32 = 256;
 
-/// Most sets and neighbouring pages in an entry: sets are found from 32 bits of a page's number.
+/// Most sets, and most neighbouring pages in an entry: sets are selected by 32 bits of a page's
+/// number.
 const MOST_SETS: u32 = 8192;
 const MOST_NEIGHBOURS: u32 = 16;
 
@@ -158,10 +159,10 @@ fn one() -> u32 {
 /// Why a machine's description can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// It isn't TOML of this shape.
+    /// It is not valid TOML of this structure.
     #[error("{0}")]
     Toml(#[from] toml::de::Error),
-    /// It describes what can't be.
+    /// It describes an impossible machine.
     #[error("{0}")]
     Impossible(String),
 }
@@ -180,10 +181,10 @@ const SHIPPED: [(&str, &str); 5] = [
     ),
 ];
 
-/// The machines that come with Pagewise, by the name to choose them by.
+/// The machines that come with Pagewise, by the name used to select them.
 ///
 /// # Errors
-/// Never with what is shipped, which a test holds.
+/// Never with the built-in files, as a test checks.
 pub fn shipped() -> Result<Vec<(&'static str, Machine)>, MachineError> {
     let parse = |(name, text): (&'static str, &str)| Ok((name, Machine::parse(text)?));
     SHIPPED.into_iter().map(parse).collect()
@@ -193,28 +194,28 @@ impl Machine {
     /// Reads a description.
     ///
     /// # Errors
-    /// When it isn't TOML of this shape or describes what can't be.
+    /// When it isn't valid TOML of this structure, or describes an impossible machine.
     pub fn parse(text: &str) -> Result<Self, MachineError> {
         let machine: Self = toml::from_str(text)?;
         machine.check()?;
         Ok(machine)
     }
 
-    /// One of the shipped machines.
+    /// One of the built-in machines.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let (_, text) = SHIPPED.iter().find(|(known, _)| *known == name)?;
         Self::parse(text).ok()
     }
 
-    /// The array of a level that holds a page size.
+    /// The array of a level that stores a page size.
     #[must_use]
     pub fn array(&self, level: usize, size: PageSize) -> Option<&Array> {
         let holds = |array: &&Array| array.holds(size);
         self.levels.get(level)?.arrays.iter().find(holds)
     }
 
-    /// Entries of the last level by page size, 0 where it holds none.
+    /// Entries of the last level by page size, 0 where it stores none.
     #[must_use]
     pub fn last_entries(&self, size: PageSize) -> u32 {
         let last = self.levels.len().saturating_sub(1);
@@ -233,10 +234,10 @@ impl Machine {
         self.huge_page.trailing_zeros()
     }
 
-    /// Whether the machine can be simulated.
+    /// Checks whether the machine can be simulated.
     ///
     /// # Errors
-    /// With what is impossible about it.
+    /// Describes what is impossible about it.
     pub fn check(&self) -> Result<(), MachineError> {
         let fail = |what: String| Err(MachineError::Impossible(what));
         let (small, huge) = (self.small_page, self.huge_page);
@@ -320,7 +321,7 @@ impl Machine {
 }
 
 impl Array {
-    /// Whether it holds a page size.
+    /// Whether it stores a page size.
     #[must_use]
     pub fn holds(&self, size: PageSize) -> bool {
         self.holds.iter().any(|held| match held {
@@ -329,7 +330,7 @@ impl Array {
         })
     }
 
-    /// Sets.
+    /// Number of sets.
     #[must_use]
     pub fn sets(&self) -> u32 {
         self.entries / self.ways.max(1)

@@ -1,22 +1,22 @@
-//! A simulator of address translation: which accesses miss the TLB, at which page size, at what
+//! A simulator of address translation: which accesses miss the TLB, at which page size and at what
 //! cost, with page sizes that change during the run.
 //!
 //! ```text
 //!            levels of TLBs            beyond them
 //!  address ─▶ L1 ─▶ L2 ─▶ … ─▶ refill: fixed cost by page size, or a page walk with its caches
 //!             │
-//!             └ each level: arrays that hold small pages, huge pages or both
+//!             └ each level: arrays that store small pages, huge pages or both
 //! ```
 //!
-//! A processor is data ([`Machine`], `machines/*.toml`). Address spaces are native or guests
-//! ([`Space`]); a guest's second stage is held apart as MIPS VZ does, with the product in the first
-//! levels, or only as the product with a nested walk as x86 and Arm do. [`Engine::remap`] splits and
-//! collapses huge pages, with the invalidation that a kernel would do.
+//! Processors are described as data ([`Machine`], `machines/*.toml`). Address spaces are native or
+//! guests ([`Space`]). A guest's second stage has separate entries as in MIPS VZ, with the product
+//! in the first levels, or the TLBs have only the product, with a nested walk as on x86 and Arm.
+//! [`Engine::remap`] splits and collapses huge pages, with the invalidation that a kernel would do.
 //!
 //! [`Exact`] simulates every entry; [`Reuse`] estimates all sizes of fully associative LRU TLBs in
 //! one pass over a sample of pages. Tests compare both with a plain engine.
 //!
-//! Not modelled: caches (a reference of a walk costs the same wherever it hits), prefetch into the
+//! Not modelled: caches (a walk's reference costs the same wherever it hits), prefetch into the
 //! TLB, coalescing of neighbouring pages, instruction fetches, global pages.
 #![allow(
     clippy::cast_possible_truncation,

@@ -1,6 +1,6 @@
-//! The plain engine that tests compare the others with: lists of entries by real page numbers, no
-//! trick. It shares nothing with [`super::Exact`] but descriptions of machines, the draws of random
-//! replacement and the rules of [`super::Engine`].
+//! The plain engine that tests compare the others with: lists of entries by real page numbers,
+//! without optimisations. It shares nothing with [`super::Exact`] except machine descriptions, the
+//! draws of random replacement and the rules of [`super::Engine`].
 
 use super::array::Indexing;
 use super::counts::Counts;
@@ -9,7 +9,7 @@ use super::machine::{Array as Description, Machine, Stages};
 use super::replacement::{Draws, Replacement};
 use std::collections::HashMap;
 
-/// Page numbers of tables start here, far above those of data.
+/// Page numbers of page tables start here, far above those of data.
 const TABLES: u64 = 1 << 40;
 
 /// The plain engine.
@@ -32,7 +32,7 @@ struct NaiveSpace {
     tables: HashMap<(u32, u64), u64>,
 }
 
-/// What an entry maps: pages `number * group ..` of `size`, virtual or guest physical.
+/// The range that an entry maps: pages `number * group ..` of `size`, virtual or guest physical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     space: SpaceId,
@@ -381,7 +381,7 @@ impl Naive {
         is_there
     }
 
-    /// Pages of tables that a walk reads, the uppermost first; fills the caches.
+    /// Page-table pages that a walk reads, from the top level down; fills the caches.
     fn tables_read(&mut self, space: SpaceId, chunk: u64, size: PageSize) -> Vec<u64> {
         let (lowest, levels) = match size {
             PageSize::Small => (1, self.machine.walk.levels),

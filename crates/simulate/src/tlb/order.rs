@@ -1,5 +1,5 @@
-//! In which order the ways of each set go: the oldest first, ways without an entry before those with
-//! one, the lowest of them first.
+//! The order in which the ways of each set are replaced: the oldest first; ways without an entry
+//! before those with one, the lowest of them first.
 
 use super::machine::Array as Description;
 use super::replacement::{Draws, Replacement, plru_touch, plru_victim};
@@ -9,7 +9,7 @@ use super::replacement::{Draws, Replacement, plru_touch, plru_victim};
 pub enum Order {
     /// LRU of up to 16 ways.
     Few(Nibbles),
-    /// LRU of more.
+    /// LRU of more ways.
     Many(Ring<true>),
     /// FIFO.
     Filled(Ring<false>),
@@ -19,17 +19,17 @@ pub enum Order {
     Random(Random),
 }
 
-/// What each kind of order does.
+/// The operations of each replacement order.
 pub trait Ordered {
-    /// Notes that an entry was used.
+    /// Records that an entry was used.
     fn used(&mut self, set: usize, way: usize);
-    /// The way that goes, which is taken as filled.
+    /// Chooses the way to replace, and counts it as filled.
     fn replace(&mut self, set: usize) -> usize;
-    /// Notes that a way lost its entry; `is_empty` tells which of its set have none.
+    /// Records that a way lost its entry; `is_empty` shows which ways of its set have none.
     fn emptied(&mut self, set: usize, way: usize, is_empty: impl Fn(usize) -> bool);
 }
 
-/// Does the same with whatever kind of order it is.
+/// Runs the same code for each kind of order.
 macro_rules! with_order {
     ($order:expr, $kind:ident => $body:expr) => {
         match $order {
@@ -63,7 +63,7 @@ impl Order {
     }
 }
 
-/// Ways the oldest first, after one has lost its entry.
+/// The ways, oldest first, after `way` has lost its entry.
 fn with_empty(mut ways: Vec<u8>, way: usize, is_empty: impl Fn(usize) -> bool) -> Vec<u8> {
     ways.retain(|&other| usize::from(other) != way);
     let before = |other: &&u8| usize::from(**other) < way && is_empty(usize::from(**other));
@@ -76,7 +76,7 @@ fn with_empty(mut ways: Vec<u8>, way: usize, is_empty: impl Fn(usize) -> bool) -
 #[derive(Clone, Debug)]
 pub struct Nibbles {
     orders: Vec<u64>,
-    /// Place of the most recent way's lowest bit; nibbles above are 0.
+    /// Position of the most recent way's lowest bit; nibbles above are 0.
     newest: u32,
 }
 
@@ -125,8 +125,8 @@ fn nibbles(oldest_first: &[u8]) -> u64 {
 /// The permutation with `way` moved to its end, whose lowest bit is at `newest`.
 #[inline(always)]
 fn moved_to_end(order: u64, way: u64, newest: u32) -> u64 {
-    // The lowest nibble that becomes zero is the way's; those above may be marked too, by borrow or
-    // because they are no way's.
+    // The lowest nibble that becomes zero belongs to the way; higher ones may be marked too, by a
+    // borrow or because they belong to no way.
     let differs = order ^ (way * ONES);
     let zeros = differs.wrapping_sub(ONES) & !differs & EIGHTS;
     let lowest = zeros & zeros.wrapping_neg();
@@ -134,8 +134,8 @@ fn moved_to_end(order: u64, way: u64, newest: u32) -> u64 {
     (order & below) | (order >> 4 & !below) | way << newest
 }
 
-/// Ways of each set in a ring: its head is the most recent, the one before the head the oldest.
-/// Whether a use makes a way the most recent tells LRU from FIFO.
+/// The ways of each set in a ring: its head is the most recent, the one before the head the oldest.
+/// LRU and FIFO differ in whether a use makes a way the most recent.
 #[derive(Clone, Debug)]
 pub struct Ring<const IS_LRU: bool> {
     /// The way before and the way after each.
@@ -197,7 +197,7 @@ impl<const IS_LRU: bool> Ordered for Ring<IS_LRU> {
         }
     }
 
-    /// Makes the oldest the most recent, which changes no link.
+    /// Makes the oldest way the most recent, which changes no link.
     #[inline(always)]
     fn replace(&mut self, set: usize) -> usize {
         let head = usize::from(self.heads[set]);
@@ -218,7 +218,8 @@ impl<const IS_LRU: bool> Ordered for Ring<IS_LRU> {
         if way == usize::from(*head) {
             *head = older;
         }
-        // It comes before the oldest that is not a lower way without an entry, or is the newest.
+        // The emptied way goes before the oldest one, behind any lower ways without an entry; if
+        // there is no other, it becomes the newest.
         let oldest = links[usize::from(*head)][0];
         let mut before = oldest;
         while usize::from(before) < way && is_empty(usize::from(before)) {
@@ -235,7 +236,7 @@ impl<const IS_LRU: bool> Ordered for Ring<IS_LRU> {
     }
 }
 
-/// Bits of trees, and which ways are without an entry.
+/// Tree bits, and which ways have no entry.
 #[derive(Clone, Debug)]
 pub struct Trees {
     bits: Vec<u128>,
@@ -259,7 +260,7 @@ impl Ordered for Trees {
     }
 }
 
-/// Any way but those without an entry, which come first.
+/// Any way; ways without an entry are taken first.
 #[derive(Clone, Debug)]
 pub struct Random {
     draws: Draws,
@@ -279,11 +280,11 @@ impl Ordered for Random {
     }
 }
 
-/// Ways without an entry, for policies that know no order.
+/// Ways without an entry, for policies without an order.
 #[derive(Clone, Debug)]
 pub struct Free {
     ways: usize,
-    /// A bit for each way.
+    /// One bit per way.
     sets: Vec<[u128; 2]>,
 }
 
@@ -329,7 +330,7 @@ mod tests {
         }
     }
 
-    /// Uses, replaces and empties ways at random, next to a list with the oldest first.
+    /// Uses, replaces and empties ways at random, compared with a list that has the oldest first.
     #[test]
     fn orders_are_those_of_a_plain_list() {
         for ways in [1, 2, 3, 6, 12, 15, 16, 17, 24, 64, 256] {
@@ -357,7 +358,7 @@ mod tests {
                         with_order!(&mut order, order => order.emptied(1, way, |other| empty[other]));
                         list.retain(|&other| other != way);
                         list.push(way);
-                        // Empty ones first, by number; the others as they were.
+                        // Empty ones first, by number; the others in their previous order.
                         list.sort_by_key(|&way| if empty[way] { way } else { usize::MAX });
                     }
                     _ => {}

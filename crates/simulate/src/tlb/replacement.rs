@@ -1,4 +1,4 @@
-//! Which entry of a set goes.
+//! Which entry of a set is replaced.
 
 use serde::Deserialize;
 
@@ -8,11 +8,12 @@ use serde::Deserialize;
 pub enum Replacement {
     /// The least recently used.
     Lru,
-    /// A tree of bits that point away from what was used (ways must be a power of two).
+    /// A tree of bits that point away from the most recently used entries (the number of ways must
+    /// be a power of two).
     TreePlru,
     /// The one that was filled first.
     Fifo,
-    /// Any.
+    /// Any entry.
     Random,
 }
 
@@ -37,8 +38,8 @@ impl Draws {
     }
 }
 
-/// The bits of a tree over `ways` leaves, the root at bit 1 and the children of `n` at `2n`, `2n + 1`;
-/// a set bit says that the upper half is the older one.
+/// The bits of a tree over `ways` leaves, the root at bit 1 and the children of `n` at `2n`, `2n +
+/// 1`; a set bit means that the upper half is the older one.
 pub fn plru_touch(bits: u128, ways: usize, way: usize) -> u128 {
     let mut bits = bits;
     let mut node = 1;

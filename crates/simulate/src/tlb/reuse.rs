@@ -1,22 +1,22 @@
 //! The sampling engine: misses of fully associative LRU TLBs of all sizes, in one pass.
 //!
-//! An access misses a TLB of `n` entries where at least `n` other pages were used since the last use
-//! of its page (Mattson et al., 1970). Only pages whose hash falls below a threshold are followed
+//! An access misses a TLB of `n` entries when at least `n` other pages were used since the last use
+//! of its page (Mattson et al., 1970). Only pages whose hash is below a threshold are followed
 //! (SHARDS: Waldspurger et al., FAST 2015): with one page in 64, a place in the list of followed
-//! pages stands for 64 places. TLBs being small, the list is cut where the largest of interest ends,
-//! so that it is a few cache lines that are searched all at once. Most accesses find their page in its
-//! first few places, which are gone through one by one.
+//! pages stands for 64 places. TLBs are small, so the list is cut at the largest size of interest;
+//! it then spans a few cache lines, which are searched all at once. Most accesses find their page
+//! in the first few places, which are searched one by one.
 //!
-//! What is repeated need not be taken again ([`Reuse::repeat`]): in each further round only the first
-//! access to each page lies at another distance than in the round before, and the others follow from
-//! the list that a round leaves behind.
+//! Repeated rounds need not be processed again ([`Reuse::repeat`]): in each further round only the
+//! first access to each page has another distance than in the round before, and the later rounds
+//! follow from the list at the end of a round.
 //!
-//! Compared with [`super::Exact`], this knows one page size, no sets and no upper levels.
+//! Unlike [`super::Exact`], this has one page size, no sets and no upper levels.
 //!
 //! # Error
-//! Two independent ones, both shrinking with the sample: the miss ratio is off by at most
-//! [`Reuse::error`] (95 %), and each size by the relative [`Reuse::size_error`], since a list of
-//! `n × rate` pages stands for `n`.
+//! There are two independent errors, both shrinking with a larger sample: the miss ratio is off by
+//! at most [`Reuse::error`] (95 %), and each size by the relative [`Reuse::size_error`], since a
+//! list of `n × rate` pages stands for `n`.
 
 use super::visit::Visit;
 use rustc_hash::FxHashMap;
@@ -25,26 +25,26 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug)]
 pub struct Reuse {
     shift: u32,
-    /// Binary logarithm of pages for each that is followed.
+    /// Binary logarithm of the pages per followed page.
     one_in: u32,
     threshold: u32,
     /// Followed pages, the most recently used first: the first [`NEAR`] of them.
     near: Vec<Near>,
-    /// The others.
+    /// The remaining ones.
     far: Vec<u32>,
     depth: usize,
     /// Accesses that found their page at each place.
     found: Vec<u64>,
-    /// Sampled accesses that did not find it.
+    /// Sampled accesses whose page was not in the list.
     lost: u64,
     accesses: u64,
-    /// Sampled accesses by page, for the error, without those that [`Near`] still holds.
+    /// Sampled accesses by page, for the error, without those still counted in [`Near`].
     uses: FxHashMap<u32, u64>,
     /// Followed pages in the order of their first access.
     firsts: Vec<u32>,
 }
 
-/// A page among those used last.
+/// A page among the most recently used.
 #[derive(Clone, Copy, Debug)]
 struct Near {
     tag: u32,
@@ -52,7 +52,7 @@ struct Near {
     uses: u64,
 }
 
-/// Places that are gone through one by one.
+/// Places that are searched one by one.
 const NEAR: usize = 8;
 
 impl Reuse {
@@ -84,14 +84,15 @@ impl Reuse {
         }
     }
 
-    /// Takes visits of accesses in order.
+    /// Takes visits in order.
     pub fn access_visits(&mut self, visits: &[Visit]) {
         for part in visits.chunks(BLOCK) {
             self.block(part, |visit| (visit.address(), visit.accesses()));
         }
     }
 
-    /// Hashes a block at once, which compilers vectorise, then follows what the hashes choose.
+    /// Hashes a block at once, which compilers vectorise, then follows the pages that the hashes
+    /// select.
     #[inline(always)]
     fn block<T>(&mut self, items: &[T], access: impl Fn(&T) -> (u64, u64)) {
         self.accesses += items.iter().map(|item| access(item).1).sum::<u64>();
@@ -116,9 +117,10 @@ impl Reuse {
 
     #[inline(always)]
     fn follow(&mut self, page: u64, accesses: u64) {
-        // Bits above 32 tell heaps from stacks and libraries; folded in, tags stay apart.
+        // Bits above 32 distinguish heaps from stacks and libraries; folded in, they keep tags
+        // distinct.
         let tag = (page ^ (page >> 32).wrapping_mul(0x9E37_79B1)) as u32;
-        // The page again is found first.
+        // Repeated accesses to the page hit the first place.
         self.found[0] += accesses - 1;
         self.follow_tag(tag);
     }
@@ -151,7 +153,7 @@ impl Reuse {
         }
     }
 
-    /// Takes the page at the front, which was not near, out of the far ones; `carried` made room.
+    /// Moves the page from the far list to the front; `carried` made room.
     fn move_from_far(&mut self, tag: u32, carried: Near) {
         *self.uses.entry(carried.tag).or_default() += carried.uses;
         match place(&self.far, tag) {
@@ -175,11 +177,11 @@ impl Reuse {
         }
     }
 
-    /// Counts what was taken until now as the first of `rounds` (at least 1) of the same.
+    /// Counts the accesses so far as the first of `rounds` (at least 1) identical rounds.
     ///
-    /// Between two uses of a page in one round the same pages are used in each. The first use in a
-    /// later round comes after what the round before used last, and after the first uses of other
-    /// pages in its own.
+    /// Between two uses of a page within one round, the same pages are used in each round. The
+    /// first use in a later round comes after the last uses of the previous round, and after the
+    /// first uses of other pages in its own.
     pub fn repeat(&mut self, rounds: u64) {
         let mut second = self.clone();
         for tag in &self.firsts {
@@ -212,7 +214,7 @@ impl Reuse {
         1.0 / f64::from(1_u32 << self.one_in)
     }
 
-    /// Share of accesses that miss a TLB of so many entries (at most as many as were asked for).
+    /// Share of accesses that miss a TLB of this many entries (at most the number given to `new`).
     #[must_use]
     pub fn miss_ratio(&self, entries: usize) -> f64 {
         if self.accesses == 0 {
@@ -233,8 +235,8 @@ impl Reuse {
             .collect()
     }
 
-    /// What sampling may have put the miss ratio off by, with 95 % confidence: a page is in the
-    /// sample or not, and brings all its accesses along.
+    /// The largest sampling error of the miss ratio, with 95 % confidence: a page is in the sample
+    /// or not, together with all its accesses.
     #[must_use]
     pub fn error(&self) -> f64 {
         let rate = self.rate();
@@ -248,7 +250,7 @@ impl Reuse {
         1.96 * ((1.0 - rate) * squares).sqrt() / rate / self.accesses.max(1) as f64
     }
 
-    /// What sampling may have put a size off by, as a share of it, with 95 % confidence.
+    /// The largest sampling error of a size, as a share of it, with 95 % confidence.
     #[must_use]
     pub fn size_error(&self, entries: usize) -> f64 {
         let rate = self.rate();
@@ -293,7 +295,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Mattson's definition, word by word: pages used since the last use.
+    /// Mattson's definition, written directly: pages used since the last use.
     fn plain(pages: &[u64]) -> Vec<Option<usize>> {
         let distance = |(at, page): (usize, &u64)| {
             let last = pages[..at].iter().rposition(|other| other == page)?;
@@ -338,8 +340,8 @@ mod tests {
             prop_assert_eq!(taken.accesses, repeated.accesses);
             prop_assert_eq!(taken.lost, repeated.lost);
             prop_assert_eq!(&taken.found, &repeated.found);
-            // Where a round starts with the page that the last one ended with, the first use is one
-            // of those in front, which the error leaves out.
+            // When a round starts with the page that ended the previous one, its first use is one
+            // of the near ones, which the error leaves out.
             if repeated.near.first().map(|near| near.tag) != repeated.firsts.first().copied() {
                 let apart = (taken.error() - repeated.error()).abs();
                 prop_assert!(apart < 1e-9, "{} {}", taken.error(), repeated.error());
@@ -368,7 +370,7 @@ mod tests {
             for size in [128_usize, 256, 512, 1024] {
                 let off = sampled.size_error(size);
                 let at = |factor: f64| exact.miss_ratio((size as f64 * factor) as usize);
-                // Half again, since ten checks of 95 % each would fail now and then.
+                // With a margin of one half, since ten checks of 95 % each would fail now and then.
                 let (least, most) = (at(1.0 + 1.5 * off), at((1.0 - 1.5 * off).max(0.0)));
                 let error = 1.5 * sampled.error();
                 let found = sampled.miss_ratio(size);

@@ -1,9 +1,10 @@
 //! Programs that run in simulated time, with a controller that changes their page sizes.
 //!
-//! Time passes by accesses: each takes a base time, which stands for everything but translation,
-//! and what its translation costs. Programs take turns of one tick; at the end of each, its
-//! controller sees what the tick showed, as counters and a clock would show it, and its order is
-//! carried out at the stage that its kernel owns: the second for guests, else the first.
+//! Time passes by accesses: each takes a base time, which stands for everything except translation,
+//! plus the cost of its translation. Programs take turns of one tick. After each tick, the
+//! program's controller gets the tick's values as counters and a clock would show them, and its
+//! order is carried out at the stage that its kernel controls: the second for guests, otherwise the
+//! first.
 
 use super::counts::Counts;
 use super::engine::{Engine, PageSize, Space, SpaceId, Stage};
@@ -17,43 +18,43 @@ use pagewise_model::units::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A program that is simulated.
+/// A simulated program.
 pub struct Program {
-    /// For people.
+    /// The displayed name.
     pub name: String,
-    /// Its address space as it starts.
+    /// The initial state of its address space.
     pub space: Space,
     /// What it accesses.
     pub workload: Box<dyn Workload>,
-    /// Who decides on its huge pages; nobody by default.
+    /// The controller of its huge pages; none by default.
     pub controller: Option<Box<dyn Controller>>,
 }
 
 /// How long and how finely to simulate.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Nanoseconds of an access whose translation costs nothing.
+    /// Nanoseconds of an access with free translation.
     pub base_ns: f64,
     /// Nanoseconds between a controller's observations.
     pub tick_ns: f64,
-    /// Accesses of each program that are measured last, after all ticks; more where a round of it
-    /// ends later.
+    /// Accesses of each program that are measured at the end, after all ticks; more if a round of
+    /// it ends later.
     pub measured: u64,
-    /// Ticks before that.
+    /// Ticks before the measured part.
     pub ticks: u32,
     /// Most points of a timeline.
     pub points: usize,
-    /// Huge pages that the kernel builds by itself in a second, up to a controller's limit.
+    /// Huge pages that the kernel builds by itself per second, up to a controller's limit.
     /// (khugepaged scans 4096 base pages every 10 s: `scan_sleep_millisecs`, `pages_to_scan`.)
     pub khugepaged_per_s: f64,
-    /// Factor by which the simulated second is shorter than a real one for rates of kernel threads
-    /// and for the cost of changing pages.
+    /// Factor by which the simulated second is shorter than a real one, for the rates of kernel
+    /// threads and for the cost of changing pages.
     pub time_scale: f64,
     /// Seed of random victims.
     pub seed: u64,
 }
 
-/// What a program's run showed.
+/// The results of a program's run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Its name.
@@ -62,28 +63,28 @@ pub struct Run {
     pub counts: Counts,
     /// Nanoseconds of the measured part.
     pub ns: f64,
-    /// Accesses and nanoseconds of the whole run, changes of pages included.
+    /// Accesses and nanoseconds of the whole run, including changes of pages.
     pub whole: (u64, f64),
-    /// Over time.
+    /// Values over time.
     pub timeline: Vec<Point>,
-    /// Which chunks were huge, over time: a row for each chunk in order of address, true for huge.
+    /// Which chunks were huge over time: a row for each chunk in order of address, true for huge.
     pub map: Vec<(u64, Vec<bool>)>,
     /// Huge pages split and built.
     pub changes: (u64, u64),
     /// Huge pages and chunks at the end.
     pub pages: Pages,
-    /// What the controller decided last that changed something or ended a search.
+    /// The controller's last decision that changed something or ended a search.
     pub reason: Option<Reason>,
 }
 
 impl Run {
-    /// Accesses in a nanosecond of the measured part.
+    /// Accesses per nanosecond of the measured part.
     #[must_use]
     pub fn speed(&self) -> f64 {
         self.counts.accesses as f64 / self.ns
     }
 
-    /// Accesses in a nanosecond of the whole run.
+    /// Accesses per nanosecond of the whole run.
     #[must_use]
     pub fn whole_speed(&self) -> f64 {
         self.whole.0 as f64 / self.whole.1
@@ -100,7 +101,7 @@ impl Run {
     }
 }
 
-/// A point of a timeline: means since the last.
+/// A point of a timeline: means since the previous point.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Point {
     /// Seconds.
@@ -111,7 +112,7 @@ pub struct Point {
     pub small_per_s: f64,
     /// Huge pages at the end.
     pub huge: u64,
-    /// What the controller shows, at the end.
+    /// State of the controller at the end.
     pub gauge: Gauge,
     /// Nanoseconds per access.
     pub ns_per_access: f64,
@@ -129,7 +130,7 @@ pub struct Simulation<'a> {
 
 /// Visits of pages generated at a time.
 const BATCH: usize = 256;
-/// Ticks after which the density of chunks is counted anew.
+/// Ticks after which the density of chunks is counted again.
 const DENSITY_TICKS: u32 = 1024;
 /// Addresses of a batch that are sampled for density.
 const DENSITY_SAMPLE: usize = 16;
@@ -141,7 +142,7 @@ struct State {
     chunks: Chunks,
     counting: bool,
     limit: u64,
-    /// Huge pages that the kernel's own building has earned.
+    /// Huge pages that the kernel may build by itself, accumulated over time.
     earned: f64,
     accesses: u64,
     ns: f64,
@@ -155,14 +156,14 @@ struct State {
 }
 
 impl State {
-    /// Whether the kernel has time and leave to build a huge page.
+    /// Whether the kernel has had time to build a huge page, and may do so.
     fn may_build(&self) -> bool {
         let pages = self.chunks.pages();
         self.earned >= 1.0 && pages.huge < self.limit.min(pages.possible)
     }
 }
 
-/// A program's chunks at the stage that is controlled.
+/// A program's chunks at the controlled stage.
 #[derive(Default)]
 struct Chunks {
     huge: BTreeSet<u64>,
@@ -185,7 +186,7 @@ impl Chunks {
         now.max(self.before.get(&chunk).copied().unwrap_or(0))
     }
 
-    /// The next to split, or to build: sparse ones are split first and built last.
+    /// The next chunk to split or to build: sparse ones are split first and built last.
     fn choose(
         &self,
         from: &BTreeSet<u64>,
@@ -208,7 +209,7 @@ impl Chunks {
 }
 
 impl<'a> Simulation<'a> {
-    /// Programs that have touched their memory once.
+    /// Starts with programs that have touched all their memory once.
     #[must_use]
     pub fn new(machine: &'a Machine, settings: Settings, programs: Vec<Program>) -> Self {
         let mut simulation = Self {
@@ -289,7 +290,7 @@ impl<'a> Simulation<'a> {
         let seen = self.engine.counts() - before;
         let state = &mut self.programs[index];
         let ns = state.ns - began_ns;
-        // Counters as a tick of full length would have shown them.
+        // Counters as in a tick of full length.
         let scale = self.settings.time_scale;
         let counted = |refills: u64| (refills as f64 * scale) as u64;
         let observation = Observation {
@@ -370,7 +371,7 @@ impl<'a> Simulation<'a> {
             }
         }
         let state = &mut self.programs[index];
-        // What the kernel builds by itself.
+        // Pages that the kernel builds by itself.
         if state.chunks.pages().huge < state.limit && state.chunks.pages().huge < now.possible {
             state.earned += self.settings.khugepaged_per_s * self.settings.time_scale * ns / 1e9;
             while self.programs[index].may_build() {
@@ -436,7 +437,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs the measured part: controllers go on.
+    /// Runs the measured part, with the controllers still active.
     fn measure(mut self) -> Vec<Run> {
         let begins: Vec<(u64, f64, Counts)> = self
             .programs

@@ -1,4 +1,4 @@
-//! The engines against the plain one, over random machines, maps and accesses.
+//! The engines compared with the plain one, over random machines, mappings and accesses.
 
 use super::*;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn replacement() -> impl Strategy<Value = Replacement> {
     ]
 }
 
-/// An array of few entries, so that short runs fill it.
+/// An array with few entries, so that short runs fill it.
 fn array(holds: &'static [machine::Size], wide: bool) -> impl Strategy<Value = Array> {
     let ways = if wide {
         prop_oneof![
@@ -132,7 +132,7 @@ fn a_space() -> impl Strategy<Value = Space> {
     )
 }
 
-/// What happens to a simulation.
+/// An event in a simulation.
 #[derive(Clone, Debug)]
 enum Act {
     Access(u16, Vec<u64>),
@@ -140,7 +140,7 @@ enum Act {
 }
 
 fn an_act() -> impl Strategy<Value = Act> {
-    // Some memory near the bottom, some far up.
+    // Some memory at low addresses, some at high ones.
     let address = prop_oneof![
         0_u64..64 * 4096,
         (0_u64..256 * 4096).prop_map(|a| a + (0x7f << 40))

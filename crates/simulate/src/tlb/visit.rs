@@ -1,18 +1,18 @@
-//! Accesses to one page that follow each other, as one thing.
+//! Consecutive accesses to one page, as one item.
 
-/// An address and how many more accesses to the same 4 KiB follow the first.
+/// An address, and how many more accesses to the same 4 KiB follow the first.
 ///
-/// Traces of real programs are mostly such repeats, and no TLB sees them: after an access its page is
-/// in the first level as the entry used last, and using that again changes nothing (no base page of
-/// a processor is smaller than 4 KiB, and a larger one is the same page all the more). So they are
-/// counted, and held and simulated once. The place within the 4 KiB is not kept: its bits hold the
-/// count.
+/// Traces of real programs consist mostly of such repeats, which do not affect the TLB: after an
+/// access its page is in the first level as the most recently used entry, and using that again
+/// changes nothing (no processor has a base page smaller than 4 KiB, and within a larger one it is
+/// the same page too). So repeats are counted, and stored and simulated once. The offset within the
+/// 4 KiB is dropped: its bits contain the count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Visit(u64);
 
-/// Bits that no page number has.
+/// Bits not used by a page number.
 const WITHIN: u64 = 0xFFF;
-/// Most repeats in a visit: few, so that visits remain short against what controllers look at.
+/// Most repeats in a visit: few, so that visits remain short relative to a controller's interval.
 const MOST: u64 = 15;
 
 impl Visit {
@@ -22,14 +22,14 @@ impl Visit {
         Self(address & !WITHIN)
     }
 
-    /// Where its 4 KiB start.
+    /// Start of its 4 KiB.
     #[inline(always)]
     #[must_use]
     pub fn address(self) -> u64 {
         self.0 & !WITHIN
     }
 
-    /// Accesses.
+    /// Number of accesses.
     #[inline(always)]
     #[must_use]
     pub fn accesses(self) -> u64 {
@@ -48,7 +48,7 @@ impl Visit {
         }
     }
 
-    /// Adds accesses to one page, to the same visits as one by one.
+    /// Adds accesses to one page; the visits are the same as with single accesses.
     #[inline(always)]
     pub fn push_many(visits: &mut Vec<Self>, address: u64, mut accesses: u64) {
         let page = address & !WITHIN;

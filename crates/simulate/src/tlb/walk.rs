@@ -1,7 +1,7 @@
-//! Page walks: references to page tables, what saves them, and pages of tables.
+//! Page walks: references to page tables, the caches that save them, and page-table pages.
 //!
-//! What a walk needs to know of a chunk (tags of the tables that cover it, their places) is looked
-//! up once for each chunk and kept by the chunk's dense number.
+//! A walk's data on a chunk (tags of the tables that cover it, their places) is looked up once for
+//! each chunk and stored by the chunk's dense number.
 
 use super::array::{Array, Block, parts};
 use super::chunks::{Chunk, Chunks, HUGE, SECOND};
@@ -9,8 +9,8 @@ use super::machine::{Array as Description, Index, Machine};
 use super::{PageSize, Replacement, SpaceId};
 use rustc_hash::FxHashMap;
 
-/// A page of a guest's page tables. Their guest physical addresses are taken as consecutive, in the
-/// order in which walks first meet them.
+/// A page of a guest's page tables. Their guest physical addresses are assumed to be consecutive,
+/// in the order in which walks first read them.
 #[derive(Clone, Copy, Debug)]
 struct Table {
     space: SpaceId,
@@ -28,7 +28,7 @@ const NONE: u32 = u32::MAX;
 /// Virtual chunk numbers of a guest's page tables start here, where no program has memory.
 pub const TABLE_CHUNKS: u64 = 1 << 44;
 
-/// A fully associative cache of the walker, described like an array of TLB entries.
+/// A fully associative walk cache, described like an array of TLB entries.
 pub fn description(entries: u32) -> Description {
     Description {
         holds: Vec::new(),
@@ -48,7 +48,7 @@ pub fn levels(machine: &Machine, size: PageSize) -> u32 {
     }
 }
 
-/// The lowest table that a walk for this size reads: 1 holds small pages' entries.
+/// The lowest table that a walk for this size reads: level 1 contains the entries of small pages.
 pub fn lowest(size: PageSize) -> u32 {
     match size {
         PageSize::Small => 1,
@@ -56,7 +56,7 @@ pub fn lowest(size: PageSize) -> u32 {
     }
 }
 
-/// The prefix of an address that a table of `level` covers; `chunk` is its huge page's number.
+/// The address prefix that a table of `level` covers; `chunk` is the number of its huge page.
 pub fn prefix(machine: &Machine, level: u32, chunk: u64) -> u64 {
     let bits = machine.huge_shift() - machine.small_shift();
     chunk >> (bits * (level - 1)).min(63)
@@ -76,16 +76,16 @@ pub struct GuestWalk {
 /// The walker's caches of one machine.
 #[derive(Clone, Debug)]
 pub struct Walker {
-    /// Caches with the lowest table that they lead to, those that save most first.
+    /// Caches with the lowest table that a hit leads to; those that save most first.
     caches: Vec<(u32, Array)>,
     nested: Option<Array>,
-    /// By level of the table (the first holds small pages' entries), then dense number of the chunk:
-    /// tags of walk caches' entries, [`NONE`] for chunks without a walk.
+    /// By level of the table (the first contains the entries of small pages), then dense number of
+    /// the chunk: tags of walk-cache entries, [`NONE`] for chunks without a walk.
     chunks_prefixes: [Vec<u32>; LEVELS],
-    /// The same for places of tables, [`NONE`] before a walk first meets one.
+    /// The same for places of tables, [`NONE`] until a walk first reads one.
     chunks_tables: [Vec<u32>; LEVELS],
     tables: Vec<Table>,
-    /// Places of tables by what they cover, and of the first in each huge page of tables.
+    /// Places of tables by the range they cover, and of the first in each huge page of tables.
     places: FxHashMap<(SpaceId, u32, u64), u32>,
     firsts: FxHashMap<(SpaceId, u32), u32>,
     tables_of: FxHashMap<SpaceId, u32>,
@@ -118,7 +118,7 @@ impl Walker {
         }
     }
 
-    /// Has tags of a chunk's tables ready.
+    /// Prepares the tags of a chunk's tables.
     #[inline]
     fn know(&mut self, machine: &Machine, dense: u32, chunk: impl FnOnce() -> Chunk) {
         let known = self.chunks_prefixes[0].get(dense as usize);
@@ -145,7 +145,7 @@ impl Walker {
         }
     }
 
-    /// How many tables a walk reads, the lowest one included. Fills the caches.
+    /// Number of tables that a walk reads, including the lowest one. Fills the caches.
     pub fn tables_read(
         &mut self,
         machine: &Machine,
@@ -174,7 +174,7 @@ impl Walker {
         read
     }
 
-    /// References to read the host's tables for a guest physical page.
+    /// References needed to read the host's tables for a guest physical page.
     fn nested(&mut self, machine: &Machine, tag: u32, size: PageSize) -> u64 {
         if let Some(cache) = &mut self.nested {
             if cache.hit(0, tag) {
@@ -186,9 +186,9 @@ impl Walker {
         u64::from(all.saturating_sub(machine.walk.nested_levels_cached).max(1))
     }
 
-    /// References of walks in native processes for pages of one size; empties the block. A cache
-    /// sees what those before it did not answer, in order, as levels of TLBs do: all walks go
-    /// through the first, then what is left through the next.
+    /// References of walks in native processes for pages of one size; empties the block. As with
+    /// levels of TLBs, a cache gets the walks that missed in those before it, in order: all walks
+    /// go through the first cache, the remaining ones through the next.
     pub fn native(
         &mut self,
         machine: &Machine,
@@ -237,7 +237,7 @@ impl Walker {
         references + self.nested(machine, data, chunk.second)
     }
 
-    /// The page of tables that a walk for a chunk reads at `level`, numbered within its guest.
+    /// The table page that a walk for a chunk reads at `level`, numbered within its guest.
     pub fn table(&mut self, machine: &Machine, level: u32, dense: u32, chunk: &Chunk) -> u32 {
         let place = self.place(machine, level, dense, chunk);
         self.tables[place as usize].number
@@ -256,7 +256,7 @@ impl Walker {
         place
     }
 
-    /// The place of a table that this chunk's walks have not met.
+    /// The place of a table that this chunk's walks read for the first time.
     #[cold]
     fn meet(&mut self, machine: &Machine, level: u32, chunk: &Chunk) -> u32 {
         let space = chunk.space;
@@ -277,8 +277,8 @@ impl Walker {
         place
     }
 
-    /// Forgets a space: after a change of page tables the walker's caches are flushed. `space_of`
-    /// tells a chunk's space by its dense number.
+    /// Forgets a space: after a change of page tables the walk caches are flushed. `space_of`
+    /// returns the space of a chunk by its dense number.
     pub fn forget(&mut self, space: SpaceId, space_of: impl Fn(u32) -> SpaceId) {
         for (_, cache) in &mut self.caches {
             cache.drop_where(|tag| self.prefix_spaces[tag as usize] == space);

@@ -93,7 +93,7 @@ fn a_lifetime_is_running_ready_waiting_and_what_nothing_tells() {
             ("unexplained", 20)
         ]
     );
-    // It may have run after it was last seen.
+    // It may have run after the last look at it.
     let cpu = thread.all.parts.iter().find(|part| part.id == "cpu");
     assert!(cpu.is_some_and(|cpu| cpu.time.covers(320e6) && !cpu.time.covers(330e6)));
     assert_eq!(tasks.elsewhere, ms(200));

@@ -1,4 +1,4 @@
-//! Adds a fault that was walked to the sums: of its shape, its layers, the call paths, the log.
+//! Adds a walked fault to the sums: of its shape, its layers, the call paths, the log.
 
 use super::super::cells::Cells;
 use super::super::layer::Layer;
@@ -115,7 +115,7 @@ impl Collector {
         add_latencies(shape, scratch)
     }
 
-    /// Notes what comparisons need: which fault it was among others, and how slow.
+    /// Records what comparisons need: the fault's position in the sequence, and how slow it was.
     #[inline]
     pub(super) fn remember(
         &mut self,
@@ -147,7 +147,7 @@ impl Collector {
     }
 }
 
-/// Time by layer, for layers that a fault has.
+/// Time by layer, for the layers that a fault has.
 pub(super) type LayerTimes = [Option<u64>; Layer::ALL.len()];
 
 fn add_latencies(shape: &mut Shape, scratch: &Scratch) -> LayerTimes {

@@ -1,4 +1,4 @@
-//! Descents: calls inside faults, taken as faults are elsewhere.
+//! Descents: calls inside faults, treated as faults are elsewhere.
 
 use super::super::descent::Descent;
 use super::super::shapes::describe;
@@ -23,7 +23,7 @@ impl Collector {
         self.descent = Some(descent);
     }
 
-    /// Finds the outermost calls that are a step's goal among a call and all inside it.
+    /// Finds the outermost calls that match a step's goal among a call and its callees.
     fn descend(
         &mut self,
         descent: &mut Descent,

@@ -1,10 +1,10 @@
-//! Takes the complete calls of a trace and adds up its faults.
+//! Takes the complete calls of a trace and sums up its faults.
 //!
-//! Each fault's time is split so that nothing counts twice:
+//! Each fault's time is split so that nothing is counted twice:
 //!
 //! ```text
-//! total = own time of every call        (on CPU, this fault's work)
-//!       + interrupts                    (frames taken out with all they called)
+//! total = self time of every call       (on CPU, this fault's work)
+//!       + interrupts                    (frames subtracted with all callees)
 //!       + off CPU                       (from sched_switch; else the switch lines; else the gap
 //!                                        before finish_task_switch(); else schedule())
 //! ```
@@ -47,31 +47,32 @@ pub struct Collector {
     pub(super) bare: FxHashMap<u32, Tally>,
     pub(super) checks: Checks,
     pub(super) probe: ProbeSigns,
-    /// What tracing cost each of several sources, where shapes and contexts come from those.
+    /// The tracer's cost in each of several sources, if shapes and contexts come from several.
     pub(super) costs: Vec<Calibration>,
-    /// Reports whose sums these are, and their faults with the root alone that measured nothing.
+    /// Number of merged reports, and their root-only faults that were not used to measure the
+    /// tracer's cost.
     pub(super) reports: u64,
     pub(super) unmeasured: u64,
     pub(super) first_time: Option<u64>,
     pub(super) last_time: Option<u64>,
-    /// Latencies that the capture noted of stretches in which the roots alone were traced.
+    /// Latencies recorded by the capture in stretches in which only the roots were traced.
     root_only: Histogram,
     pub(super) log: FaultLog,
-    /// Kept for comparisons.
+    /// Recorded for comparisons.
     pub(super) stretches: Option<Stretches>,
     pub(super) locks: Locks,
     pub(super) descent: Option<Descent>,
-    /// Calls taken for an interrupt's by their place alone.
+    /// Calls classified as interrupts only by their position.
     pub(super) by_place: u64,
     /// Waits that are shorter than the calls around them, and waits that are longer.
     pub(super) sleep_signs: (u64, u64),
     pending_locks: FxHashMap<u32, u64>,
     scratch: Scratch,
-    /// The faults of the call at hand, where someone wants to be told.
+    /// The faults of the current call, if they were requested.
     told: Option<Vec<Told>>,
 }
 
-/// One fault, as it was added up.
+/// One fault, as it was added to the sums.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub shape: usize,
@@ -87,11 +88,12 @@ pub(super) struct Told {
     pub lock: u64,
 }
 
-/// Faults whose calls all tell of the tracer's cost; of later ones, one in so many does.
+/// Number of first faults all of whose calls are used to estimate the tracer's cost; of later
+/// faults, one in [`PROBED_EVERY`] is used.
 const ALL_PROBED: u64 = 1000;
 const PROBED_EVERY: u64 = 16;
-/// Faults whose single calls all go into the distributions by call path; of later ones, one in
-/// so many does. Sums are over all faults.
+/// Number of first faults all of whose calls go into the distributions by call path; of later
+/// faults, one in [`TIMED_EVERY`]. Sums are over all faults.
 const ALL_TIMED: u64 = 10_000;
 const TIMED_EVERY: u64 = 16;
 
@@ -156,8 +158,8 @@ impl Sink for Collector {
 }
 
 impl Collector {
-    /// Latencies of faults with their roots alone traced, as the capture noted them next to the
-    /// trace; empty when it noted none.
+    /// Latencies of faults with only their roots traced, as the capture recorded them next to the
+    /// trace; empty if there are none.
     #[must_use]
     pub fn root_only(&self) -> &Histogram {
         &self.root_only
@@ -173,7 +175,7 @@ impl Collector {
         all
     }
 
-    /// A collector that also notes what the comparison with another trace needs of every call.
+    /// A collector that also records what the comparison with another trace needs of every call.
     #[must_use]
     pub fn for_comparison() -> Self {
         Self {
@@ -182,8 +184,8 @@ impl Collector {
         }
     }
 
-    /// A collector of the calls that a descent leaves, with the tracer's cost as calibrated: each
-    /// is taken as a fault is elsewhere.
+    /// A collector of the calls selected by a descent, with the tracer's cost as calibrated: each
+    /// is treated as a fault is elsewhere.
     #[must_use]
     pub fn descending(steps: Vec<Step>, calibration: Calibration) -> Self {
         Self {
@@ -192,8 +194,8 @@ impl Collector {
         }
     }
 
-    /// What the returned value of `handle_mm_fault` says of the fault's kind, where the trace has
-    /// it (`funcgraph-retval`) and no function would tell.
+    /// The fault's kind according to the return value of `handle_mm_fault`, if the trace has it
+    /// (`funcgraph-retval`); used when no function shows the kind.
     fn returned_class(&self, tree: &CallTree, root: usize) -> Option<Class> {
         let end = tree.nodes[root].end as usize;
         let is_handler = |node: usize| {
@@ -218,7 +220,7 @@ impl Collector {
         self.checks.faults
     }
 
-    /// A call at the top level that holds no fault: a lock helper, a system call.
+    /// A top-level call that contains no fault: a lock helper, a system call.
     fn other(&mut self, tree: &CallTree) {
         let Some(root) = tree.root() else { return };
         self.others
@@ -274,7 +276,7 @@ impl Collector {
         self.scratch = scratch;
     }
 
-    /// The shape with these calls, which has no faults if it is new.
+    /// The shape with these calls, without faults if it is new.
     pub(super) fn shape_of(&mut self, tokens: &[Token]) -> usize {
         let hash = tokens.iter().fold(0, |hash, token| mix(hash, *token));
         match self.shapes.find(hash, tokens, None) {
@@ -283,7 +285,7 @@ impl Collector {
         }
     }
 
-    /// Faults with the root alone that did not serve as the measure.
+    /// Root-only faults that were not used to measure the tracer's cost.
     pub(super) fn unmeasured(&self, calibration: &Calibration) -> u64 {
         match self.costs.is_empty() && calibration.source != Source::RootOnly {
             true => self.root_only.count(),
@@ -291,7 +293,7 @@ impl Collector {
         }
     }
 
-    /// Says where the shapes that come next are from.
+    /// Sets the source of the following shapes.
     pub(super) fn set_source(&mut self, source: u16) {
         self.shapes.source = source;
         self.contexts.source = source;
@@ -306,7 +308,7 @@ impl Collector {
         Some(self.last_time?.saturating_sub(self.first_time?))
     }
 
-    /// A collector that keeps each fault until it is asked for.
+    /// A collector that keeps each fault until it is requested.
     pub(super) fn telling() -> Self {
         Self {
             told: Some(Vec::new()),
@@ -314,7 +316,7 @@ impl Collector {
         }
     }
 
-    /// The faults since the last time.
+    /// The faults since the last call.
     pub(super) fn take_told(&mut self) -> Vec<Told> {
         self.told.as_mut().map(std::mem::take).unwrap_or_default()
     }

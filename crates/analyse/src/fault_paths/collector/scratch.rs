@@ -1,4 +1,4 @@
-//! What is known of the fault at hand, in memory reused from fault to fault.
+//! The state of the current fault, in memory reused from fault to fault.
 
 use super::super::cells::Waits;
 use super::super::shapes::{Split, Token};
@@ -10,11 +10,11 @@ pub(super) struct Scratch {
     pub(super) tokens: Vec<Token>,
     pub(super) kept: Vec<Timed>,
     pub(super) cuts: Vec<Cut>,
-    /// The calls around the one at hand: where each ends and its place among the kept.
+    /// The calls around the current one: the end of each and its position among the kept ones.
     pub(super) open: Vec<(u32, usize)>,
 }
 
-/// A node that stays, with its on-CPU times.
+/// A kept node, with its on-CPU times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timed {
     pub(super) node: u32,
@@ -40,15 +40,15 @@ pub(super) enum Kind {
     Off(Wait),
 }
 
-/// Whose time it was counted as.
+/// The time as which it was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum From {
-    /// A call's own, which stays.
+    /// Self time of a kept call.
     Own,
-    /// All of a call that stays, without what it calls: `schedule()` in a trace without any sign
-    /// of the switch itself.
+    /// The time of a kept call except its callees: `schedule()` in a trace without any sign of the
+    /// switch itself.
     Whole,
-    /// That of calls that don't stay.
+    /// Time of calls that are not kept.
     Gone,
 }
 
@@ -72,7 +72,7 @@ impl Scratch {
         });
     }
 
-    /// Whether a node is among those that stay, which are in order.
+    /// The position of a node among the kept ones, which are in order.
     pub(super) fn kept_at(&self, node: u32) -> bool {
         self.kept
             .binary_search_by_key(&node, |kept| kept.node)

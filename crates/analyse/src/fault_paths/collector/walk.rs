@@ -1,4 +1,4 @@
-//! From a fault's tree to its own work: which calls are its, and what is to be taken out of them.
+//! From a fault's tree to its own work: which calls belong to it, and what must be subtracted.
 
 use super::super::roles::Role;
 use super::super::shapes::Token;
@@ -8,7 +8,7 @@ use super::{ALL_PROBED, Collector, PROBED_EVERY};
 use pagewise_model::formats::function_graph::{CallTree, Node};
 
 impl Collector {
-    /// Collects the nodes that are the fault's own work, and what is to be taken out.
+    /// Collects the nodes that are the fault's own work, and the times to subtract.
     #[inline]
     pub(super) fn walk(&mut self, tree: &CallTree, root: usize, scratch: &mut Scratch) -> u64 {
         scratch.tokens.clear();
@@ -23,7 +23,8 @@ impl Collector {
         while at < end {
             let node = &tree.nodes[at];
             let role = self.roles.of(node.name);
-            // A call at a place for interrupts alone is one, unless it is known to be a fault's.
+            // A call at a position where only interrupts occur is one, unless it is known to belong
+            // to a fault.
             let by_place = any_marked
                 && is_marked(&tree.interrupts, at)
                 && role.layer.is_none()
@@ -51,7 +52,7 @@ impl Collector {
             if (root..end).contains(&(off.node as usize)) {
                 // Both ends of the wait are printed in microseconds.
                 if tree.nodes[off.node as usize].span.ns + 2000 < off.ns {
-                    // Durations leave sleep out (`nosleep-time`): there is nothing to take out.
+                    // Durations exclude sleep (`nosleep-time`): there is nothing to subtract.
                     self.sleep_signs.1 += 1;
                     continue;
                 }
@@ -69,8 +70,8 @@ impl Collector {
         hash
     }
 
-    /// Time in a call but in none that it made. It can't be negative by more than the printed
-    /// precision of the call.
+    /// Time in a call but not in its callees. It can be negative only by the printed precision of
+    /// the call.
     #[inline]
     pub(super) fn own_time(&mut self, node: &Node) -> u64 {
         if node.children_ns > node.span.ns + u64::from(node.span.tick) {
@@ -87,7 +88,7 @@ impl Collector {
         }
     }
 
-    /// Takes an interrupt out; while its task was put aside, it did not run.
+    /// Subtracts an interrupt; while its task was switched out, it did not run.
     #[cold]
     pub(super) fn interrupt(&mut self, tree: &CallTree, at: usize, scratch: &mut Scratch) {
         let mut away = tree.off_cpu_inside(at);
@@ -109,7 +110,7 @@ impl Collector {
         scratch.cut(place(at), ns, Kind::Interrupt, From::Gone);
     }
 
-    /// Takes interrupts and time off the CPU out of the calls that they struck.
+    /// Subtracts interrupts and time off the CPU from the calls in which they occurred.
     #[cold]
     pub(super) fn take_out(&mut self, tree: &CallTree, scratch: &mut Scratch) {
         let Scratch { cuts, kept, .. } = scratch;
@@ -141,13 +142,13 @@ impl Collector {
     }
 }
 
-/// One more call in the hash of a shape.
+/// Mixes one more call into the hash of a shape.
 #[inline]
 pub(super) fn mix(hash: u64, token: Token) -> u64 {
     (hash.rotate_left(23) ^ token.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Whether a call is an interrupt's by arrow or place.
+/// Whether a call belongs to an interrupt by arrow or position.
 fn is_marked(interrupts: &[u32], node: usize) -> bool {
     u32::try_from(node).is_ok_and(|node| interrupts.binary_search(&node).is_ok())
 }
@@ -156,10 +157,10 @@ fn place(node: usize) -> u32 {
     u32::try_from(node).unwrap_or(u32::MAX)
 }
 
-/// A call that only looks whether others want the CPU takes well below a microsecond.
+/// A call that only checks for a reschedule takes well below a microsecond.
 const LONGEST_LOOK_NS: u64 = 10_000;
 
-/// Whether a task gave up the CPU in a call, and nothing in it tells for how long.
+/// Whether a task gave up the CPU in a call without any record of how long.
 pub(super) fn gives_up_unseen(tree: &CallTree, at: usize, role: Role) -> bool {
     let node = &tree.nodes[at];
     let is_sure = role.signs.has(Signs::SCHEDULE);

@@ -13,26 +13,26 @@ use crate::compare::blocks::neighbour_correlation;
 use pagewise_model::formats::function_graph::{NameId, Names};
 use std::collections::BTreeMap;
 
-/// Blocks of a trace that is long enough; a longer one has longer blocks. For questions about the
-/// trace more would tell hardly more, but outlast fewer of the phases that make neighbours alike;
-/// rare slow calls of one function take more to be told.
+/// Blocks of a sufficiently long trace; a longer trace has longer blocks. For questions about the
+/// trace, more blocks would hardly add power, but would span fewer of the phases that make
+/// neighbours similar; detecting rare slow calls of one function needs more.
 const MOST_BLOCKS: usize = 64;
 const MOST_BLOCKS_WITHIN: usize = 128;
-/// Blocks are made longer while neighbours are alike, but not fewer than half of these.
+/// Blocks are lengthened while neighbours are similar, but at least half of these remain.
 const FEWEST_TO_JOIN: usize = 48;
-/// Neighbouring blocks that correlate more than this are alike.
+/// Neighbouring blocks that correlate more than this are similar.
 const ALIKE: f64 = 0.25;
-/// Kinds with at least this share of all faults are looked at for that.
+/// Kinds with at least this share of all faults are checked for similarity.
 const FREQUENT: f64 = 0.05;
 
-/// By what blocks are told to be alike.
+/// The measure of similarity between blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Alike {
     /// Latency and shares of kinds: for questions about the trace.
     Faults,
-    /// Latency compared with that of other faults of the same kind: for questions about a kind.
+    /// Latency relative to other faults of the same kind: for questions about a kind.
     WithinKinds,
-    /// By nothing, as short as they are: for questions about this recording alone.
+    /// None, with the shortest blocks: for questions about this recording alone.
     Nothing,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Row {
     pub block: usize,
     pub class: Class,
     pub shape: usize,
-    /// Its place in the log.
+    /// Its position in the log.
     pub logged: usize,
     /// Its number among all faults.
     number: u64,
@@ -66,20 +66,20 @@ pub(super) struct Row {
     pub raw: u64,
     /// Whole time without the tracer's cost, ns.
     pub corrected: u64,
-    /// How far that may be off, ns.
+    /// Error of the corrected time, ns.
     pub doubt: f64,
     pub waits: Waits,
 }
 
-/// What a function did in faults of a class, by block.
+/// Activity of a function in faults of a class, by block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FunctionSums {
     pub calls: Vec<f64>,
     pub own: Vec<f64>,
     pub corrected: Vec<f64>,
-    /// How far that may be off.
+    /// Error of the corrected time.
     pub doubt: Vec<f64>,
-    /// Calls by interval of own time.
+    /// Calls by interval of self time.
     pub bins: BTreeMap<u32, Vec<f64>>,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Blocked<'a> {
         }
     }
 
-    /// Faults of a class (or all) by block; of all faults, logged or not.
+    /// Faults of a class (or all) by block, whether logged or not.
     pub(super) fn faults(&self, class: Option<Class>) -> Vec<f64> {
         let by_block = self.blocks.iter().map(|block| match class {
             None => block.faults,
@@ -137,7 +137,7 @@ impl<'a> Blocked<'a> {
         by_block.map(whole).collect()
     }
 
-    /// How long each block lasted, ns; `None` where the trace tells no times.
+    /// Duration of each block, ns; `None` if the trace has no times.
     pub(super) fn durations(&self) -> Option<Vec<f64>> {
         let mut ends = vec![None; self.blocks.len()];
         for row in &self.rows {
@@ -175,14 +175,14 @@ impl<'a> Blocked<'a> {
         Some((raw, reduce(raw, self.calibration.cost(layers[at].1))))
     }
 
-    /// How far a layer's corrected time in a fault may be off, ns.
+    /// Error of a layer's corrected time in a fault, ns.
     pub(super) fn layer_doubt(&self, row: &Row, layer: Layer) -> f64 {
         let layers = self.layers[row.shape].iter();
         let calls = layers.filter(|(found, _)| *found == layer);
         doubt(self.calibration) * calls.map(|(_, calls)| whole(*calls as u64)).sum::<f64>()
     }
 
-    /// What each function did in faults of each class.
+    /// Activity of each function in faults of each class.
     pub(super) fn functions(&self) -> BTreeMap<(Class, &'a str), FunctionSums> {
         let mut found: BTreeMap<(Class, &str), FunctionSums> = BTreeMap::new();
         let blocks = self.blocks.len();
@@ -225,7 +225,7 @@ impl<'a> Blocked<'a> {
 }
 
 impl FunctionSums {
-    /// Adds another function's, or another kind's.
+    /// Adds the sums of another function or kind.
     pub(super) fn add(&mut self, other: &Self) {
         let add = |to: &mut [f64], from: &[f64]| {
             to.iter_mut()
@@ -270,7 +270,7 @@ fn grouped(stretches: &[Stretch], group: usize) -> Vec<Stretch> {
     groups.collect()
 }
 
-/// How far the correction of one call may be off, ns: all of a cost that was withdrawn.
+/// Error of the correction of one call, ns: the whole cost if it was withdrawn.
 fn doubt(calibration: Calibration) -> f64 {
     match calibration.withdrawn {
         Some(withdrawn) => withdrawn.per_call_ns,
@@ -298,8 +298,8 @@ fn rows(collector: &Collector, calibration: Calibration) -> Vec<Row> {
     collector.log.faults.iter().enumerate().map(row).collect()
 }
 
-/// Puts each row into its block; the largest correlation of neighbouring blocks, of their latency
-/// and their shares of each frequent kind.
+/// Puts each row into its block; returns the largest correlation of neighbouring blocks, in their
+/// latency and their shares of each frequent kind.
 fn place(rows: &mut [Row], blocks: &[Stretch], alike: Alike) -> f64 {
     let mut ends = Vec::with_capacity(blocks.len());
     let mut end = 0;
@@ -325,7 +325,7 @@ fn place(rows: &mut [Row], blocks: &[Stretch], alike: Alike) -> f64 {
     };
     kinds.retain(|_, faults| faults.iter().map(|(faults, _)| faults).sum::<f64>() >= frequent);
     for row in rows {
-        // A logarithm, so that one slow fault does not make up its block's mean.
+        // A logarithm, so that one slow fault does not dominate its block's mean.
         let sum = &mut latency[row.block];
         let usual = means.get(&row.class).copied().unwrap_or(0.0);
         *sum = (

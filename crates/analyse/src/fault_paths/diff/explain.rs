@@ -1,14 +1,14 @@
-//! What a difference of means consists of, in parts that add up to it.
+//! The components of a difference of means, which add up to it.
 //!
-//! Faults of kind *c* make up the share p_c and take m_c on average. Between two traces, with a
-//! bar for the average of both (Kitagawa, 1955):
+//! Faults of kind *c* make up the share p_c and take m_c on average. Between two traces, with a bar
+//! for the average of both (Kitagawa, 1955):
 //!
 //! ```text
-//! Δ Σ p_c m_c  =  Σ Δp_c (m̄_c − m̄)        the mix: more of the slow kinds
+//! Δ Σ p_c m_c  =  Σ Δp_c (m̄_c − m̄)        the mix: more faults of slow kinds
 //!              +  Σ p̄_c Δm_c               the same kind takes longer …
 //! ```
 //!
-//! and Δm_c is the sum of the changes of all its functions' own times and of its waits.
+//! and Δm_c is the sum of the changes of all its functions' self times and of its waits.
 
 use super::super::ranked::{ClassSums, Sums, over};
 use super::super::signature::Class;
@@ -25,7 +25,7 @@ const WAITS: [PartCause; 4] = [
     PartCause::LockBefore,
 ];
 
-/// The difference of both means, B less A, in parts.
+/// The difference of both means, B minus A, in parts.
 pub(super) fn explain(a: &Sums<'_>, b: &Sums<'_>) -> Explanation {
     let (mean_a, mean_b) = (a.mean(), b.mean());
     let overall = ((mean_a.0 + mean_b.0) / 2.0, (mean_a.1 + mean_b.1) / 2.0);
@@ -42,7 +42,8 @@ pub(super) fn explain(a: &Sums<'_>, b: &Sums<'_>) -> Explanation {
         let in_a = a.by_class.get(&class).unwrap_or(&none);
         let in_b = b.by_class.get(&class).unwrap_or(&none);
         let (share_a, share_b) = (over(in_a.faults, a.faults), over(in_b.faults, b.faults));
-        // A kind that one trace lacks is all mix: it takes there what it takes in the other.
+        // A kind that one trace lacks belongs entirely to the mix: its mean there is taken from the
+        // other trace.
         let (class_a, class_b) = match (of(a), of(b)) {
             (true, false) => (in_a.mean(), in_a.mean()),
             (false, true) => (in_b.mean(), in_b.mean()),
@@ -97,7 +98,7 @@ pub(super) fn explain(a: &Sums<'_>, b: &Sums<'_>) -> Explanation {
     }
 }
 
-/// What faults of the same kind take longer for.
+/// Why faults of the same kind take longer.
 fn within(class: Class, a: &ClassSums<'_>, b: &ClassSums<'_>, share: f64, parts: &mut Vec<Part>) {
     let functions: BTreeSet<&str> = a.own.keys().chain(b.own.keys()).copied().collect();
     for function in functions {

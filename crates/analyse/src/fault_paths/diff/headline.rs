@@ -1,4 +1,4 @@
-//! What a user wants to know first: do faults take longer, where, and are there more of them?
+//! The answers that a user needs first: do faults take longer, where, and are there more of them?
 
 use super::words::{longer, ns, number, percent};
 use pagewise_model::fault_diff::{
@@ -8,13 +8,13 @@ use pagewise_model::fault_paths::Class;
 use pagewise_model::quantity::rounded;
 use std::collections::BTreeMap;
 
-/// Numbers of faults that differ by less are called alike.
+/// Numbers of faults that differ by less count as equal.
 const AS_MANY: f64 = 0.05;
 
-/// The parts of a difference that are named make up at least this part of it.
+/// Parts of a difference are named if they make up at least this fraction of it.
 const WORTH_NAMING: f64 = 0.25;
 
-/// Parts of more than this are so large since others cancel out.
+/// A larger fraction means that other parts cancel out.
 const ALL: f64 = 1.2;
 
 /// The answers in a sentence.
@@ -46,7 +46,7 @@ fn untested(diff: &FaultDiff) -> String {
     }
 }
 
-/// How long faults take, what besides the median takes, and the difference that tells why.
+/// How long faults take, the median in addition, and the difference that explains it.
 fn how_long(diff: &FaultDiff) -> (String, Option<String>, Option<&Explanation>) {
     let usual = match quantile(diff, 0.5) {
         Some(Pair { a, b }) => match [ns(a), ns(b)] {
@@ -66,7 +66,7 @@ fn how_long(diff: &FaultDiff) -> (String, Option<String>, Option<&Explanation>) 
     (as_long(diff, &usual), None, None)
 }
 
-/// The first answer of `found` that is about time, with the difference that tells why.
+/// The first answer in `found` that is about time, with the difference that explains it.
 fn times<'a>(
     diff: &'a FaultDiff,
     found: &[Finding],
@@ -104,20 +104,21 @@ fn times<'a>(
     })
 }
 
-/// A sentence's beginning within another.
+/// A sentence with a lower-case beginning, for use within another.
 fn lower(sentence: &str) -> String {
     let mut letters = sentence.chars();
     let first = letters.next().map(|letter| letter.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()
 }
 
-/// Nothing was found in how long faults take: what would have been, or why that is not known.
+/// No change of duration was found: the change that would have been found, or why that is not
+/// known.
 fn as_long(diff: &FaultDiff, usual: &str) -> String {
     let untold = |question: &&Question| {
         question.answer == Answer::WithinCorrection && question.subject != Subject::SamePathTail
     };
     let is_untold = diff.questions.iter().any(|question| untold(&question));
-    // Something that answers none of the questions, but was found.
+    // A finding that answers none of the questions.
     let detail = diff
         .findings
         .iter()
@@ -141,7 +142,7 @@ fn as_long(diff: &FaultDiff, usual: &str) -> String {
     let seen = diff.questions.iter().find(same).map(|question| {
         let half = (question.change.high - question.change.low) / 2.0;
         // Half a 95 % interval is 1.96 standard errors; a finding takes about 3.5, and another 1.3
-        // for nine in ten to be found.
+        // to be found in nine of ten cases.
         half / 1.96 * 4.8
     });
     match seen {
@@ -153,13 +154,13 @@ fn as_long(diff: &FaultDiff, usual: &str) -> String {
     }
 }
 
-/// Where most of a difference lies, of what was found beyond chance, with the kind of which there
-/// are more or fewer.
+/// Where most of a difference lies, among the parts beyond chance; with the kind if the reason is
+/// more or fewer faults of that kind.
 fn whereabouts(diff: &FaultDiff, found: &Explanation) -> Option<(String, Option<Class>)> {
     let all = found.change_ns;
     let mut causes: BTreeMap<_, (f64, &Part)> = BTreeMap::new();
     for part in found.parts.iter().filter(|part| is_sure(diff, part)) {
-        // A function, or a wait, in whichever kind of fault.
+        // A function, or a wait, in any kind of fault.
         let class = part.class.filter(|_| part.cause == PartCause::Mix);
         let key = (part.cause, class, part.function.as_deref());
         causes.entry(key).or_insert((0.0, part)).0 += part.ns;
@@ -170,8 +171,8 @@ fn whereabouts(diff: &FaultDiff, found: &Explanation) -> Option<(String, Option<
         .filter(|(ns, _)| all != 0.0 && share(*ns) >= WORTH_NAMING)
         .max_by(|x, y| share(x.0).total_cmp(&share(y.0)))?;
     let much = match share(ns) {
-        // A quantile differs by another amount than the mean of those beyond it; and where the
-        // rest cancels out, parts of what is left say nothing.
+        // A quantile changes by a different amount than the mean of the faults beyond it; and if
+        // other parts cancel out, shares of the rest mean nothing.
         _ if std::ptr::eq(found, &diff.tail) => "mainly".to_owned(),
         share if share > ALL => "mainly".to_owned(),
         share if share > 0.9 => "nearly all of it".to_owned(),
@@ -184,7 +185,7 @@ fn whereabouts(diff: &FaultDiff, found: &Explanation) -> Option<(String, Option<
     ))
 }
 
-/// Whether a part of a difference is a finding of its own: parts add up what is chance, too.
+/// Whether a part of a difference is also a finding: parts include chance variation.
 fn is_sure(diff: &FaultDiff, part: &Part) -> bool {
     let is_of = |finding: &Finding| match part.cause {
         PartCause::Rest => false,
@@ -218,7 +219,7 @@ fn of_kind(kind: &str, share: Pair) -> String {
     )
 }
 
-/// The kinds of which there are more or fewer, but for one that was named already.
+/// The kinds of which there are more or fewer faults, except one that was already named.
 fn kinds(diff: &FaultDiff, named: Option<Class>) -> Option<String> {
     let found = [&diff.findings, &diff.phases].map(|found| {
         let shares = found.iter().filter(|f| f.subject == Subject::ClassShare);

@@ -1,13 +1,13 @@
-//! Two traces compared: what differs beyond chance, and what explains it.
+//! Compares two traces: what differs beyond chance, and what explains it.
 //!
-//! [`compare`] cuts both traces into blocks ([`blocked`]) and makes every figure a ratio of sums over
-//! blocks ([`figures`]). A few questions are asked first: how many faults, of which kinds, how long
-//! at the median, in the tail and on the whole. Their figures are tested together
-//! ([`crate::compare::blocks`]); what explains an answer (paths, layers, functions) is tested only
-//! where one was found. Programs have phases, and a trace has few of them: an answer that only
-//! tells the recordings apart is told as that. What differs beyond chance by too little to matter
-//! is not reported ([`assemble`]). Shifts of quantiles have intervals ([`shifts`]), and the
-//! difference of the means is taken apart ([`explain`]).
+//! [`compare`] cuts both traces into blocks ([`blocked`]) and makes every figure a ratio of sums
+//! over blocks ([`figures`]). A few questions come first: how many faults, of which kinds, how long
+//! at the median, in the tail and overall. Their figures are tested together
+//! ([`crate::compare::blocks`]); explanations (paths, layers, functions) are tested only if one of
+//! them differs. Programs have phases, and a trace contains few of them: a difference that only
+//! separates the recordings is reported as such. Differences beyond chance but too small to matter
+//! are not reported ([`assemble`]). Shifts of quantiles have intervals ([`shifts`]), and the
+//! difference of the means is decomposed ([`explain`]).
 
 mod assemble;
 pub(super) mod blocked;
@@ -31,7 +31,7 @@ use pagewise_model::fault_diff::{FaultDiff, Method};
 use pagewise_model::formats::function_graph::Summary;
 use shifts::Draws;
 
-/// Blocks that either trace needs for tests: 16 faults each.
+/// Blocks that each trace needs for tests: 16 faults each.
 const FEWEST_BLOCKS: usize = 8;
 
 /// A trace to compare.
@@ -39,11 +39,11 @@ const FEWEST_BLOCKS: usize = 8;
 pub struct Input<'a> {
     /// The file.
     pub name: &'a str,
-    /// What sentences call it.
+    /// Its name in sentences.
     pub label: &'a str,
-    /// Its faults; from [`Collector::for_comparison`], or nothing is tested.
+    /// Its faults; from [`Collector::for_comparison`], otherwise nothing is tested.
     pub collector: &'a Collector,
-    /// What was read.
+    /// Summary of the trace reader.
     pub summary: &'a Summary,
     /// The tracer's cost.
     pub calibration: Calibration,
@@ -54,9 +54,9 @@ pub struct Input<'a> {
 pub struct Criteria {
     /// The chance of any false finding, over all tests.
     pub level: f64,
-    /// Random exchanges of blocks at most.
+    /// Most random exchanges of blocks.
     pub permutations: u32,
-    /// Resamples of blocks behind the intervals of quantiles; 0: no such intervals.
+    /// Resamples of blocks for the intervals of quantiles; 0: no such intervals.
     pub resamples: u32,
     /// The seed of exchanges and resamples.
     pub seed: u64,
@@ -74,7 +74,7 @@ impl Default for Criteria {
     }
 }
 
-/// What differs between two traces.
+/// The differences between two traces.
 #[must_use]
 pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Document<FaultDiff> {
     let shared = common(a.calibration, b.calibration);
@@ -127,15 +127,16 @@ pub fn compare<'a>(mut a: Input<'a>, mut b: Input<'a>, criteria: Criteria) -> Do
     frame.with(&figures).diff(method)
 }
 
-/// Two costs that are known, or alike, to this part of them can be one: those of several traces of
-/// one kernel are alike within 2 %, those of kernels that follow one another 12 % apart and more.
+/// Relative error, or difference, up to which two costs can be treated as one: those of several
+/// traces of one kernel agree within 2 %, those of successive kernels differ by 12 % and more.
 const ALIKE: f64 = 0.05;
 
-/// The tracer's cost in both, if it is one and the same: where neither contradicts the other, and
-/// both are well known or found alike. Errors of two would look like differences of every function.
-/// What a trace does not tell of its cost is the same in both, as it is for want of calls of some
-/// kind; were calls themselves dearer in one, so would be its estimate. With it, how far both are
-/// apart, as a part of their error.
+/// The tracer's common cost, if both traces have the same: the two estimates do not contradict each
+/// other, and both are precise or nearly equal. Errors of two separate costs would look like
+/// differences of every function. The unknown part of the cost is the same in both, because both
+/// lack the same kinds of calls; if calls themselves were more expensive in one trace, its estimate
+/// would be higher too. Also returns the difference of the two estimates, as a fraction of their
+/// error.
 fn common(a: Calibration, b: Calibration) -> Option<(Calibration, f64)> {
     let error = a.error_ns + b.error_ns;
     let apart = (a.per_call_ns - b.per_call_ns).abs();

@@ -1,5 +1,5 @@
-//! Two finished results compared: effects without tests, since sums tell nothing of how much
-//! they vary from stretch to stretch.
+//! Compares two finished results: effects without tests, since sums do not show how much they vary
+//! from block to block.
 
 use super::headline::headline;
 use pagewise_model::answer::Document;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const QUANTILES: [f64; 5] = [0.1, 0.5, 0.9, 0.99, 0.999];
 
-/// What differs between two results of `pagewise report --json`, each with its file and label.
+/// The differences between two results of `pagewise report --json`, each with its file and label.
 #[must_use]
 pub fn compare_results(
     a: (&FaultPaths, &str, &str),
@@ -273,8 +273,8 @@ fn paths(a: &FaultPaths, b: &FaultPaths) -> Vec<PathChange> {
     found
 }
 
-/// Functions among the contributors of a class in both; one that a result leaves out as too small
-/// is not compared.
+/// Functions among the contributors of a class in both; a function that one result omits as too
+/// small is not compared.
 fn functions(a: &FaultPaths, b: &FaultPaths) -> Vec<FunctionChange> {
     let mut found: Vec<(f64, FunctionChange)> = Vec::new();
     for (class, in_a, in_b) in by_class(a, b) {

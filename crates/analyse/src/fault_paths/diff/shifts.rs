@@ -1,8 +1,8 @@
-//! How far quantiles moved, with intervals by resampling blocks.
+//! How far quantiles moved, with intervals from resampled blocks.
 //!
 //! A resample draws as many blocks of each trace as it has, with replacement; the interval is the
-//! middle 95 % of the change over all resamples. Whole blocks are drawn since faults that follow
-//! one another are alike (Künsch, 1989).
+//! middle 95 % of the change over all resamples. Whole blocks are drawn because successive faults
+//! are similar (Künsch, 1989).
 
 use super::super::analyse::figures;
 use super::blocked::whole;
@@ -11,7 +11,7 @@ use pagewise_model::fault_diff::{Pair, Pairs, QuantileShift, Shift};
 use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};
 use pagewise_model::units::Estimate;
 
-/// Quantiles of a shift, and how many values the outermost need.
+/// Quantiles of a shift, and how many values each needs.
 const QUANTILES: [(f64, usize); 15] = [
     (0.01, 100),
     (0.05, 20),
@@ -31,7 +31,7 @@ const QUANTILES: [(f64, usize); 15] = [
 ];
 /// Random draws of blocks, the same for every distribution of a comparison.
 pub(super) struct Draws {
-    /// By resample: how often each block was drawn; of A and of B.
+    /// By resample: how often each block of A and of B was drawn.
     times: [Vec<Vec<u32>>; 2],
 }
 
@@ -52,10 +52,10 @@ impl Draws {
     }
 }
 
-/// A value of a fault: its block, as traced, corrected.
+/// The value of a fault: its block, the value as traced, corrected.
 pub(super) type Value = (usize, u64, u64);
 
-/// Both distributions and how far one is from the other; `mean` is their difference with its
+/// Both distributions and their difference; `mean` is the difference of their means with its
 /// interval.
 pub(super) fn shift(a: &[Value], b: &[Value], draws: &Draws, mean: Estimate) -> Shift {
     let sides = [a, b];
@@ -109,7 +109,7 @@ fn histogram(values: impl Iterator<Item = u64>) -> Histogram {
     histogram
 }
 
-/// Values rounded to buckets, ascending, with their block and how many there are.
+/// Values rounded to buckets, ascending, with their block and count.
 fn by_value(values: &[Value]) -> Vec<(u32, usize, u32)> {
     let mut all: Vec<(u32, usize, u32)> = values
         .iter()
@@ -150,7 +150,7 @@ fn intervals(sides: [&[Value]; 2], wanted: &[f64], draws: &Draws) -> Vec<(f64, f
     changes.into_iter().map(interval).collect()
 }
 
-/// Quantiles of a resample; `None` where it drew no value.
+/// Quantiles of a resample; `None` if it drew no value.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

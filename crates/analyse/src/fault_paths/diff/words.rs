@@ -7,17 +7,17 @@ use pagewise_model::fault_diff::{
 use pagewise_model::fault_paths::Class;
 use pagewise_model::units::Nanos;
 
-/// What a sentence needs besides its finding.
+/// The data that a sentence needs in addition to its finding.
 pub(super) struct Context<'a> {
     pub labels: [&'a str; 2],
-    /// Mean whole time of the faults that it is about.
+    /// Mean whole time of the faults concerned.
     pub time: Pairs,
     pub slow: Option<SlowCalls>,
-    /// How much of the change could be the error of the correction, in its unit.
+    /// The part of the change that could be the error of the correction, in its unit.
     pub error: f64,
 }
 
-/// What was waited for.
+/// The reason for waiting.
 pub(super) fn wait(wait: Wait) -> &'static str {
     match wait {
         Wait::Runnable => "waiting for a CPU",
@@ -112,7 +112,7 @@ pub(super) fn finding(finding: &Finding, context: &Context<'_>) -> String {
     }
 }
 
-/// `12 % longer`, `2.3 times as long`, `30 % less time`: a time over another.
+/// `12 % longer`, `2.3 times as long`, `30 % less time`: the ratio of two times in words.
 pub(super) fn longer(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 1.995 => format!("{ratio:.1} times as long"),
@@ -180,7 +180,7 @@ pub(super) fn explanation(found: &Explanation, what: &str, [a, b]: [&str; 2]) ->
         .iter()
         .map(|part| part.ns.abs())
         .fold(0.0, f64::max);
-    // Where parts cancel out, shares of what is left say nothing.
+    // If parts cancel out, shares of the rest mean nothing.
     let all = if found.change_ns.abs() * 2.0 >= largest {
         found.change_ns
     } else {
@@ -260,7 +260,7 @@ fn rank(quantile: &str) -> &str {
     }
 }
 
-/// An outline of one line.
+/// An outline shortened to one line.
 fn shortened(outline: &str) -> String {
     const MOST: usize = 160;
     if outline.chars().count() <= MOST {

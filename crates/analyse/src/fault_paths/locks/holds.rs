@@ -1,25 +1,26 @@
-//! Who kept others waiting for an mmap lock.
+//! Which tasks kept others waiting for an mmap lock.
 //!
 //! A reader-writer semaphore (`kernel/locking/rwsem.c`) serves its waiters in turn: behind a
-//! writer that waits, new readers queue although only readers hold the lock. So a wait consists of
+//! waiting writer, new readers queue even if only readers hold the lock. So a wait consists of
 //!
 //! ```text
-//! time in which …                    is laid to             for readers   for writers
+//! time in which …                    is attributed to       for readers   for writers
 //! a writer held the lock             that writer                 1             1
 //! a writer was queued before         that writer                 2             3
-//! readers held the lock              whoever did longest         3             2
-//! no one the trace shows had it      no one
+//! readers held the lock              the last to release it      3             2
+//! no traced task had it              no task
 //! ```
 //!
-//! in the order of the last columns where several hold. The last line is mostly the time between
-//! a release and the moment at which the waiter, woken up, got a CPU.
+//! in the order of the last columns if several apply. The last line is mostly the time between a
+//! release and the moment when the woken waiter got a CPU.
 
 use pagewise_model::fault_paths::Hold;
 use rustc_hash::FxHashMap;
 
-/// Waits below this are the tracer's own time between two events, ns.
+/// Shorter waits are the tracer's own time between two events, ns.
 const SHORTEST_WAIT: u64 = 100_000;
-/// Ended stretches of one lock that are kept before those that no waiter has seen are dropped.
+/// Number of ended stretches of one lock that are kept before those that no waiter has overlapped
+/// are dropped.
 const KEPT: usize = 64;
 
 /// A stretch in which a task had the lock, or was queued for it.
@@ -28,19 +29,19 @@ struct Stretch {
     pid: u32,
     how: Hold,
     from: u64,
-    /// `u64::MAX` while it lasts.
+    /// `u64::MAX` while it is open.
     to: u64,
-    /// Time off the CPU meanwhile.
+    /// Time off the CPU during the stretch.
     off: u64,
 }
 
 /// The lock of one address space.
 #[derive(Clone, Debug, Default)]
 struct Space {
-    /// Stretches that last.
+    /// Stretches that have not ended.
     open: Vec<Stretch>,
     ended: Vec<Stretch>,
-    /// Length of `ended` from which on it is looked through for what can go.
+    /// Length of `ended` at which it is searched for entries to drop.
     full: usize,
 }
 
@@ -51,19 +52,19 @@ struct Wait {
     write: bool,
 }
 
-/// What waited for a task.
+/// The waits caused by a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Blamed {
     pub waits: u64,
     pub wait_ns: u64,
-    /// The longest stretch that anyone waited for.
+    /// The longest stretch that a task waited for.
     pub longest: u64,
-    /// All its stretches, waited for or not, and how long it was off the CPU in them.
+    /// Total length of its stretches, waited for or not, and its time off the CPU in them.
     pub had: u64,
     pub off: u64,
 }
 
-/// Number and time of all waits, and of those that are laid to someone.
+/// Number and time of all waits, and of those attributed to a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waited {
     pub all: (u64, u64),
@@ -81,12 +82,12 @@ pub(super) struct Holds {
 }
 
 impl Holds {
-    /// Whether any event of an mmap lock was met.
+    /// Whether any event of an mmap lock occurred.
     pub fn has_any(&self) -> bool {
         !self.spaces.is_empty()
     }
 
-    /// A task begins to get the lock.
+    /// A task starts to acquire the lock.
     pub fn start(&mut self, mm: u64, pid: u32, time: u64, write: bool) {
         let space = self.spaces.entry(mm).or_default();
         let since = time;
@@ -108,14 +109,14 @@ impl Holds {
         if let Some(wait) = wait {
             self.waited(wait, pid, time);
         }
-        // Whoever gets the lock shows that no one has it for writing any more: a hold may have
-        // been made one for reading, of which nothing but another return tells.
+        // When a task gets the lock, no other has it for writing any more: a write hold may have
+        // been downgraded to reading, which is visible only through this return.
         self.end(mm, time, |stretch| stretch.how == Hold::Writing);
         let how = if write { Hold::Writing } else { Hold::Reading };
         self.spaces.entry(mm).or_default().begin(pid, how, time);
     }
 
-    /// A task gave the lock back.
+    /// A task released the lock.
     pub fn released(&mut self, mm: u64, pid: u32, time: u64, write: bool) {
         match write {
             true => self.end(mm, time, |stretch| stretch.how == Hold::Writing),
@@ -161,7 +162,7 @@ impl Holds {
         }
     }
 
-    /// Lays a wait to whoever kept the task waiting.
+    /// Attributes a wait to the tasks that caused it.
     fn waited(&mut self, wait: Wait, pid: u32, until: u64) {
         let whole = until.saturating_sub(wait.since);
         if whole < SHORTEST_WAIT {
@@ -203,8 +204,8 @@ impl Space {
         });
     }
 
-    /// Takes out of `left` what others' stretches of this kind cover, the longest lasting first;
-    /// which ones do, and how much of it each.
+    /// Removes from `left` the parts covered by others' stretches of this kind, the latest-ending
+    /// first; returns these stretches, and how much each covered.
     fn cover(&self, how: Hold, pid: u32, left: &mut Vec<(u64, u64)>) -> Vec<(Stretch, u64)> {
         let all = self.ended.iter().chain(&self.open);
         let mut others: Vec<&Stretch> = all
@@ -222,7 +223,7 @@ impl Space {
     }
 }
 
-/// Takes an interval out of disjoint ones; how much of it was in them.
+/// Removes an interval from disjoint ones; returns how much of it they contained.
 fn take(left: &mut Vec<(u64, u64)>, from: u64, to: u64) -> u64 {
     let mut taken = 0;
     let mut rest = Vec::with_capacity(left.len() + 1);
@@ -258,7 +259,7 @@ mod tests {
             .map_or(0, |blamed| blamed.wait_ns)
     }
 
-    /// 1 reads for long, 2 queues to write behind it, 3 queues to read behind 2.
+    /// 1 reads for a long time, 2 queues to write behind it, 3 queues to read behind 2.
     #[test]
     fn readers_wait_for_the_writer_that_waits_for_readers() {
         let mut holds = Holds::default();

@@ -1,8 +1,8 @@
-//! Waits for locks, and who held the mmap lock meanwhile.
+//! Waits for locks, and the holders of the mmap lock meanwhile.
 //!
 //! The events `mmap_lock_start_locking`, `mmap_lock_acquire_returned` and `mmap_lock_released`
-//! (`include/trace/events/mmap_lock.h`, since 5.11) tell by task who waits for which address
-//! space's lock and who has it; [`holds`] says to whom a wait is laid.
+//! (`include/trace/events/mmap_lock.h`, since 5.11) show by task which address space's lock is
+//! waited for and which task has it; [`holds`] describes how waits are attributed.
 
 mod holds;
 
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 const MOST_HOLDERS: usize = 20;
 
-/// The lock that a function gets, by its name without suffixes.
+/// The lock that a function acquires, by its name without suffixes.
 pub(super) fn lock_of(base: &str) -> Option<Lock> {
     Some(match base {
         "lock_mm_and_find_vma" => Lock::Mmap,
@@ -34,17 +34,17 @@ pub(super) fn lock_of(base: &str) -> Option<Lock> {
     })
 }
 
-/// Getting locks, and holding the mmap lock.
+/// Acquisitions of locks, and holders of the mmap lock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Locks {
-    /// By lock, function and whether inside a fault: times, and how many were slow.
+    /// By lock, function and whether inside a fault: times, and the number of slow ones.
     gets: FxHashMap<(Lock, u32, bool), (Tally, u64)>,
     holds: Holds,
     tasks: FxHashMap<u32, String>,
 }
 
 impl Locks {
-    /// Notes that a lock was got in `ns`.
+    /// Records that a lock was acquired in `ns`.
     pub(super) fn got(&mut self, lock: Lock, name: u32, inside: bool, ns: u64, slow: bool) {
         let (tally, slowly) = self.gets.entry((lock, name, inside)).or_default();
         tally.record(ns);
@@ -54,7 +54,7 @@ impl Locks {
     /// Takes an event of another tracer.
     pub(super) fn event(&mut self, pid: Option<u32>, time: Option<u64>, text: &[u8]) {
         let is_switch = text.starts_with(b"sched_switch:");
-        // Switches matter to those who have a lock.
+        // Context switches matter only to tasks that have a lock.
         let is_wanted = text.starts_with(b"mmap_lock_") || is_switch && self.holds.has_any();
         let Some(time) = time.filter(|_| is_wanted) else {
             return;
@@ -136,7 +136,7 @@ impl Locks {
     }
 }
 
-/// How much of its holds a task was not running.
+/// Share of its holds during which a task was not running.
 fn off_share(how: Hold, sums: &Blamed) -> Option<String> {
     if how == Hold::Queued {
         return None;
@@ -225,7 +225,7 @@ mod tests {
             locks.event(Some(pid), Some(at * ms), text.as_bytes());
         }
         let found = locks.findings(&Names::default(), 100);
-        // The writer waited too, for no one, and so did a reader of another lock.
+        // The writer waited too, but for no task, and so did a reader of another lock.
         assert_eq!(found.attributed, (1, 3));
         assert_eq!(found.attributed_ns, (9 * ms, 19 * ms));
         let [holder] = &found.holders[..] else {

@@ -1,4 +1,4 @@
-//! The tracer's cost by where calls come from: reports that are merged may be of several kernels.
+//! The tracer's cost by source of the calls: merged reports may come from several kernels.
 
 use super::super::collector::Collector;
 use pagewise_model::fault_paths::{Calibration, Source};
@@ -11,7 +11,7 @@ pub(in super::super) struct Costs<'a> {
 }
 
 impl<'a> Costs<'a> {
-    /// Of a collector whose sources have a cost of their own, or all this one.
+    /// For a collector whose sources have separate costs; otherwise all sources have this cost.
     pub(in super::super) fn new(collector: &'a Collector, one: &'a Calibration) -> Self {
         Self {
             one,
@@ -19,7 +19,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Of one source, as shapes and contexts name it.
+    /// The cost of one source, as numbered in shapes and contexts.
     pub(in super::super) fn of(&self, source: u16) -> &'a Calibration {
         self.several.get(usize::from(source)).unwrap_or(self.one)
     }
@@ -33,8 +33,7 @@ impl<'a> Costs<'a> {
     }
 }
 
-/// Costs of which those that agree within their errors are one. In whichever order they come,
-/// the result is the same.
+/// Merges the costs that agree within their errors. The result does not depend on their order.
 pub(in super::super) fn pooled(costs: &[Calibration]) -> Vec<Calibration> {
     let mut sorted: Vec<Calibration> = costs.to_vec();
     sorted.sort_by(|a, b| {
@@ -51,8 +50,8 @@ pub(in super::super) fn pooled(costs: &[Calibration]) -> Vec<Calibration> {
     pools.iter().map(|pool| pool_of(pool)).collect()
 }
 
-/// The place of a cost among those that were pooled. A source that shows no cost of its own has
-/// that of the others, if these agree.
+/// The position of a cost among the pooled ones. A source without a cost of its own gets that of
+/// the others, if these agree.
 pub(in super::super) fn place(pools: &[Calibration], cost: &Calibration) -> Option<usize> {
     let correcting = || (0..pools.len()).filter(|&at| pools[at].corrects());
     if cost.source == Source::Nothing && correcting().count() == 1 {
@@ -94,7 +93,8 @@ fn pool_of(pool: &[Calibration]) -> Calibration {
     }
 }
 
-/// What is said about several sources together: the mean by the number of calls, the largest error.
+/// The figures for several sources together: the mean by the number of calls, and the largest
+/// error.
 #[allow(clippy::cast_precision_loss, reason = "counts as weights")]
 pub(in super::super) fn together(sources: &[Calibration], calls: &[u64]) -> Calibration {
     let Some(first) = sources.first() else {

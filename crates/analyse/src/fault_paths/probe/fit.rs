@@ -1,4 +1,4 @@
-//! Whether one cost for every call fits a trace.
+//! Whether a single cost per call fits a trace.
 
 use super::super::collector::Collector;
 use super::super::contributors::corrected;
@@ -6,18 +6,19 @@ use super::super::layer::Layer;
 use super::floor::Floors;
 use pagewise_model::fault_paths::{Calibration, Misfit, Withdrawal};
 
-/// Faults that would have taken no time at all: single odd ones are no reason to correct none.
+/// Share of faults whose corrected time may be zero: a few odd ones are no reason to withdraw the
+/// correction.
 const MOST_CLAMPED: f64 = 0.03;
-/// Corrected own times of all calls by the corrected time of the faults. They are the same but for
-/// what was cut off at zero: 0.98 to 1.01 on traces that a constant fits.
+/// Ratio of the corrected self times of all calls to the corrected time of the faults. They are
+/// equal except for times clamped at zero: 0.98 to 1.01 on traces that a constant fits.
 const BALANCED: std::ops::RangeInclusive<f64> = 0.95..=1.05;
-/// What was cut off at zero, by the time as traced, from which it matters: of faults that are mostly
-/// the tracer's time little is left, and some odd calls are much of that.
+/// Clamped time, relative to the traced time, from which it matters: if faults consist mostly of
+/// the tracer's time, little remains, and a few odd calls are a large part of the rest.
 const LEAST_CUT: f64 = 0.03;
-/// The ninetieth percentile of what a call costs by the tenth.
+/// Ratio of the ninetieth to the tenth percentile of a call's cost.
 const MOST_UNEVEN: f64 = 2.0;
 
-/// The calibration, or its withdrawal.
+/// The calibration, or its withdrawal if it does not fit.
 pub(super) fn fitting(
     full: &Collector,
     calibration: Calibration,
@@ -35,7 +36,7 @@ pub(super) fn fitting(
     }
 }
 
-/// Faults with calls inside that take no longer than tracing these costs at least.
+/// Faults with calls inside that take no longer than the least cost of tracing these.
 #[allow(clippy::cast_precision_loss, reason = "counts as a share")]
 fn clamped(full: &Collector, calibration: &Calibration) -> Option<Misfit> {
     let (mut all, mut none_left) = (0, 0);

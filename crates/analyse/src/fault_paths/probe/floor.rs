@@ -1,36 +1,36 @@
-//! The cost as a trace shows it by itself.
+//! The tracer's cost, estimated from the trace itself.
 //!
-//! Own time is real work, plus the cost inside the call, plus the cost outside each call that it
-//! made. Kernels have many functions that hardly do anything, so that over all functions
+//! Self time is real work, plus the cost inside the call, plus the cost outside each call that it
+//! made. Kernels have many functions that do almost nothing, so that over all functions
 //!
 //! ```text
-//! inside  = least own time of calls that make none
-//! outside = least (own time − inside) / calls made
+//! inside  = least self time of calls that make none
+//! outside = least (self time − inside) / calls made
 //! ```
 //!
-//! Neither says anything of the other: Linux 4.18 takes the time after it has written its record,
-//! and has 0.15 µs inside and 1.25 outside where 6.1 has 0.67 and 0.67, and 7.2 0.75 and 0.97.
-//! A function's time is the median of its calls, which a few odd calls don't move; and the least
-//! is one that several functions agree on, which one odd function doesn't move.
+//! Neither part determines the other: Linux 4.18 takes the time after it has written its record,
+//! and has 0.15 µs inside and 1.25 outside, while 6.1 has 0.67 and 0.67, and 7.2 0.75 and 0.97. A
+//! function's time is the median of its calls, which is robust against a few odd calls; and the
+//! minimum is one on which several functions agree, which is robust against one odd function.
 
 use super::super::collector::Collector;
 use super::fit::fitting;
 use super::signs::Own;
 use pagewise_model::fault_paths::{Calibration, Source};
 
-/// Calls of a function, with the same number of calls made, before their median means anything.
+/// Calls of a function, with the same number of calls made, needed for a meaningful median.
 const ENOUGH: usize = 10;
-/// Functions that agree where the least lies…
+/// Functions that must agree at the minimum…
 const AGREEING: usize = 3;
 /// … to within this factor.
 const AGREEMENT: f64 = 1.03;
-/// Real work of a call that does nothing, and of calling it, as a share of what tracing it costs:
-/// no trace tells it apart. Against captures of the root alone on 5.10 to 7.2 the cost was found
-/// to within 0.5 %.
+/// Real work of a call that does nothing, and of calling it, relative to the cost of tracing it: a
+/// trace cannot separate the two. Compared with root-only captures on 5.10 to 7.2 the cost was
+/// found to within 0.5 %.
 const REAL_WORK: f64 = 0.0075;
 
-/// The cost as the trace itself shows it; nothing where it shows too few calls, and withdrawn
-/// where it does not fit the trace's faults.
+/// The cost estimated from the trace itself; none if the trace has too few calls, and withdrawn if
+/// it does not fit the trace's faults.
 #[must_use]
 pub fn estimate(full: &Collector) -> Calibration {
     match floors(full) {
@@ -39,14 +39,14 @@ pub fn estimate(full: &Collector) -> Calibration {
     }
 }
 
-/// What is least, of both parts.
+/// The minimum of both parts.
 #[derive(Clone, Debug)]
 pub(super) struct Floors {
     pub inside: Floor,
     pub outside: Floor,
 }
 
-/// The least of one part.
+/// The minimum of one part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Floor {
     pub ns: f64,
@@ -87,10 +87,9 @@ pub(super) fn floors(full: &Collector) -> Option<Floors> {
     Some(Floors { inside, outside })
 }
 
-/// The least median that several functions agree on. It is off by what they disagree, or by how
-/// far below them others are; and by half
-/// of how far the calls of one function are apart: what many calls cost is nearer to the mean, and
-/// where calls differ, some of them are odd all the time.
+/// The least median on which several functions agree. Its error is their disagreement, or the
+/// distance to lower medians if that is larger, plus half the spread of one function's calls: the
+/// cost of many calls is closer to the mean, and if calls differ, some of them are always odd.
 fn floor(mut groups: Vec<Own>) -> Option<Floor> {
     groups.retain(|own| own.p50 > 0.0);
     groups.sort_by(|a, b| a.p50.total_cmp(&b.p50));
@@ -98,7 +97,7 @@ fn floor(mut groups: Vec<Own>) -> Option<Floor> {
     let agreed = starts.filter_map(|start| agreeing(&groups[start..])).next();
     let (at, width) = match agreed {
         Some((own, last)) => (own, (last - own.p50).max(own.p50 - groups[0].p50)),
-        // Too few functions to tell real work from the cost: it may be anything below.
+        // Too few functions to separate real work from the cost: it may be anything below.
         None => (*groups.first()?, groups.first()?.p50),
     };
     let spread = (at.p90 - at.p10) / 2.0;
@@ -110,7 +109,7 @@ fn floor(mut groups: Vec<Own>) -> Option<Floor> {
     })
 }
 
-/// The first of these groups and the median of the last of the functions that agree with it.
+/// The first of these groups, and the median of the last function that agrees with it.
 fn agreeing(from: &[Own]) -> Option<(Own, f64)> {
     let first = from.first()?;
     let mut functions: Vec<u32> = Vec::with_capacity(AGREEING);

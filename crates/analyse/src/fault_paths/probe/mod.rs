@@ -1,17 +1,17 @@
-//! What the tracer itself costs, and latencies without it.
+//! The tracer's own cost, and latencies without it.
 //!
-//! function_graph makes every traced call slower: a part of that lands inside the call, between
+//! function_graph makes every traced call slower: a part of its cost is inside the call, between
 //! the times that the tracer takes at its begin and end, the rest in its caller. A fault with 46
 //! calls inside takes ten times its real time, and since paths differ in their number of calls,
-//! comparisons of raw latencies can turn around. The cost of the root's own tracing stays in, as
-//! in a trace of the root alone:
+//! comparisons of raw latencies can be reversed. The cost of tracing the root itself is not
+//! subtracted, as in a root-only trace:
 //!
 //! ```text
 //! corrected = raw − cost × calls inside
 //! ```
 //!
-//! The cost is found in the trace itself (`floor`) or by comparing with faults of which the root
-//! alone was traced (`root_only`); either is withdrawn where it does not fit (`fit`).
+//! The cost is found in the trace itself (`floor`) or by comparison with root-only faults
+//! (`root_only`); either is withdrawn if it does not fit (`fit`).
 
 mod costs;
 mod fit;

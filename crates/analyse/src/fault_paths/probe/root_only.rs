@@ -1,4 +1,4 @@
-//! The cost by comparing with faults of which the root alone was traced.
+//! The tracer's cost by comparison with faults of which only the root was traced.
 
 use super::super::collector::Collector;
 use super::super::layer::Layer;
@@ -8,30 +8,30 @@ use super::floor::floors;
 use pagewise_model::fault_paths::{Calibration, Misfit, Source};
 use pagewise_model::histogram::Histogram;
 
-/// Faults with the root alone, below which a comparison means nothing.
+/// Root-only faults needed for a meaningful comparison.
 const ENOUGH: u64 = 100;
-/// Faults of a trace of the root alone that may have calls inside: those of an interrupt.
+/// Share of faults in a root-only trace that may have calls inside: those of an interrupt.
 const MOST_WITH_CALLS: f64 = 0.05;
 
-/// The error that remains however well groups agree: two runs are never the same.
+/// The error that remains however well groups agree: two runs are never identical.
 const LEAST_ERROR: f64 = 0.005;
 
-/// Why a trace can't serve as the measure of another.
+/// Why a trace can't be used to calibrate another.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// The trace to correct has nothing to correct.
+    /// The trace to correct contains nothing to correct.
     #[error("the trace to correct has no complete faults with calls inside them")]
     NothingToCorrect,
-    /// The other has no complete faults.
+    /// The other trace has no complete faults.
     #[error("it has no complete faults")]
     NoFaults,
-    /// The other is no trace of the root alone.
+    /// The other is not a root-only trace.
     #[error(
         "{0:.0} % of its faults have calls inside: capture it with the fault's root alone in \
          set_ftrace_filter"
     )]
     CallsInside(f64),
-    /// What tracing added does not grow with the number of calls.
+    /// The time added by tracing does not grow with the number of calls.
     #[error(
         "its faults are of other kinds: by the number of calls inside, they differ by {cost:.0} ± \
          {error:.0} ns per call. Capture the same workload"
@@ -42,7 +42,7 @@ pub enum Refusal {
         /// Its error.
         error: f64,
     },
-    /// The calls of the trace to correct show another cost.
+    /// The calls of the trace to correct show a different cost.
     #[error(
         "by comparison with it a call costs {measured:.0} ns, but the calls of the trace to \
          correct show {own:.0} ± {error:.0} ns: it is of another workload or kernel, or was not \
@@ -50,14 +50,14 @@ pub enum Refusal {
          in every call)"
     )]
     Disagrees {
-        /// By comparison, ns.
+        /// From the comparison, ns.
         measured: f64,
-        /// By the trace's own calls, ns.
+        /// From the trace's own calls, ns.
         own: f64,
-        /// How far the two may be apart, ns.
+        /// Largest expected difference between the two, ns.
         error: f64,
     },
-    /// The trace does not bear the correction.
+    /// The correction does not fit the trace.
     #[error(
         "the {cost:.0} ns per call that it shows do not fit the trace to correct ({what}): one of \
          them is of another workload, or the cost was not the same throughout"
@@ -65,18 +65,18 @@ pub enum Refusal {
     DoesNotFit {
         /// The cost, ns per call.
         cost: f64,
-        /// In what.
+        /// What does not fit.
         what: &'static str,
     },
 }
 
-/// The cost by comparing with a trace of the same workload in which only the root was traced.
+/// The cost by comparison with a trace of the same workload in which only the root was traced.
 ///
 /// Faults of both are ranked by latency (the traced ones by what would remain after a first
-/// correction) and compared in groups of equal rank; the median slope of what tracing added over
-/// the number of calls is the cost. That the workload and the kernel were the same
-/// nothing in the two traces says, so the cost must be one that the calls of the first trace show
-/// as well ([`super::estimate()`]), and its error covers what the two disagree.
+/// correction) and compared in groups of equal rank; the cost is the median slope of the time added
+/// by tracing over the number of calls. Nothing in the two traces shows that the workload and the
+/// kernel were the same, so the calls of the first trace must show the same cost
+/// ([`super::estimate()`]), and its error covers the difference between the two.
 ///
 /// # Errors
 /// When the traces can't be compared, or contradict each other.
@@ -91,27 +91,27 @@ pub fn calibrate(full: &Collector, root_only: &Collector) -> Result<Calibration,
     against(full, plain, Origin::Other)
 }
 
-/// The same by what the capture noted of its own stretches with the root alone
-/// ([`Collector::root_only`]). `None` also when there are too few faults in them to compare.
+/// The same, using what the capture recorded about its own root-only stretches
+/// ([`Collector::root_only`]). `None` also if these contain too few faults to compare.
 #[must_use]
 pub fn calibrate_by_notes(full: &Collector) -> Option<Calibration> {
     calibrate_by_histogram(full, full.root_only())
 }
 
-/// The same by latencies of faults with the root alone, in nanoseconds.
+/// The same, from a histogram of root-only latencies in nanoseconds.
 #[must_use]
 pub fn calibrate_by_histogram(full: &Collector, root_only: &Histogram) -> Option<Calibration> {
     let enough = root_only.count() >= ENOUGH;
     enough.then(|| against(full, faults_of(root_only, 0.0), Origin::SameRun).ok())?
 }
 
-/// Where faults with the root alone come from.
+/// The source of root-only faults.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// Of the run itself, by turns: the same workload and kernel, and the root alone for sure.
-    /// There the calls that do least may have been left out of the trace.
+    /// The same run, in alternation: the same workload and kernel, and certainly root-only. In it,
+    /// the calls that do least may have been left out of the trace.
     SameRun,
-    /// Of a file that someone says is of the same.
+    /// A file that the user claims to be of the same workload and kernel.
     Other,
 }
 
@@ -146,13 +146,13 @@ fn against(
     fits(full, agreed(full, measured, origin)?)
 }
 
-/// The cost as measured, where the calls of the trace itself show the same.
+/// The measured cost, if the calls of the trace itself show the same.
 fn agreed(full: &Collector, measured: Calibration, origin: Origin) -> Result<Calibration, Refusal> {
     let Some(floors) = floors(full) else {
         return Ok(measured);
     };
     let own = floors.calibration();
-    // What the calls of a trace show is a limit from above: real work may be in it.
+    // The cost that a trace's calls show is an upper limit: it may include real work.
     let below = own.per_call_ns - measured.per_call_ns;
     let apart = match origin {
         Origin::SameRun => -below.min(0.0),
@@ -188,7 +188,7 @@ fn fits(full: &Collector, measured: Calibration) -> Result<Calibration, Refusal>
 }
 
 /// Groups of equal rank. The first and last twentieth are left out: the fastest and the slowest
-/// faults of two runs are not the same faults.
+/// faults of two runs do not correspond.
 const GROUPS: u32 = 40;
 
 fn slope(traced: &[Fault], plain: &[Fault]) -> Option<(f64, f64)> {
@@ -201,7 +201,7 @@ fn slope(traced: &[Fault], plain: &[Fault]) -> Option<(f64, f64)> {
         let (full, root) = (mean(traced, range)?, mean(plain, range)?);
         points.push((full.calls, full.ns - root.ns));
     }
-    // Single slow faults are not the same in two runs: the median of the groups' slopes.
+    // Individual slow faults differ between two runs: use the median of the groups' slopes.
     let slopes = points.iter().filter(|(calls, _)| *calls > 0.0);
     let slopes: Vec<(f64, f64)> = slopes.map(|(calls, ns)| (ns / calls, *calls)).collect();
     let cost = weighted_median(slopes.clone())?;
@@ -213,7 +213,7 @@ fn slope(traced: &[Fault], plain: &[Fault]) -> Option<(f64, f64)> {
     Some((cost, 2.0 * deviation / groups.sqrt()))
 }
 
-/// The value below which half of the weights are.
+/// The weighted median: half of the weights are at lower values.
 fn weighted_median(mut values: Vec<(f64, f64)>) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
@@ -317,12 +317,13 @@ mod tests {
         assert_eq!(found.source, Source::RootOnly);
         assert!((found.per_call_ns - 1000.0).abs() < 50.0, "{found:?}");
         assert!(found.error_ns < 100.0, "{found:?}");
-        // Which part of it lands inside a call, the root alone does not tell: about half.
+        // The root-only times do not show how much of it is inside a call: about half is assumed.
         let inside = found.inside_ns / found.per_call_ns;
         assert!((0.49..0.51).contains(&inside), "{found:?}");
     }
 
-    /// As when a program faults on memory first, and reads files while only the root is traced.
+    /// For example, a program that first faults on memory, and reads files while only the root is
+    /// traced.
     #[test]
     fn slower_faults_of_another_kind_tell_nothing() {
         let plain = of((0..200).map(|at| 100_000 + at * 1000));

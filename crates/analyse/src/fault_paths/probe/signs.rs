@@ -1,22 +1,22 @@
-//! What single calls tell of the tracer's cost.
+//! What single calls show about the tracer's cost.
 
 use rustc_hash::FxHashMap;
 
-/// Values kept of a group; of more, every second is dropped, so that those kept are from all over
-/// the trace.
+/// Values kept of a group; if there are more, every second one is dropped, so that the kept ones
+/// are spread over the whole trace.
 const MOST_VALUES: usize = 512;
-/// Groups kept: functions by their number of direct calls. Later ones are passed over.
+/// Groups kept: functions by their number of direct calls. Later ones are ignored.
 const MOST_GROUPS: usize = 1 << 14;
-/// Callers with more direct calls than these tell nothing that the others don't.
+/// Callers with more direct calls than this add no information.
 const MOST_DIRECT_CALLS: u32 = 64;
 
-/// Own times by function and number of direct calls.
+/// Self times by function and number of direct calls.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct ProbeSigns {
     groups: FxHashMap<(u32, u32), Group>,
 }
 
-/// Own times of one function's calls that made the same number of calls: a sample, ns.
+/// Self times of one function's calls that made the same number of calls: a sample, ns.
 #[derive(Clone, Debug)]
 struct Group {
     values: Vec<u32>,
@@ -54,7 +54,7 @@ impl ProbeSigns {
         }
     }
 
-    /// The groups with at least so many values.
+    /// The groups with at least `least` values.
     pub(super) fn groups(&self, least: usize) -> Vec<Own> {
         let enough = self.groups.iter().filter(|(_, g)| g.values.len() >= least);
         let mut found: Vec<Own> = enough.map(|(&key, group)| group.figures(key)).collect();

@@ -1,10 +1,10 @@
-//! Call trees with their repeats folded, each kept once.
+//! Call trees with their repeats folded, each stored once.
 //!
 //! From the leaves up, the calls that a call makes are read as a sequence of folded trees, and
-//! what follows itself is left out: first single calls (`a a a` → `a`), then loops of two calls
-//! (`a b a b` → `a b`), of three and of four, each read from left to right with the repeats of
-//! shorter ones already gone. How often something came in a row is kept next to the tree, so trees
-//! that differ in nothing else are the same tree. A loop never cuts one that was found before it.
+//! consecutive repeats are removed: first single calls (`a a a` → `a`), then loops of two calls (`a
+//! b a b` → `a b`), of three and of four, each read from left to right after removal of the shorter
+//! repeats. The repeat counts are stored next to the tree, so trees that differ only in them are
+//! the same tree. A loop never cuts one that was found before it.
 
 use super::super::shapes::Token;
 use rustc_hash::FxHashMap;
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 /// Calls of the longest loop.
 const LONGEST_LOOP: usize = 4;
 
-/// All folded trees that were met. A tree's number is larger than those of the trees below it.
+/// All folded trees so far. A tree's number is larger than those of the trees below it.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Forest {
     /// Name and trees below, by tree.
@@ -25,10 +25,10 @@ pub(in super::super) struct Forest {
     next: Vec<Call>,
 }
 
-/// A stretch of a tree's calls that came several times in a row.
+/// A stretch of a tree's calls that occurred several times in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in super::super) struct Run {
-    /// The first call's place among those that the tree makes.
+    /// The position of the first call among those that the tree makes.
     pub at: u32,
     /// Calls.
     pub len: u32,
@@ -42,7 +42,7 @@ pub(in super::super) struct Folded {
     pub trees: Vec<u32>,
     /// The node that called each; the root is its own.
     pub callers: Vec<u32>,
-    /// First node behind each call and all it made.
+    /// First node after each call and all its callees.
     pub ends: Vec<u32>,
     /// Node and run, in no particular order.
     pub runs: Vec<(u32, Run)>,
@@ -52,7 +52,7 @@ pub(in super::super) struct Folded {
 #[derive(Clone, Copy, Debug)]
 struct Call {
     tree: u32,
-    /// In one loop with the next.
+    /// Whether it is in one loop with the next.
     is_tied: bool,
 }
 
@@ -62,12 +62,12 @@ impl Forest {
         self.keys.len()
     }
 
-    /// The function that a tree begins with.
+    /// The function at the root of a tree.
     pub fn name(&self, tree: u32) -> u32 {
         self.keys[tree as usize][0]
     }
 
-    /// The trees that a tree calls, repeats left out.
+    /// The trees that a tree calls, without repeats.
     pub fn below(&self, tree: u32) -> &[u32] {
         &self.keys[tree as usize][1..]
     }
@@ -149,8 +149,8 @@ impl Forest {
     }
 }
 
-/// Copies a row without the repeats of loops of `len` calls, and notes those. Runs of the same
-/// row from `first` on go to the places where their calls are then.
+/// Copies a row without the repeats of loops of `len` calls, and records those. Runs of the same
+/// row from `first` on move to the new positions of their calls.
 fn fold_loops(
     row: &[Call],
     out: &mut Vec<Call>,
@@ -196,7 +196,7 @@ fn fold_loops(
     }
 }
 
-/// How often the `len` calls from `at` on come in a row.
+/// How often the `len` calls from `at` on occur in a row.
 fn turns(row: &[Call], at: usize, len: usize) -> usize {
     let cuts_a_loop = at > 0 && row[at - 1].is_tied;
     let is_whole = |turn: &[Call]| turn.len() == len && !turn[len - 1].is_tied;
@@ -211,7 +211,7 @@ fn turns(row: &[Call], at: usize, len: usize) -> usize {
     row[at..].chunks(len).take_while(same).count()
 }
 
-/// The first node behind each call and all that it made.
+/// The first node after each call and all its callees.
 fn ends(tokens: &[Token]) -> Vec<u32> {
     let len = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
     let mut ends = vec![len; tokens.len()];

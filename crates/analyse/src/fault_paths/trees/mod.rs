@@ -1,9 +1,9 @@
-//! Which call trees faults share, and what they cost: frequent closed trees with their repeats
+//! Call trees that faults have in common, and their cost: frequent closed trees with their repeats
 //! folded ([`fold`]), weighted by latency.
 //!
-//! A tree's support is the number of faults that have it. A tree that is met inside one larger
-//! tree only says nothing that the larger one does not, and is left out (closed trees). All
-//! weights are sums over shapes of whole numbers, so the sums of parts of a trace give the same.
+//! A tree's support is the number of faults that contain it. A tree that occurs only inside one
+//! larger tree adds no information, and is left out (closed trees). All weights are sums of
+//! integers over shapes, so the sums of parts of a trace give the same result.
 
 mod fold;
 mod outline;
@@ -24,18 +24,18 @@ use pagewise_model::formats::function_graph::Names;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Which trees are wanted.
+/// Which trees to return.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TreeQuery {
-    /// Trees in at least so many faults …
+    /// Trees in at least this many faults …
     pub min_faults: u64,
     /// … or with at least this share of the time of all faults, corrected.
     pub min_share: f64,
-    /// The most trees, those with the most time.
+    /// The maximum number of trees; those with the most time are kept.
     pub most: usize,
 }
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrequentTrees {
     /// By their corrected share of time, the largest first.
@@ -44,31 +44,31 @@ pub struct FrequentTrees {
     pub left_out: u64,
 }
 
-/// Where a tree was met.
+/// Where a tree occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Above {
     Nowhere,
     /// Always called by this tree.
     Inside(u32),
-    /// By several, or by none.
+    /// Called by several trees, or by none.
     Free,
 }
 
-/// Sums over the places of a tree.
+/// Sums over the occurrences of a tree.
 #[derive(Clone, Debug)]
 struct Sums {
     above: Above,
     class: Option<Class>,
     is_mixed: bool,
-    /// Some place is no whole fault.
+    /// At least one occurrence is not a whole fault.
     is_part: bool,
     faults: u64,
     /// The last shape that was counted, plus one.
     seen: usize,
     occurrences: u64,
     calls: (u64, u64),
-    /// What tracing cost all places, within them and within their own time, and how far the
-    /// first may be off, ns.
+    /// Tracing cost of all occurrences, in their whole time and in their self time, and the error
+    /// of the first, ns.
     cost: f64,
     own_cost: f64,
     error: f64,
@@ -96,10 +96,10 @@ impl Default for Sums {
     }
 }
 
-/// Of a tree's stretch of calls: times in a row, and how many rows had so many.
+/// For a stretch of a tree's calls: the number of repeats, and how many rows have that number.
 type Rows = BTreeMap<(u32, u32), BTreeMap<u64, u64>>;
 
-/// The frequent closed trees of two calls and more.
+/// The frequent closed trees of at least two calls.
 #[must_use]
 pub fn frequent_trees(
     collector: &Collector,
@@ -185,8 +185,8 @@ fn sums(collector: &Collector, forest: &Forest, folded: &[Folded], costs: Costs<
 }
 
 impl Sums {
-    /// Adds what tracing cost so many places, each with calls of its own (but for the outermost),
-    /// inside and directly inside.
+    /// Adds the tracing cost of this many occurrences, given the numbers of their own traced calls
+    /// (except for the outermost), of calls inside, and of direct calls.
     #[allow(clippy::cast_precision_loss, reason = "counts of calls")]
     fn pay(&mut self, places: u64, (inner, inside, direct): (u64, u64, u64), cost: &Calibration) {
         let calls = |each: u64| (places * each) as f64;
@@ -215,7 +215,7 @@ impl Sums {
     }
 }
 
-/// How often the calls of the wanted trees and of all below them repeat.
+/// How often the calls of the wanted trees and of all trees below them repeat.
 fn rows(
     collector: &Collector,
     forest: &Forest,
@@ -250,7 +250,7 @@ fn rows(
             }
         }
     }
-    // Places of the tree in which the calls came once.
+    // Occurrences of the tree in which the calls came once.
     for (tree, rows) in &mut found {
         for counts in rows.values_mut() {
             let repeated: u64 = counts.values().sum();
@@ -276,7 +276,7 @@ fn repeats(forest: &Forest, rows: &FxHashMap<u32, Rows>, names: &Names, tree: u3
     each.collect()
 }
 
-/// Makes figures of sums.
+/// Converts sums to figures.
 struct Weigher {
     /// Time of all faults, as traced and corrected, ns.
     all: f64,

@@ -19,7 +19,7 @@ pub(super) struct Outline<'a> {
     pub text: String,
 }
 
-/// The function that a tree begins with.
+/// The function at the root of a tree.
 pub(super) fn name<'a>(forest: &Forest, names: &'a Names, tree: u32) -> &'a str {
     names.text(NameId(forest.name(tree)))
 }
@@ -43,7 +43,7 @@ impl<'a> Outline<'a> {
         self
     }
 
-    /// ` { … }` behind a function that calls others.
+    /// ` { … }` after a function that calls others.
     fn below(&mut self, tree: u32) {
         let forest = self.forest;
         let calls = forest.below(tree);
@@ -57,7 +57,7 @@ impl<'a> Outline<'a> {
             let len = u32::try_from(len).unwrap_or(u32::MAX);
             rows?.get(&(at, len))
         };
-        // Where the loops end that are open, with how often they came, innermost last.
+        // The ends of the open loops, with their repeat counts, innermost last.
         let mut open: Vec<(usize, String)> = Vec::new();
         for (at, &call) in calls.iter().enumerate() {
             if self.calls >= MOST_CALLS {

@@ -1,4 +1,4 @@
-//! Trees of random faults against a count over all of them, one by one.
+//! Trees of random faults, compared with a count over all of them, one by one.
 
 use super::*;
 use crate::fault_paths::Source;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A call: function, own time in nanoseconds, what it calls.
+/// A call: function, self time in nanoseconds, callees.
 #[derive(Clone, Debug)]
 struct Call {
     name: char,
@@ -43,7 +43,7 @@ impl Call {
         let _ = writeln!(text, " 0)  a-1    | {span:>11}  |  {indent}}} /* {name} */");
     }
 
-    /// The tree without repeats, as the outline has it without numbers.
+    /// The tree without repeats, as in the outline without numbers.
     fn folded(&self, is_root: bool) -> String {
         let name = match is_root {
             true => "handle_mm_fault".to_owned(),
@@ -64,7 +64,7 @@ impl Call {
     }
 }
 
-/// A row without what follows itself; the flag ties a call to the next, in a loop.
+/// A row without consecutive repeats; the flag ties a call to the next, in a loop.
 fn without_loops(row: &[(String, bool)], len: usize) -> Vec<(String, bool)> {
     if row.is_empty() {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! The attributor against a page-by-page twin that keeps one map entry a page and reads like the
-//! definitions of the causes.
+//! The attributor compared with a page-by-page twin that keeps one map entry per page and reads
+//! like the definitions of the causes.
 
 use super::streams::{PAGE, Recorded, Stream, causes};
 use crate::faults::MmCall;
@@ -7,7 +7,7 @@ use pagewise_model::findings::Cause;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 
-/// What a made-up program does next. Numbers are pages.
+/// The next step of a synthetic program. Numbers are pages.
 #[derive(Clone, Debug)]
 enum Step {
     Touch { child: bool, page: u64 },
@@ -56,7 +56,7 @@ impl Naive {
                 continue;
             };
             *held = match *held {
-                // Freed pages may hold new data that no fault told of, until they go for good.
+                // Freed pages may have new data without any fault, until they are finally dropped.
                 Page::Gone(Cause::RefaultAfterFree) if to != Page::Swapped => to,
                 gone @ Page::Gone(_) => gone,
                 _ => to,

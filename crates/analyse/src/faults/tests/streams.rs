@@ -1,4 +1,4 @@
-//! A builder of event streams, and causes that each stream must yield.
+//! A builder of event streams, and the causes that each stream must yield.
 
 use crate::faults::{Attribution, Attributor, MmCall};
 use pagewise_model::event::{
@@ -9,7 +9,7 @@ use pagewise_model::recording::Sidecar;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Nanos;
 
-/// A sidecar that says nothing.
+/// An empty sidecar.
 pub(crate) fn sidecar() -> Sidecar {
     Sidecar {
         schema_version: 1,
@@ -115,7 +115,7 @@ impl Stream {
         })
     }
 
-    /// A fault that takes 700 ns beyond what recording costs.
+    /// A fault that takes 700 ns in addition to the cost of recording.
     pub(crate) fn fault(&mut self, pid: i32, address: u64) {
         self.faults += 1;
         let period = match self.recorded {
@@ -152,7 +152,7 @@ impl Stream {
         self.map_record_with(pid, start, pages, 3, flags, path);
     }
 
-    /// Code of a file.
+    /// Maps a file's code.
     pub(crate) fn code(&mut self, pid: i32, start: u64, path: &[u8]) {
         self.map_record_with(pid, start, 16, 5, 2, path);
     }
@@ -215,12 +215,12 @@ impl Stream {
         self.attributor.event(&exit);
     }
 
-    /// Private anonymous memory, as `mmap` and the kernel's record show it.
+    /// Maps private anonymous memory, as `mmap` and the kernel's record show it.
     pub(crate) fn map(&mut self, pid: i32, start: u64, pages: u64) {
         self.map_from(pid, start, pages, None);
     }
 
-    /// The same, called as these frames tell.
+    /// The same, with these frames as its callers.
     pub(crate) fn map_from(&mut self, pid: i32, start: u64, pages: u64, frames: Option<&[u64]>) {
         let result = i64::try_from(start).unwrap();
         let args = [0, pages * PAGE, 3, 0x22, u64::MAX, 0];
@@ -316,8 +316,9 @@ fn each_route_of_giving_back_is_told_apart_page_by_page() {
     stream.map(1, A, 100);
     stream.touch(1, A, 40);
     let attribution = stream.finish();
-    // Pages 5 to 9 were freed, perhaps written again without a fault, then unmapped. The second touch of pages 30 to 49 found them present: had they faulted, it was a write
-    // after a read.
+    // Pages 5 to 9 were freed, perhaps written again without a fault, then unmapped. The second
+    // touch of pages 30 to 49 found them present: had they faulted, it would be a write after a
+    // read.
     assert_eq!(
         causes(&attribution),
         [
@@ -432,10 +433,10 @@ fn processes_that_end_soon_after_their_fork_are_told_from_programs_and_workers()
     stream.touch(1, A, 64);
     for child in 2..6 {
         stream.fork(1, child);
-        // Each source of lifetimes tells of it.
+        // Each source of lifetimes reports it.
         stream.fork(1, child);
         stream.touch(child, A, 10);
-        // One starts a program, another lives on.
+        // One executes a program, another lives on.
         if child == 3 {
             stream.exec(child);
         }
@@ -562,7 +563,7 @@ fn a_stretch_mapped_and_unmapped_untouched_is_no_churn_when_sampled() {
         .filter(|(cause, _)| cause.is_churn())
         .map(|(_, weight)| weight.sum)
         .sum();
-    // While the last life is being touched its faults look like past ones for a moment.
+    // While the last life is being touched, its faults look like earlier ones for a moment.
     assert!(churn < 0.5 * attribution.tally.all.sum, "{churn}");
 }
 
@@ -600,7 +601,7 @@ fn without_calls_memory_that_is_mapped_anew_is_churn_though_no_page_repeats() {
     stream.map_record(1, A, 30_000, 2, b"//anon");
     stream.touch(1, A, 30_000);
     for _ in 0..20 {
-        // The kernel joins neighbours and records the joint mapping.
+        // The kernel merges neighbours and records the merged mapping.
         stream.map_record(1, A - 1000 * PAGE, 31_000, 2, b"//anon");
         stream.touch(1, A - 1000 * PAGE, 1000);
     }

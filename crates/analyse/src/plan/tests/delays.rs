@@ -4,7 +4,7 @@ use super::*;
 use pagewise_model::delays::{Delay, Delays};
 use pagewise_model::timeline::PressurePoint;
 
-/// A run of 2 s of CPU time that waited so long.
+/// A run with 2 s of CPU time and these delays.
 fn waiting(change: impl Fn(&mut Delays)) -> Findings {
     let mut findings = run(1000, 1000, 2_000);
     let mut delays = Delays {
@@ -75,7 +75,7 @@ fn short_waits_are_no_finding() {
         delays.thrashing = delay(20, 6);
         delays.reclaim = delay(90, 8);
     }));
-    // Half of the CPU time is the kernel's, and nothing tells what for.
+    // Half of the CPU time is the kernel's, and nothing shows the reason.
     assert_eq!(answer.diagnoses[0].id, "open");
     assert!(named(&answer, "reclaim").is_none() && named(&answer, "thrashing").is_none());
 }
@@ -97,10 +97,10 @@ fn at_a_limit_pages_of_files_fault_because_of_it() {
     let verdict = &answer.verdict;
     assert!(verdict.contains("A larger memory limit"), "{verdict}");
     assert!(!verdict.contains("No setting"), "{verdict}");
-    // The group may be gone when the program has ended.
+    // The cgroup may be gone when the program has ended.
     findings.timeline.pressure.push(point(0));
     assert_eq!(concluded(findings.clone()).diagnoses[0].id, "limit");
-    // A limit that was hit before tells nothing of this run.
+    // A limit that was hit earlier is irrelevant to this run.
     findings.timeline.pressure = vec![point(100), point(100)];
     assert_eq!(concluded(findings).diagnoses[0].id, "reclaim");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// First touches as they look without memory calls on record, and how little is known of churn.
+/// First touches as they look without recorded memory calls, with little knowledge of churn.
 fn hardly_told(low: f64, high: f64) -> Findings {
     let mut findings = run(500, 500, 100_000);
     findings.by_cause = vec![Share {

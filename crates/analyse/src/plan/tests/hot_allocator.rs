@@ -4,7 +4,7 @@ use super::*;
 use pagewise_model::account::ALLOCATOR;
 use pagewise_model::proof::Arm;
 
-/// A run of 2 s, so much of which is the allocator's.
+/// A run of 2 s with this share of allocator time.
 fn allocating(share: f64) -> Findings {
     let mut findings = run(1900, 100, 2_000);
     let time = Estimate {
@@ -72,7 +72,7 @@ fn an_allocator_that_takes_little_or_is_another_one_is_left_alone() {
     assert_eq!(answer.diagnoses[0].id, "allocator.hot");
 }
 
-/// Its extensions free with libc's what a preloaded allocator gave: it would crash.
+/// Its extensions free with libc memory that a preloaded allocator returned: it would crash.
 #[test]
 fn php_is_given_no_other_allocator() {
     let mut of_php = allocating(0.5);

@@ -1,4 +1,4 @@
-//! Findings in, answers out: what must be advised, and what must not.
+//! Answers to given findings: what must be advised, and what must not.
 
 mod delays;
 mod fresh_memory;
@@ -24,7 +24,7 @@ use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::timeline::TimelinePoint;
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 
-/// A run of `user` and `system` milliseconds with so many faults and a peak of 16 MiB.
+/// A run of `user` and `system` milliseconds with `faults` faults and a peak of 16 MiB.
 pub(crate) fn run(user: u64, system: u64, faults: u64) -> Findings {
     let run = Run {
         cost: RunCost {
@@ -61,7 +61,7 @@ fn allocator(kind: AllocatorKind, version: &str) -> Allocator {
     }
 }
 
-/// `faults` of them come back by this route in stretches of `size` bytes.
+/// `faults` of them are refaults by this route in stretches of `size` bytes.
 fn churning(
     mut findings: Findings,
     cause: Cause,
@@ -81,7 +81,7 @@ fn churning(
     findings
 }
 
-/// python-zlib of bench/programs, of which 4.05 times the speed was measured [3.95, 4.11].
+/// python-zlib of bench/programs, for which 4.05 times the speed was measured [3.95, 4.11].
 fn zlib_churn() -> Findings {
     churning(
         run(350, 909, 540_458),
@@ -100,7 +100,7 @@ fn share(key: Cause, faults: f64) -> Share<Cause> {
     }
 }
 
-/// A finding without words, worth a note.
+/// A finding without text, with severity "note".
 fn note(id: &str) -> Diagnosis {
     Diagnosis::named(id, Severity::Note)
 }
@@ -371,7 +371,7 @@ fn a_proof_takes_the_place_of_the_prediction_in_the_verdict() {
     );
 }
 
-/// Huge pages are a setting: the headline does not deny them above a finding that they would help.
+/// Huge pages are a setting: the headline must not deny them above a finding that they would help.
 #[test]
 fn where_huge_pages_would_help_the_headline_says_so() {
     let mut churn = churning(
@@ -387,7 +387,7 @@ fn where_huge_pages_would_help_the_headline_says_so() {
     let with = concluded(churn);
     assert!(!without.verdict.contains("huge pages"));
     assert!(with.verdict.contains("but huge pages would"));
-    // Once more, and it stands there once.
+    // Applied again, the note still appears only once.
     let again = concluded(with.clone());
     assert_eq!(again.diagnoses, with.diagnoses);
     assert_eq!(with.diagnoses.len(), without.diagnoses.len() + 1);
@@ -424,7 +424,7 @@ fn where_the_mapper_could_not_be_seen_no_setting_is_promised() {
     assert_eq!(concluded(churn).advice[0].rule, "own.mapping");
 }
 
-/// A run of one second, nine tenths of them in the kernel.
+/// A run of one second, nine tenths of it in the kernel.
 fn in_the_kernel() -> Findings {
     let mut findings = run(100, 900, 200);
     findings.by_cause = vec![share(Cause::FirstTouch, 200.0)];
@@ -575,7 +575,7 @@ fn huge_pages_used_for_a_few_bytes_are_switched_off() {
             mode: "never".into()
         }]
     );
-    // Of 1,510 ms 1,480 go, and 10,240 small pages of 1.4 µs come: 44 ms are left.
+    // Of 1,510 ms, 1,480 are saved, and 10,240 small pages of 1.4 µs are added: 44 ms remain.
     let gain = best.predicted_speedup;
     assert!((gain.value - 34.0).abs() < 0.5, "{gain:?}");
     assert!(gain.low > 5.0 && gain.covers(gain.value), "{gain:?}");

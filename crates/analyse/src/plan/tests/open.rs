@@ -1,10 +1,10 @@
-//! "Nothing to gain" is said only where less than 5 % of each clock is open; else it is said what the
-//! time goes into.
+//! "Nothing to gain" is reported only if less than 5 % of each clock is unresolved; otherwise the
+//! answer describes how the time is spent.
 
 use super::*;
 
-/// A run of 10 s of CPU time of which the program's own code takes this share, in two functions, and
-/// the rest goes where `beside` tells.
+/// A run with 10 s of CPU time of which the program's own code takes this share, in two functions;
+/// `beside` describes the rest.
 fn computing(own: Estimate, beside: &[(&str, &str, f64)]) -> Findings {
     let mut findings = run(9_900, 100, 2_000);
     findings.account.samples = 10_000;
@@ -28,7 +28,7 @@ fn from(low: f64) -> Estimate {
     }
 }
 
-/// Elapsed time by shares; what is no time of a CPU waits.
+/// Elapsed time by shares; time not on a CPU is waiting.
 fn elapsed(mut findings: Findings, parts: &[(&str, &str, f64)]) -> Findings {
     let wall = findings.cost.wall.0 as f64;
     let part = |&(id, label, share): &(&str, &str, f64)| TimePart {
@@ -76,10 +76,10 @@ fn a_healthy_program_is_told_what_it_computes() {
 
 #[test]
 fn cpu_time_that_is_open_is_a_twentieth_at_most() {
-    // What the intervals leave open.
+    // The uncertainty of the intervals.
     assert!(says_nothing(computing(from(0.951), &[])));
     assert!(!says_nothing(computing(from(0.949), &[])));
-    // What nobody explains.
+    // Unexplained time.
     let unexplained = |share: f64| {
         let own = Estimate::exact(1.0 - share);
         computing(own, &[("unexplained", "the kernel, unexplained", share)])
@@ -93,7 +93,7 @@ fn cpu_time_that_is_open_is_a_twentieth_at_most() {
         "{}",
         told.verdict
     );
-    // What is known, and no code of the program's.
+    // Known time outside the program's own code.
     let reads = |share: f64| {
         computing(
             Estimate::exact(1.0 - share),
@@ -103,7 +103,7 @@ fn cpu_time_that_is_open_is_a_twentieth_at_most() {
     assert!(says_nothing(reads(0.049)));
     let told = concluded(reads(0.051)).verdict;
     assert!(told.ends_with("; also 5.1 % reading (pread64)."), "{told}");
-    // What the windows of single faults leave open.
+    // The uncertainty of the windows of single faults.
     let faults = |high: f64| {
         let mut findings = computing(from(0.97), &[]);
         findings.time.share_of_cpu = Some(Estimate {
@@ -117,7 +117,8 @@ fn cpu_time_that_is_open_is_a_twentieth_at_most() {
     assert!(!says_nothing(faults(0.051)));
 }
 
-/// What no sample saw has no part in the account, which is not to say that nobody looked.
+/// A part without any sample is missing from the account, which does not mean that there were no
+/// samples.
 #[test]
 fn a_program_without_a_moment_of_its_own_is_told_what_the_kernel_does() {
     let mut findings = run(0, 400, 200);
@@ -162,7 +163,7 @@ fn the_kernels_time_is_open_where_its_stacks_were_not_seen() {
 fn elapsed_time_that_is_open_is_a_twentieth_at_most() {
     let computes = || {
         let mut findings = computing(from(0.97), &[]);
-        // Of several threads no total tells whether all of them rested at once.
+        // With several threads no total shows whether all of them rested at once.
         let other = ThreadShare {
             tid: 101,
             ..findings.by_thread[0].clone()
@@ -199,7 +200,7 @@ fn elapsed_time_that_is_open_is_a_twentieth_at_most() {
         told.contains("It waits for 5.1 % of the elapsed time."),
         "{told}"
     );
-    // Nobody looked: the totals of a single thread bound it.
+    // Without looks, the totals of a single thread limit it.
     let untold = |millis: u64| {
         let mut findings = computing(from(0.97), &[]);
         findings.cost.wall = Nanos(millis * 1_000_000);
@@ -209,7 +210,7 @@ fn elapsed_time_that_is_open_is_a_twentieth_at_most() {
     assert!(!says_nothing(untold(10_540)));
 }
 
-/// Faults do not tell what address translation costs: where memory is large, they give no all-clear.
+/// Faults do not show the cost of address translation: if memory is large, they do not rule it out.
 #[test]
 fn faults_give_no_all_clear_for_the_page_size() {
     let mut computes = computing(from(0.96), &[]);
@@ -225,7 +226,8 @@ fn faults_give_no_all_clear_for_the_page_size() {
     );
     let headline = "Page faults are not what slows this program down";
     assert_eq!(answer.diagnoses[0].headline, headline);
-    // cpp-tree of bench/programs: ×1.29 with huge pages. Where a setting gives them, runs can tell.
+    // cpp-tree of bench/programs: ×1.29 with huge pages. If a setting enables them, runs can
+    // decide.
     let mut large = computing(from(0.96), &[]);
     large.diagnoses.push(note("huge_pages.unmeasured"));
     large.cost.max_rss = Bytes(256 << 20);
@@ -236,7 +238,7 @@ fn faults_give_no_all_clear_for_the_page_size() {
     assert!(verdict.contains(trial), "{verdict}");
 }
 
-/// What may be a wait keeps "nothing to gain" back, and is not reported as one.
+/// A possible wait prevents "nothing to gain", and is not reported as a wait.
 #[test]
 fn waits_that_only_an_interval_leaves_open_are_not_told_as_waits() {
     let may_wait = Diagnosis {
@@ -253,7 +255,7 @@ fn waits_that_only_an_interval_leaves_open_are_not_told_as_waits() {
     assert_eq!(open.of_waits(), None);
 }
 
-/// What the headline tells stands first among the findings, though it costs little.
+/// The finding in the headline comes first, even if it costs little.
 #[test]
 fn a_small_trouble_with_a_cure_leads_the_findings() {
     let mut findings = churning(

@@ -164,7 +164,7 @@ fn what_may_do_harm_is_tried_and_not_advised() {
     let tried = trials(&answer, &rules, &Surroundings::default());
     assert_eq!(tried.len(), 1);
     assert_eq!(tried[0].rule, "php.use-malloc");
-    // What may gain more (php-arrays: ×2.41 in place of ×1.74) is named all the same.
+    // Advice that may gain more (php-arrays: ×2.41 instead of ×1.74) is mentioned too.
     let also = "pagewise doctor --prove also tries 'use malloc'";
     assert!(answer.verdict.contains(also), "{}", answer.verdict);
 }

@@ -1,4 +1,4 @@
-//! What is said about programs by their times: short ones, and those that wait.
+//! The answers about programs by their times: short ones, and those that wait.
 
 use super::*;
 use pagewise_model::findings::MmCallCost;
@@ -42,7 +42,7 @@ fn a_run_that_rests_is_told_to_wait_and_one_that_wants_a_cpu_is_not() {
     assert!(!wants.contains("waits"), "{wants}");
 }
 
-/// Calls that waited for a CPU are no time that a setting saves.
+/// Time in which calls waited for a CPU is not saved by any setting.
 #[test]
 fn a_call_saves_no_more_than_the_cpu_time_that_samples_saw_in_it() {
     let mut churn = zlib_churn();
@@ -114,7 +114,7 @@ fn a_run_that_waits_is_told_for_what_and_what_tells_more() {
          waiting for a disk; 143 ms of CPU time, little of it for memory management. Look at \
          -- CMD."
     );
-    // Of more in the kernel nobody knows that it is no memory's.
+    // With more time in the kernel, memory management cannot be ruled out.
     let used = (findings.cost.user, findings.cost.system);
     (findings.cost.user, findings.cost.system) = (Nanos(100_000_000), Nanos(43_000_000));
     let open = concluded(findings.clone()).verdict;
@@ -123,7 +123,7 @@ fn a_run_that_waits_is_told_for_what_and_what_tells_more() {
         "{open}"
     );
     (findings.cost.user, findings.cost.system) = used;
-    // Ready for want of a CPU is no waiting.
+    // Being ready without a free CPU is not waiting.
     findings.account.elapsed = vec![part("ready", "ready to run", 3.9)];
     let ready = concluded(findings).verdict;
     assert!(

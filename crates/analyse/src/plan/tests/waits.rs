@@ -1,4 +1,5 @@
-//! Waits: for pages of files, for the lock of the address space, and next to what takes CPU time.
+//! Waits: for pages of files, for the lock of the address space, and together with costs in CPU
+//! time.
 
 use super::*;
 use pagewise_model::findings::FileReads;
@@ -25,7 +26,7 @@ fn concluded(findings: Findings) -> Findings {
     )
 }
 
-/// 200 ms of CPU time in 1.2 s, nearly all else waiting for pages at 276 major faults.
+/// 200 ms of CPU time in 1.2 s, nearly all the rest waiting for pages at 276 major faults.
 fn reads_a_mapped_file() -> Findings {
     let mut findings = run(20, 180, 13_394);
     findings.cost.wall = Nanos(1_200_000_000);
@@ -48,7 +49,7 @@ fn waits_for_pages_of_files_come_before_the_cpu_time_of_their_faults() {
     assert_eq!(found.advice[0].rule, "file.read-ahead");
 }
 
-/// What the kernel may be told of mapped files helps or harms: runs decide, and nothing is promised.
+/// Advice to the kernel about mapped files helps or harms: runs decide, and nothing is promised.
 #[test]
 fn advice_on_mapped_files_is_tried_where_our_library_can_be_loaded() {
     let mut found = concluded(reads_a_mapped_file());
@@ -84,7 +85,7 @@ fn advice_on_mapped_files_is_tried_where_our_library_can_be_loaded() {
     };
     let mut all = tried(Some("/lib/ours.so"));
     all.sort();
-    // What is said of sweeps is not tried on reads at random positions.
+    // Advice for sweeps is not tried on reads at random positions.
     assert_eq!(all, ["populate", "random", "will-need"]);
     assert_eq!(tried(None), [""; 0]);
     let again = concluded(found);
@@ -93,8 +94,8 @@ fn advice_on_mapped_files_is_tried_where_our_library_can_be_loaded() {
     assert!(evidence.iter().any(|line| line == told), "{evidence:?}");
 }
 
-/// `faults` on a file of 600 MiB, of which 105 read at random positions, in 0.67 s, four fifths of them
-/// waiting, where reading a page takes 60 µs.
+/// `faults` on a file of 600 MiB, 105 of them reads at random positions, in 0.67 s, four fifths of
+/// it waiting, where reading a page takes 60 µs.
 fn cold_reads(faults: f64, in_order: f64) -> (Findings, Surroundings) {
     let mut findings = reads_a_mapped_file();
     findings.cost.wall = Nanos(670_000_000);
@@ -124,8 +125,8 @@ fn first_advice((findings, around): (Findings, Surroundings)) -> Advice {
     found.advice.into_iter().next().unwrap()
 }
 
-/// random-file-cold of bench/programs, where MADV_RANDOM gains ×3.7 of the elapsed time, and numpy-cold,
-/// where it costs ×0.18: as random, but nearly all of what is read ahead is used.
+/// random-file-cold of bench/programs, where MADV_RANDOM gains ×3.7 of the elapsed time, and
+/// numpy-cold, where it costs ×0.18: just as random, but nearly all of the read-ahead is used.
 #[test]
 fn single_pages_are_advised_where_most_of_what_is_read_ahead_is_never_used() {
     let advice = first_advice(cold_reads(2_091.0, 0.1));
@@ -189,7 +190,8 @@ fn waits_for_the_lock_count_where_a_cpu_would_have_been_free() {
     assert_eq!(with(32, 990.0), None, "others take the CPUs");
 }
 
-/// Of a program that sleeps nine tenths of the time, that comes first, then what its CPU time goes to.
+/// For a program that sleeps nine tenths of the time, that comes first, then how its CPU time is
+/// spent.
 #[test]
 fn what_costs_little_of_the_elapsed_time_is_told_after_the_waiting() {
     let mut findings = zlib_churn();

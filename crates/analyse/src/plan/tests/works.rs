@@ -1,10 +1,10 @@
-//! What samples of the kernel show apart from faults: forks, spinning for locks, flushes of TLBs,
-//! and files that are mapped anew.
+//! What samples of the kernel show apart from faults: forks, spinning for locks, TLB flushes, and
+//! repeatedly mapped files.
 
 use super::*;
 use pagewise_model::findings::MmCallCost;
 
-/// A run of 4 s in the kernel, all of it in one entry, of which so much is one kind of work.
+/// A run with 4 s in the kernel, all in one entry, divided into these kinds of work.
 fn working(entry: &str, work: &[(&str, f64)]) -> Findings {
     let mut findings = run(40, 3_960, 2_000);
     let near = |share: f64| Estimate {
@@ -42,12 +42,13 @@ fn forks_of_large_processes_are_told_with_what_their_children_take_down() {
     assert!((cost.value - 0.8).abs() < 1e-9, "no more than was copied");
     assert_eq!(answer.advice[0].rule, "fork.smaller");
     assert!(answer.verdict.contains("by hand"), "{}", answer.verdict);
-    // A large process that ends takes long to take down, whoever forked.
+    // A large process takes long to exit, whether or not it was forked.
     let ends = concluded(working("call.process", &[("fork", 0.01), ("exit", 0.9)]));
     assert_eq!(ids(&ends)[0], "kernel.work");
 }
 
-/// pg-connections of bench/programs: by perf 8 % in dup_mmap and 50 % in faults of the new processes.
+/// pg-connections of bench/programs: according to perf 8 % in dup_mmap and 50 % in faults of the
+/// new processes.
 #[test]
 fn what_each_of_many_forks_costs_is_added_up() {
     let with = |forks: u64, cause: Cause| {
@@ -79,9 +80,9 @@ fn what_each_of_many_forks_costs_is_added_up() {
     for other in ["fork.tables", "file"] {
         assert!(!ids(&answer).contains(&other), "{:?}", ids(&answer));
     }
-    // A few workers are no trouble of that kind.
+    // A few workers are not a problem of that kind.
     assert!(!ids(&with(8, Cause::FileMinor)).contains(&"fork.each"));
-    // Children that write to all that they share copy it, however many they are.
+    // Children that write to everything they share copy it, however many they are.
     assert_eq!(ids(&with(320, Cause::CopyOnWrite))[0], "cow.fork");
 }
 
@@ -92,7 +93,7 @@ fn spinning_and_flushing_are_told_in_place_of_the_calls_that_do() {
     assert!(!ids(&spins).contains(&"kernel.work"), "{:?}", ids(&spins));
     let rules: Vec<&str> = spins.advice.iter().map(|one| &*one.rule).collect();
     assert_eq!(rules, ["lock.fault-less", "tlb.fewer-calls"]);
-    // A part of it leaves most of the calls' time untold.
+    // A small part leaves most of the calls' time unexplained.
     let little = concluded(working("call.map", &[("flush", 0.1)]));
     assert_eq!(ids(&little)[0], "kernel.work");
     assert!(ids(&little).contains(&"tlb.flush"));
@@ -183,7 +184,7 @@ fn the_gate_of_calls_that_are_told_elsewhere_is_told_with_them() {
         functions: Vec::new(),
     };
     let beside = |reading: f64| {
-        // Two thirds of the calls spin for the lock, which is a finding of its own.
+        // Two thirds of the calls' time is spinning for the lock, which is a finding of its own.
         let mut findings = working("call.map", &[("lock", 0.35)]);
         findings.account.entries = vec![
             entry("call.map", 0.4),

@@ -1,18 +1,18 @@
-//! What was found of one amount, and how likely it is by chance.
+//! The result for one amount, and how likely it is by chance.
 
 use super::LEVEL;
 use pagewise_model::units::Estimate;
 
-/// What a comparison showed of one quantity.
+/// The result of a comparison of one quantity.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tested {
-    /// B's amount less A's, with a 95 % interval of this quantity alone.
+    /// B's amount minus A's, with a 95 % interval of this quantity alone.
     pub(super) change: Estimate,
     /// Standard error of that.
     pub(super) error: f64,
-    /// Chance of a difference this many standard errors large among all quantities.
+    /// Chance of a difference this large, in standard errors, among all quantities.
     pub(super) p_adjusted: f64,
-    /// Whether it is large enough for anybody to care.
+    /// Whether it is large enough to be relevant.
     pub(super) matters: bool,
 }
 
@@ -23,7 +23,7 @@ impl Tested {
 }
 
 /// Chance that a standard normal is at least this far from zero: Abramowitz and Stegun, 7.1.26,
-/// wrong by less than 1.5e-7.
+/// error below 1.5e-7.
 pub(super) fn two_sided(z: f64) -> f64 {
     const TERMS: [f64; 5] = [
         0.254_829_592,
@@ -55,11 +55,11 @@ pub(super) fn critical(tests: usize) -> f64 {
     high
 }
 
-/// Further standard errors that make four of five comparisons pass.
+/// Additional standard errors at which four of five comparisons succeed.
 const POWER: f64 = 0.84;
 
 /// Change that four of five such comparisons find in a quantity whose interval is as wide as the
-/// median of `shown`, which is what a reader sees.
+/// median of `shown`, the quantities that a reader sees.
 pub(super) fn detectable<'a>(shown: impl Iterator<Item = &'a Tested>, critical: f64) -> f64 {
     let mut errors: Vec<f64> = shown.map(|tested| tested.error).collect();
     errors.sort_by(f64::total_cmp);

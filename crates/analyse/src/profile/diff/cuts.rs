@@ -5,19 +5,19 @@ use super::exchange::Series;
 use super::union::Union;
 use pagewise_model::profile_diff::Measure;
 
-/// Blocks that each side is cut into, where it is long enough: enough for small chances, ...
+/// Blocks of each side, if it is long enough: enough for small p-values, ...
 const BLOCKS: u64 = 20;
-/// ... and long enough for one to be independent of the next: loads go in waves, and blocks shorter
-/// than a wave make two recordings of one load look different.
+/// ... and long enough to be independent: loads come in waves, and blocks shorter than a wave make
+/// two recordings of one load look different.
 const SHORTEST_BLOCK: u64 = 1_000_000_000;
-/// Fewest blocks, for short recordings: the chances of exchanges are coarse below.
+/// Fewest blocks, for short recordings: with fewer, exchanges give only coarse p-values.
 const FEWEST_BLOCKS: u64 = 6;
-/// Functions and stacks smaller than this on both sides are not compared one by one.
+/// Functions and stacks smaller than this on both sides are not compared individually.
 const LEAST_SHARE: f64 = 0.005;
-/// Most stacks compared one by one.
+/// Most stacks compared individually.
 const MOST_STACKS: usize = 300;
 
-/// Blocks of one length on both sides, so that they may be exchanged. Zero without times.
+/// Length of the blocks, the same on both sides so that they can be exchanged. Zero without times.
 pub(super) fn block_length(sides: &[Samples<'_>; 2]) -> u64 {
     if sides.iter().any(|side| !side.profile.has_times) {
         return 0;
@@ -31,16 +31,16 @@ pub(super) fn block_length(sides: &[Samples<'_>; 2]) -> u64 {
 
 /// Amounts of each node by block.
 pub(super) struct Cuts {
-    /// Own amount of each node in each block, as if the whole went like the block.
+    /// Self amount of each node in each block, scaled as if the whole were like the block.
     own: Vec<Vec<(u32, f64)>>,
     /// Blocks of A.
     pub(super) first: usize,
-    /// Amounts of each node, callees included, of A and of B.
+    /// Amounts of each node including callees, of A and of B.
     pub(super) totals: [Vec<f64>; 2],
     pub(super) owns: [Vec<f64>; 2],
 }
 
-/// What is compared one by one.
+/// The functions and nodes compared individually.
 pub(super) struct Chosen {
     pub(super) functions: Vec<usize>,
     pub(super) nodes: Vec<usize>,
@@ -90,7 +90,7 @@ impl Cuts {
         (number(self.first), number(self.own.len() - self.first))
     }
 
-    /// Amounts of a function: of its own, and with callees, of A or B.
+    /// Amounts of a function in A or B: self, and including callees.
     pub(super) fn function(&self, union: &Union, side: usize) -> Vec<(f64, f64)> {
         let mut sums = vec![(0.0, 0.0); union.frames.len()];
         for (node, _, frame) in union.tree.nodes() {
@@ -144,8 +144,7 @@ impl Cuts {
     }
 }
 
-/// One side's blocks. Without times, every so many samples are a block: the order of the input is
-/// all there is.
+/// One side's blocks. Without times, consecutive samples are dealt to the blocks in turn.
 fn cut(
     union: &Union,
     side: &Samples<'_>,
@@ -159,21 +158,21 @@ fn cut(
         block => number(side.span / block).max(1),
     };
     let mut blocks = vec![Vec::new(); count];
-    // A block's amounts are those of a whole that went like it.
+    // A block's amounts are scaled to those of a whole that is like it.
     let scale = side.scale * count as f64;
     let all = side.samples.len();
     for (index, sample) in side.samples.iter().enumerate() {
         let place = match block {
-            // Dealt out by turns: neighbours in a folded file are neighbours by name, not in time.
+            // Dealt out in turn: neighbours in a folded file are neighbours by name, not in time.
             0 => index % count.min(all.max(1)),
-            // What is left over at the end joins the last block.
+            // The remainder at the end joins the last block.
             block => number((sample.time - side.from) / block).min(count - 1),
         };
         let node = u32::try_from(union.place(at, sample)).unwrap_or(u32::MAX);
         blocks[place].push((node, sample.weight as f64 * scale));
     }
     if measure == Measure::ShareOfBusy {
-        // Of its own block, so that how busy a block was does not matter.
+        // Relative to its own block, so that it does not matter how busy the block was.
         blocks.retain(|block| !block.is_empty());
         for block in &mut blocks {
             let all: f64 = block.iter().map(|(_, amount)| amount).sum();

@@ -1,19 +1,19 @@
 //! Whether amounts differ between two sides that were cut into blocks of time: blocks are exchanged
-//! ([`blocks`]) to see how large differences are where there is none.
+//! ([`blocks`]) to find out how large differences are by chance.
 
 use super::chance::Tested;
 use crate::compare::blocks::{self, Asked, Exchanges, Figure};
 use crate::compare::student;
 use pagewise_model::units::Estimate;
 
-/// Exchanges at most.
+/// Most exchanges.
 const ROUNDS: u32 = 2_000;
 
 /// One quantity's value in each block: first A's blocks, then B's.
 pub(super) type Series = Vec<f64>;
 
-/// Tests all quantities together. A has the first `first` blocks of each series. With the outcomes
-/// comes how many standard errors a difference must have.
+/// Tests all quantities together. A has the first `first` blocks of each series. Also returns how
+/// many standard errors a difference must have.
 pub(super) fn test(series: Vec<Series>, first: usize, seed: u64) -> (Vec<Tested>, f64) {
     let count = series.first().map_or(0, Vec::len);
     let each = vec![1.0; count];

@@ -1,12 +1,12 @@
-//! What amounts of two profiles can be compared, by what each is of.
+//! Which amounts of two profiles can be compared, depending on what was recorded.
 
 use crate::profile::summary::is_cpu;
 use crate::profile::weigh::Idle;
 use pagewise_model::profile::{Observed, Profile, WeightUnit};
 use pagewise_model::profile_diff::Measure;
 
-/// Whole runs are compared by what a run takes; stretches of time by what a second takes; where
-/// one's amounts depend on how much of the CPUs it got, the shares of its samples.
+/// Whole runs are compared per run, stretches of time per second; if the amounts of one depend on
+/// how much CPU it got, the shares of its samples are compared.
 pub(super) fn measure(profiles: [&Profile; 2], event: &str) -> Measure {
     let [a, b] = profiles.map(|profile| unit(profile, event));
     let (Some(unit), true) = (a, a == b) else {
@@ -45,7 +45,7 @@ fn rate(profiles: [&Profile; 2], unit: WeightUnit) -> Measure {
     }
 }
 
-/// Whether amounts a second mean something: those of a machine, whose idle time is seen, and of
+/// Whether amounts per second are meaningful: those of a machine with visible idle time, and of
 /// stretches of one recording.
 fn has_rates(profile: &Profile) -> bool {
     match profile.observed {

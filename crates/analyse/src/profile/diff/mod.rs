@@ -1,8 +1,8 @@
-//! How two profiles differ: hosts, runs, or ranges of one.
+//! The differences between two profiles: hosts, runs, or ranges of one.
 //!
-//! Amounts are made comparable (time, CPUs, period), both trees are laid over each other, and
-//! blocks of time are exchanged between the sides to see which differences are more than what two
-//! recordings of the same load show anyway.
+//! Amounts are made comparable (time, CPUs, period), both trees are overlaid, and blocks of time
+//! are exchanged between the sides to see which differences exceed those between two recordings of
+//! the same load.
 
 mod chance;
 mod cuts;
@@ -31,15 +31,16 @@ use union::Union;
 pub use settings::SettingRules;
 pub use words::amount;
 
-/// What to compare, and how it is called.
+/// What to compare, and under which names.
 #[derive(Clone, Debug)]
 pub struct DiffOptions {
     /// Names of A and B.
     pub names: (String, String),
-    /// The event; the first of CPU time that both have, else the first that both have.
+    /// The event; by default the first of CPU time that both have, otherwise the first that both
+    /// have.
     pub event: Option<String>,
-    /// Compares shares of the busy time even where amounts of it are known: for programs whose
-    /// share of a machine depends on what else runs there.
+    /// Compares shares of the busy time even if amounts of it are known: for programs whose share
+    /// of a machine depends on its other load.
     pub shares: bool,
     /// Seed of the exchanges.
     pub seed: u64,
@@ -56,34 +57,34 @@ pub enum DiffError {
         /// B's events.
         b: String,
     },
-    /// One has no sample of it.
+    /// One profile has no sample of it.
     #[error("{name} has no samples of {event} on busy CPUs")]
     Empty {
-        /// Which one.
+        /// Which profile.
         name: String,
         /// The event.
         event: String,
     },
 }
 
-/// Chance of a false find that is accepted, over all of a comparison.
+/// Accepted chance of a false finding, over a whole comparison.
 const LEVEL: f64 = 0.05;
-/// Share of the whole from which on a function is large: the stated power is of such.
+/// Share of the whole from which a function is large: the stated power is for such functions.
 const LARGE: f64 = 0.1;
 
-/// Samples of a whole run that tell as much as one that is drawn by itself: a function that was met
-/// is met again by the next samples, and what is called how often differs from run to run with hashes
-/// and addresses. Of 19 pairs of alike runs, two claimed a function of 33 against 75 and of 5 against
-/// 27 samples.
+/// Number of samples of a whole run that are worth one independent sample: once a function is
+/// sampled, the next samples find it again, and the number of calls differs from run to run with
+/// hashes and addresses. Of 19 pairs of equal runs, two reported a function of 33 against 75 and of
+/// 5 against 27 samples.
 const CLUMP: f64 = 2.0;
 
 /// One side, ready to be summed.
 struct Samples<'a> {
     samples: Vec<ProfileSample>,
     profile: &'a Profile,
-    /// What one unit of weight adds to an amount.
+    /// Factor from weights to amounts.
     scale: f64,
-    /// Weight of what interrupts did in a run: the machine's work, which is not compared.
+    /// Weight of interrupts during a run: the machine's work, which is not compared.
     interrupts: u64,
     cpus: u32,
     from: u64,
@@ -93,7 +94,7 @@ struct Samples<'a> {
 /// Compares B with A.
 ///
 /// # Errors
-/// When they have nothing in common that could be compared.
+/// When they have nothing comparable in common.
 pub fn diff(
     a: &Profile,
     b: &Profile,
@@ -159,21 +160,21 @@ pub fn diff(
     Ok(Document::of(found).with_verdict(verdict).with_notes(notes))
 }
 
-/// What a method of comparing gave.
+/// The result of a comparison method.
 struct Compared {
     /// Functions, then stacks.
     tested: Vec<Tested>,
-    /// Standard errors that a difference must have to be told from chance.
+    /// Standard errors that a significant difference must have.
     critical: f64,
     /// Differences below this are not reported.
     least: f64,
-    /// By how much B was slower in everything, where that was taken out.
+    /// Factor by which B was slower in everything, if that was removed.
     slowdown: Option<f64>,
 }
 
 impl Compared {
-    /// The change that would have been found in a large function, of whose row a reader sees the
-    /// interval.
+    /// The change that would have been found in a large function, given the intervals shown to the
+    /// reader.
     fn detectable(
         &self,
         functions: &[Tested],
@@ -201,7 +202,7 @@ fn by_blocks(union: &Union, cuts: &Cuts, chosen: &Chosen, seed: u64) -> Compared
     }
 }
 
-/// Compares whole runs; B's amounts become what they would be at A's speed.
+/// Compares whole runs; B's amounts are converted to A's speed.
 fn by_runs(union: &Union, cuts: &mut Cuts, chosen: &Chosen, sides: &[Samples<'_>; 2]) -> Compared {
     let run = |side: usize| {
         let contention = sides[side].profile.contention;
@@ -280,7 +281,7 @@ impl<'a> Samples<'a> {
             Measure::CpusInUse => 1.0 / span as f64,
             Measure::PerSecond => 1e9 / span as f64,
             Measure::CpuSecondsPerRun => match profile.observed {
-                // What the kernel accounted is exact; samples divide it.
+                // The kernel's accounting is exact; samples divide it.
                 Observed::Run(Some(cpu)) => cpu.as_secs_f64() / weight.max(1) as f64,
                 _ => 1e-9,
             },
@@ -305,7 +306,7 @@ impl Samples<'_> {
         weight as f64 * self.scale
     }
 
-    /// So many samples of equal weight would be as exact.
+    /// Number of samples of equal weight with the same precision.
     fn effective(&self) -> f64 {
         let weights = || self.samples.iter().map(|sample| sample.weight as f64);
         let squares: f64 = weights().map(|weight| weight * weight).sum();

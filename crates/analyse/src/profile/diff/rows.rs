@@ -14,7 +14,7 @@ use pagewise_model::profile_findings::CounterRate;
 use pagewise_model::side::Side;
 use pagewise_model::units::Nanos;
 
-/// Nodes of the drawn tree are at least this share of the larger side.
+/// Nodes of the drawn tree have at least this share of the larger side.
 const LEAST_DRAWN: f64 = 0.001;
 /// Rows that are kept.
 const MOST_ROWS: usize = 200;
@@ -48,7 +48,7 @@ pub(super) fn functions(
         .collect();
     changes.sort_by(|x, y| {
         let size = |change: &Change| change.change.value.abs();
-        // Frames without a name are many functions in one: what has a name says more.
+        // Frames without a name combine many functions: named ones are more informative.
         (y.significant.cmp(&x.significant))
             .then(x.unnamed.is_some().cmp(&y.unnamed.is_some()))
             .then(size(y).total_cmp(&size(x)))
@@ -92,7 +92,7 @@ pub(super) fn stacks(
     changes.into_iter().map(|(_, change)| change).collect()
 }
 
-/// Shares of samples that frames without a name touch on either side, from one in a hundred on.
+/// Shares of samples that contain frames without a name on either side, from one in a hundred on.
 pub(super) fn unknown(a: &Profile, b: &Profile) -> Vec<UnknownChange> {
     const LEAST: f64 = 0.01;
     let mut changes: Vec<UnknownChange> = Vec::new();
@@ -123,8 +123,8 @@ pub(super) fn unknown(a: &Profile, b: &Profile) -> Vec<UnknownChange> {
     changes
 }
 
-/// The interval about the difference of the wholes; the last block's left-over makes the blocks'
-/// mean differ from it a little.
+/// The interval centred on the difference of the wholes; the remainder in the last block makes the
+/// blocks' mean differ from it a little.
 fn centred(tested: &Tested, value: f64) -> pagewise_model::units::Estimate {
     let shift = value - tested.change.value;
     pagewise_model::units::Estimate {

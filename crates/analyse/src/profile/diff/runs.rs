@@ -1,13 +1,13 @@
 //! Whether functions took more CPU time in one whole run of a program than in another.
 //!
-//! A run does the same work, so its CPU time is compared, however long it took and whoever else ran
-//! meanwhile. Blocks of time are no measure of chance here: a program's phases make them differ by
-//! its nature. What two runs of one program differ by is
+//! A run does the same work, so its CPU time is compared, whatever its elapsed time and the other
+//! load. Blocks of time do not measure chance here: a program's phases make them differ by nature.
+//! Two runs of one program differ by
 //!
-//! * sampling: so many samples of so many fall on a function (binomial),
-//! * the machine's speed: others on the same core, cache or hypervisor slow all functions down, up
-//!   to a limit that depends on how contended the CPUs were. The slowdown is estimated from
-//!   the functions themselves, as the one by which most of them agree, and taken out,
+//! * sampling: a function gets its number of samples by chance (binomial),
+//! * the machine's speed: other work on the same core, cache or hypervisor slows all functions
+//!   down, up to a limit that depends on how contended the CPUs were. The slowdown is estimated
+//!   from the functions themselves, as the one on which most of them agree, and removed,
 //! * each function's own noise: memory-bound ones suffer more from neighbours than others.
 
 use super::chance::{Tested, two_sided};
@@ -18,17 +18,17 @@ use pagewise_model::units::Estimate;
 pub(super) struct Run {
     /// CPU time, or events, of the whole run.
     pub(super) total: f64,
-    /// Samples, as many as equal weights would make of them.
+    /// Effective number of samples, as if of equal weights.
     pub(super) samples: f64,
-    /// How contended its CPUs were, from 0 to 1; `None` where not known.
+    /// How contended its CPUs were, from 0 to 1; `None` if not known.
     pub(super) contended: Option<f64>,
-    /// Share of the CPUs' time that a hypervisor gave to others; 0 where not known.
+    /// Share of the CPUs' time that a hypervisor gave to others; 0 if not known.
     pub(super) stolen: f64,
     /// Elapsed seconds.
     pub(super) seconds: f64,
 }
 
-/// By how much B's run was slower in everything.
+/// The general slowdown of B's run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slowdown {
     /// B's time over A's for the same work.
@@ -37,34 +37,35 @@ pub(super) struct Slowdown {
     pub(super) error: f64,
 }
 
-/// Spread of a whole run's CPU time between runs that are alike (standard deviation of the
-/// logarithm), on CPUs of its own and on wholly contended ones. Eight runs of a second of
-/// `bench/diff/functions.c` on two busy virtual CPUs varied by 1 to 2 % in arithmetic and by 10 % in
-/// cache misses; no wider set of programs was measured yet.
+/// Spread of a whole run's CPU time between equal runs (standard deviation of the logarithm), on
+/// dedicated CPUs and on fully contended ones. Eight runs of a second of `bench/diff/functions.c`
+/// on two busy virtual CPUs varied by 1 to 2 % in arithmetic and by 10 % in cache misses; no wider
+/// set of programs has been measured yet.
 const WHOLE: (f64, f64) = (0.03, 0.10);
-/// The same of one function next to the rest of its run. With 0.045 on contended CPUs, 2 of 20
-/// pairs of similar runs next to a load claimed something: one for a table's lookups, which depend
-/// on the run's random seed for hashes, one for the way out of interrupts, which are left out
-/// since.
+/// The same for one function relative to the rest of its run. With 0.045 on contended CPUs, 2 of 20
+/// pairs of similar runs next to a load reported a change: one in a table's lookups, which depend
+/// on the run's random seed for hashes, one in the return from interrupts, which are now left out.
 const ONE: (f64, f64) = (0.010, 0.060);
-/// Least change of one function that is reported, as the logarithm of its ratio, where all its time
-/// may lie within one episode: a hypervisor's other guests slow down what depends on caches and
-/// memory by up to 2.1, in episodes that no counter of this machine shows. A function that runs
-/// for longer has its share of them: so much over its seconds in the shorter run. Without this, 4 of
-/// 24 pairs of alike runs claimed something on idle CPUs; with 0.6 in place of 0.8, 2 of 20 next to
-/// other work (Python's lookups: 142 and 266 ms, 162 and 329 ms).
+/// Least change of one function that is reported, as the logarithm of its ratio, if all its time
+/// may be within one episode: a hypervisor's other guests slow down code that depends on caches and
+/// memory by up to 2.1, in episodes that no counter of this machine shows. A function that runs for
+/// longer contains its share of them: this value divided by its seconds in the shorter run. Without
+/// this limit, 4 of 24 pairs of equal runs reported a change on idle CPUs; with 0.6 in place of 0.8,
+/// 2 of 20 next to other work (Python's lookups: 142 and 266 ms, 162 and 329 ms).
 const IN_EPISODES: f64 = 0.8;
 const OVER_SECONDS: f64 = 0.2;
-/// How much longer and deeper such episodes are taken to be, per share of stolen time: while a hypervisor
-/// took a fifth of the time, lookups in a table of 4 MiB took 320 ms in one run and 690 ms in another.
+/// How much longer and deeper such episodes are assumed to be, per share of stolen time: while a
+/// hypervisor took a fifth of the time, lookups in a table of 4 MiB took 320 ms in one run and 690
+/// ms in another.
 const OF_STOLEN: f64 = 10.0;
-/// Contention that is taken for granted where nothing tells of it.
+/// Contention that is assumed if it is unknown.
 const UNKNOWN: f64 = 0.5;
-/// Functions that are this many standard errors off the slowdown say nothing about it: they changed.
+/// Functions this many standard errors off the slowdown are ignored when it is estimated: they
+/// changed.
 const CHANGED: f64 = 3.0;
-/// Smaller functions say little about the slowdown.
+/// Smaller functions contribute little to the estimate of the slowdown.
 const LEAST_WITNESS: f64 = 0.02;
-/// Steps in which the slowdown is sought on either side of none.
+/// Steps of the search for the slowdown on either side of zero.
 const STEPS: i32 = 100;
 /// Changes below this share of a run do not matter.
 const LEAST_CHANGE: f64 = 0.01;
@@ -76,13 +77,13 @@ fn spread((alone, contended): (f64, f64), runs: &[Run; 2]) -> f64 {
     alone + (contended - alone) * most
 }
 
-/// The least change of a function of so many seconds that episodes do not explain, where so much was
-/// stolen.
+/// The least change of a function that takes `seconds` that episodes do not explain, given the
+/// stolen time.
 fn beyond_episodes(seconds: f64, stolen: f64) -> f64 {
     IN_EPISODES.min(OVER_SECONDS / seconds) * (1.0 + OF_STOLEN * stolen)
 }
 
-/// What can be said about both runs before any function is looked at.
+/// The parameters of a comparison, before any function is examined.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Comparing {
     runs: [Run; 2],
@@ -92,7 +93,7 @@ pub(super) struct Comparing {
 }
 
 impl Comparing {
-    /// `own` holds the time of each function alone, callees left out, in both runs.
+    /// `own` contains the self time of each function in both runs.
     pub(super) fn new(runs: [Run; 2], own: &[(f64, f64)]) -> Self {
         let mut comparing = Self {
             runs,
@@ -106,7 +107,7 @@ impl Comparing {
         comparing
     }
 
-    /// The slowdown with which fewest functions disagree, held near none by what contention can do.
+    /// The slowdown with which fewest functions disagree, limited to what contention can cause.
     fn slowdown_of(&self, own: &[(f64, f64)]) -> Slowdown {
         let whole = spread(WHOLE, &self.runs);
         let witnesses: Vec<(f64, f64)> = own
@@ -145,8 +146,7 @@ impl Comparing {
         Some(((b / a).ln(), variance.sqrt()))
     }
 
-    /// B's amounts as they would be at A's speed, less A's: each of `amounts`, with its chance
-    /// among all of them.
+    /// B's amounts at A's speed, minus A's: each of `amounts`, with its chance among all of them.
     pub(super) fn test(&self, amounts: &[(f64, f64)]) -> Vec<Tested> {
         let least = LEAST_CHANGE * self.runs[0].total.max(self.total_b());
         let one = |&(a, b): &(f64, f64)| {
@@ -168,7 +168,7 @@ impl Comparing {
         amounts.iter().map(one).collect()
     }
 
-    /// The least change that is reported of a function which makes up so much of the run.
+    /// The least change that is reported of a function with this share of the run.
     pub(super) fn least_of_large(&self, share: f64) -> f64 {
         let size = share * self.runs[0].total;
         let grown = size * self.beyond_episodes(self.seconds_of(size)).exp_m1();
@@ -191,13 +191,13 @@ impl Comparing {
         self.runs[1].total / self.slowdown.factor
     }
 
-    /// Standard error of a difference, where both are alike.
+    /// Standard error of a difference, if both are equal.
     fn error(&self, a: f64, b: f64) -> f64 {
         let [in_a, in_b] = self.runs;
         let totals = [in_a.total, self.total_b()];
         let seen = a / totals[0] * in_a.samples + b / totals[1] * in_b.samples;
         let all = in_a.samples + in_b.samples;
-        // Half a sample either way is never known.
+        // Half a sample either way is always uncertain.
         let share = (seen.max(1.0) / all).min(1.0);
         let mean = f64::midpoint(a, b);
         let sampling = share
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Both runs' amounts of functions with these shares, sampled; B's are `grown` times as long.
+    /// Both runs' amounts of functions with these shares, sampled; B's take `grown` times as long.
     fn sampled(
         random: &mut Random,
         work: &[f64],
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Of a function that is a third of the run, on CPUs of its own.
+    /// For a function that is a third of the run, on dedicated CPUs.
     #[test]
     fn a_tenth_more_is_found_with_twenty_thousand_samples() {
         let mut random = Random::seeded(3);
@@ -328,7 +328,7 @@ mod tests {
         assert!(one(10.5, ALONE).is_empty() && one(12.0, Some(1.0)).is_empty());
     }
 
-    /// As two runs of sort of half a second were on idle CPUs.
+    /// Based on two runs of sort of half a second on idle CPUs.
     #[test]
     fn a_short_run_may_be_all_inside_an_episode_that_slows_memory_down() {
         let amounts = [(0.332, 0.444), (0.1, 0.12), (0.06, 0.07), (0.027, 0.03)];
@@ -348,7 +348,7 @@ mod tests {
         assert!(claims(&Comparing::new(runs, &amounts), &amounts).is_empty());
     }
 
-    /// As two runs of `functions.c` were while the hypervisor took a fifth of the time.
+    /// Based on two runs of `functions.c` while the hypervisor took a fifth of the time.
     #[test]
     fn what_depends_on_caches_may_take_twice_as_long_where_time_is_stolen() {
         let amounts = [(0.32, 0.69), (0.4, 0.42), (0.3, 0.31), (0.2, 0.21)];

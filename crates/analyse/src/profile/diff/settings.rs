@@ -1,4 +1,4 @@
-//! Settings in which two hosts differ, those first that are known to touch what changed.
+//! Settings in which two hosts differ; those known to affect what changed come first.
 
 use super::super::rules::matches;
 use crate::rule_file::{Content, RuleError, RuleFile, rule_file};
@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 
 const SHIPPED: RuleFile = rule_file!("profiles/settings.toml");
 
-/// Which settings touch which functions.
+/// Which settings affect which functions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingRules {
     touches: Vec<Touch>,
-    /// Settings that differ between any two hosts and mean nothing.
+    /// Settings that differ between any two hosts and are irrelevant.
     passed_over: Vec<String>,
 }
 
@@ -31,10 +31,10 @@ struct Touch {
 }
 
 impl SettingRules {
-    /// The shipped rules.
+    /// The built-in rules.
     ///
     /// # Errors
-    /// [`RuleError`] where one has a mistake; a test holds that none has.
+    /// [`RuleError`] if one has a mistake; a test checks that none has.
     pub fn shipped() -> Result<Self, RuleError> {
         SHIPPED.read()
     }
@@ -46,7 +46,7 @@ impl SettingRules {
         b: &HostSnapshot,
         changed: &[String],
     ) -> Vec<SettingChange> {
-        // A host that was not recorded differs in everything, which tells nothing.
+        // A host that was not recorded differs in everything, which is meaningless.
         if a.settings.is_empty() || b.settings.is_empty() {
             return Vec::new();
         }
@@ -77,7 +77,8 @@ impl SettingRules {
         changes.into_iter().map(|(_, change)| change).collect()
     }
 
-    /// The first rule by which a setting touches what changed: its place, the functions, the reason.
+    /// The first rule by which a setting affects what changed: its position, the functions, the
+    /// reason.
     fn touched(&self, name: &str, changed: &[String]) -> (usize, Vec<String>, String) {
         for (rank, touch) in self.touches.iter().enumerate() {
             if !touch.settings.iter().any(|pattern| matches(name, pattern)) {
@@ -101,7 +102,7 @@ impl SettingRules {
     }
 }
 
-/// All that a snapshot tells, under one kind of name.
+/// All data of a snapshot, under one kind of name.
 fn facts(host: &HostSnapshot) -> std::collections::BTreeMap<String, String> {
     let mut facts = host.settings.clone();
     for (name, value) in [

@@ -2,8 +2,8 @@ use super::super::tests::Maker;
 use super::*;
 use crate::compare::Random;
 
-/// So many seconds of two CPUs at 99 samples per second. Which stack a sample shows is drawn, and
-/// the load moves slowly, as real loads do; `shift` of all time goes from `parse` to `copy`.
+/// This many seconds of two CPUs at 99 samples per second. The stack of a sample is random, and the
+/// load varies slowly, as real loads do; `shift` of all time moves from `parse` to `copy`.
 fn load(seconds: u64, shift: f64, seed: u64) -> Profile {
     let mut random = Random::seeded(seed);
     let mut draw = || random.below(1_000_000) as f64 / 1e6;
@@ -188,7 +188,8 @@ fn what_has_a_name_comes_before_what_has_none() {
         .filter(|change| change.significant)
         .map(|change| change.unnamed.is_none())
         .collect();
-    // Without a name grew most (0.3), of the named ones parse shrank by 0.5, copy grew by 0.2.
+    // The unnamed part grew most (0.3); of the named functions parse shrank by 0.5, copy grew by
+    // 0.2.
     assert_eq!(named, [true, true, false]);
     assert!(
         found.verdict.starts_with("copy grew in after"),
@@ -228,7 +229,7 @@ fn how_long_a_broken_chain_is_means_nothing() {
     assert_eq!(found.tree.len(), 5, "all, [unknown], work, main, parse");
 }
 
-/// Two seconds of a run, of which interrupts take so many hundredths next to the program's work.
+/// Two seconds of a run with this many hundredths of interrupts in addition to the program's work.
 fn run_with_interrupts(hundredths: u64) -> Profile {
     let mut maker = Maker::default();
     for at in 0..2_000_u64 {

@@ -1,16 +1,16 @@
-//! Two profiles' stacks laid over each other.
+//! The overlaid stacks of two profiles.
 
 use pagewise_model::profile::{
     Frame, FrameId, FrameTable, NodeId, Profile, ProfileSample, StackTree,
 };
 
-/// Frames and stacks of both; equal names in equal files are one function, wherever they lay.
+/// Frames and stacks of both; equal names in equal files are one function, at any address.
 pub(super) struct Union {
     pub(super) frames: Vec<Frame>,
     pub(super) tree: StackTree,
-    /// For each function on each node's way, whether it is there for the first time.
+    /// For each function on each node's path, whether this is its first occurrence.
     pub(super) outermost: Vec<bool>,
-    /// Where each node of A, and each of B, lies in `tree`.
+    /// The position of each node of A, and each of B, in `tree`.
     places: [Vec<NodeId>; 2],
 }
 
@@ -48,7 +48,7 @@ impl Union {
         }
     }
 
-    /// Where a sample of A (0) or B (1) lies.
+    /// The node of a sample of A (0) or B (1).
     pub(super) fn place(&self, side: usize, sample: &ProfileSample) -> usize {
         self.places[side][sample.stack.0 as usize].0 as usize
     }

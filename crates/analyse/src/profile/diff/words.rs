@@ -1,4 +1,4 @@
-//! What two profiles' difference is in words: the headline, and notes on how far to trust it.
+//! The difference of two profiles in words: the headline, and notes on its reliability.
 
 use super::super::burst;
 use super::Samples;
@@ -8,7 +8,7 @@ use pagewise_model::profile::{Observed, Profile};
 use pagewise_model::profile_diff::{Change, Measure, ProfileDiff, SettingChange};
 use pagewise_model::units::Nanos;
 
-/// What to bear in mind when reading the differences.
+/// Caveats for reading the differences.
 pub(super) fn notes(
     sides: &[Samples<'_>; 2],
     names: [&String; 2],
@@ -52,7 +52,7 @@ pub(super) fn notes(
     notes
 }
 
-/// Contention below this is everybody's.
+/// Contention below this is normal.
 const CONTENDED: f64 = 0.2;
 
 fn note_of_contention(profiles: [&Profile; 2], names: [&String; 2]) -> Option<String> {
@@ -98,7 +98,7 @@ fn contention(known: &Contention) -> Option<String> {
     (!signs.is_empty()).then(|| signs.join(", "))
 }
 
-/// A slowdown or a whole that differs less is not worth a sentence.
+/// A slowdown or a total that differs less is not worth a sentence.
 const WORTH_TELLING: f64 = 0.02;
 
 fn note_of_interrupts(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<String> {
@@ -153,7 +153,7 @@ fn note_of_processes(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<Str
     None
 }
 
-/// A moment unlike the rest is lost in the means of a whole recording: says how to compare it alone.
+/// An unusual moment is lost in the means of a whole recording: shows how to compare it alone.
 fn note_of_burst(side: &Samples<'_>, option: &str, name: &str) -> Option<String> {
     let event = side.samples.first()?.event;
     let burst = burst::find(side.profile, event, &Idle::of(side.profile))?;
@@ -166,7 +166,7 @@ fn note_of_burst(side: &Samples<'_>, option: &str, name: &str) -> Option<String>
     ))
 }
 
-/// The difference that says most, and the setting that may be behind it.
+/// The most important difference, and the setting that may be behind it.
 pub(crate) fn headline(diff: &ProfileDiff) -> String {
     sentence(diff, |telling| {
         setting_behind(diff).map_or(String::new(), |setting| {
@@ -186,12 +186,12 @@ pub(crate) fn headline(diff: &ProfileDiff) -> String {
     })
 }
 
-/// The same without the setting, for those who name it themselves.
+/// The same without the setting, for callers that name it themselves.
 pub(crate) fn headline_without_setting(diff: &ProfileDiff) -> String {
     sentence(diff, |_| String::new())
 }
 
-/// The first setting that is known to touch what changed.
+/// The first setting that is known to affect what changed.
 pub(crate) fn setting_behind(diff: &ProfileDiff) -> Option<&SettingChange> {
     diff.settings.iter().find(|one| !one.touches.is_empty())
 }
@@ -214,15 +214,16 @@ fn sentence(diff: &ProfileDiff, behind: impl Fn(&Change) -> String) -> String {
     )
 }
 
-/// The change that says most, and whether it grew.
+/// The most important change, and whether it grew.
 fn telling(diff: &ProfileDiff) -> Option<(&Change, &'static str)> {
     let mut significant: Vec<&Change> = diff.functions.iter().filter(|c| c.significant).collect();
-    // What has no name is named only where nothing else changed.
+    // Unnamed code is mentioned only if nothing else changed.
     if significant.iter().any(|change| change.unnamed.is_none()) {
         significant.retain(|change| change.unnamed.is_none());
     }
-    // What grew is what a reader looks for; what shrank for it comes second. Of a chain of callers
-    // and callees, the one says most whose own amount makes at least half of the change.
+    // A reader looks for growth; what shrank in turn is secondary. In a chain of callers and
+    // callees, the most informative function is the one whose own amount makes up at least half of
+    // the change.
     let most = significant
         .iter()
         .map(|c| c.change.value)

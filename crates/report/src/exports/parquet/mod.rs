@@ -1,13 +1,13 @@
 //! Parquet files (parquet-format 2.10: README.md, Encodings.md, src/main/thrift/parquet.thrift).
 //!
 //! Written by hand, because the tables are flat: numbers and short texts, plain encoding, one data
-//! page a column and row group, packed by gzip. The `parquet` crate would add 26 crates and some
-//! 54 CPU seconds to every build for that.
+//! page per column and row group, compressed with gzip. The `parquet` crate would add 26 crates and
+//! some 54 CPU seconds to every build.
 //!
 //! ```text
 //! "PAR1" | row group: (page header, values) for each column … | metadata | its length | "PAR1"
 //! ```
-//! Headers and metadata are Thrift structures in the compact protocol. The metadata stands at the
+//! Headers and metadata are Thrift structures in the compact protocol. The metadata comes at the
 //! end, so a file is readable only once it is finished.
 
 mod thrift;
@@ -17,15 +17,15 @@ use thrift::{Thrift, varint};
 
 const MAGIC: &[u8; 4] = b"PAR1";
 
-/// Rows that are kept in memory and written together.
+/// Rows that are buffered and written together.
 const ROWS_IN_A_GROUP: u64 = 50_000;
 
-/// What a column holds.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 64-bit numbers, read as signed ones.
     Integer,
-    /// The same, some of them absent.
+    /// The same, with absent values.
     OptionalInteger,
     /// Floating-point numbers.
     Real,
@@ -38,7 +38,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// The type of its values.
     pub kind: Kind,
 }
 
@@ -50,7 +50,7 @@ impl Column {
         Self { name, kind }
     }
 
-    /// A column of 64-bit numbers, some of them absent.
+    /// A column of 64-bit numbers, with absent values.
     #[must_use]
     pub const fn optional(name: &'static str) -> Self {
         let kind = Kind::OptionalInteger;
@@ -72,7 +72,7 @@ impl Column {
     }
 }
 
-/// A value; its kind must be its column's.
+/// A value; its kind must be that of its column.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// For [`Kind::Integer`].
@@ -96,11 +96,11 @@ pub struct ParquetWriter<W> {
     groups: Vec<Group>,
 }
 
-/// The values of a column that are not yet written.
+/// The values of a column that are not written yet.
 #[derive(Clone, Default)]
 struct Pending {
     values: Vec<u8>,
-    /// One bit a value, for columns with absent ones.
+    /// One bit per value, for columns with absent values.
     present: Vec<u8>,
 }
 
@@ -117,7 +117,7 @@ struct Chunk {
 }
 
 impl<W: Write> ParquetWriter<W> {
-    /// Begins a file with a table.
+    /// Starts a file with a table.
     ///
     /// # Errors
     /// When it can't be written.
@@ -141,7 +141,7 @@ impl<W: Write> ParquetWriter<W> {
     /// When the file can't be written.
     ///
     /// # Panics
-    /// When the values are not those of the columns, which is the caller's mistake.
+    /// When the values do not match the columns, which is the caller's mistake.
     pub fn write(&mut self, row: &[Value<'_>]) -> io::Result<()> {
         assert_eq!(row.len(), self.columns.len(), "a value for each column");
         for ((column, pending), value) in self.columns.iter().zip(&mut self.waiting).zip(row) {
@@ -154,7 +154,7 @@ impl<W: Write> ParquetWriter<W> {
         }
     }
 
-    /// Writes what is left and the metadata, without which nothing can be read.
+    /// Writes the remaining rows and the metadata, without which the file is unreadable.
     ///
     /// # Errors
     /// When the file can't be written.
@@ -219,7 +219,7 @@ impl<W: Write> ParquetWriter<W> {
 }
 
 impl Pending {
-    /// Plain encoding: 8 bytes a number, little-endian; texts behind their length. Absent values
+    /// Plain encoding: 8 bytes per number, little-endian; texts after their length. Absent values
     /// are left out.
     fn add(&mut self, column: &Column, value: Value<'_>, row: u64) {
         match (column.kind, value) {
@@ -247,9 +247,9 @@ impl Pending {
         self.values.extend(bits.to_le_bytes());
     }
 
-    /// What goes into a data page. Columns with absent values begin with definition levels: their
-    /// length, then one bit-packed run of groups of eight levels, one bit each (Encodings.md,
-    /// "RLE / Bit-Packing Hybrid").
+    /// The content of a data page. Columns with absent values begin with definition levels: their
+    /// length, then one bit-packed run of groups of eight levels, one bit each (Encodings.md, "RLE
+    /// / Bit-Packing Hybrid").
     fn page(self) -> Vec<u8> {
         if self.present.is_empty() {
             return self.values;

@@ -79,7 +79,7 @@ impl Thrift {
         self.bytes.extend(text.as_bytes());
     }
 
-    /// Signed numbers alternate in sign; all of ours are positive.
+    /// The encoding alternates between signs; all our numbers are positive.
     fn zigzag(&mut self, number: u64) {
         varint(&mut self.bytes, number << 1);
     }
@@ -90,7 +90,7 @@ impl Thrift {
     }
 }
 
-/// Seven bits a byte, lowest first; the top bit says that more follow.
+/// Seven bits per byte, lowest first; the top bit means that more bytes follow.
 pub(super) fn varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number.to_le_bytes()[0] | 0x80);

@@ -1,6 +1,6 @@
 //! The comparison of two sets of faults.
 //!
-//! What differs comes first, in sentences; tables with both traces side by side follow.
+//! The differences come first, in sentences; tables with both traces next to each other follow.
 
 mod tables;
 
@@ -14,7 +14,7 @@ use pagewise_model::quantity::{count, counted, duration_interval, percent};
 use pagewise_model::units::{Estimate, Nanos};
 use tables::{classes, extra, functions, layers, quantiles};
 
-/// What goes for raw latencies where the tracer's cost exceeds what it measures.
+/// Caution for raw latencies when the tracer's cost exceeds what it measures.
 pub(super) const DOUBTFUL: &str = "CAUTION: more than half of the traced latency is the tracer's own; \
      raw latencies compare numbers of calls, not times.";
 
@@ -87,7 +87,7 @@ fn cost_of_tracing(side: &Traced) -> String {
     format!("tracing costs {cost} per call ({how})")
 }
 
-/// Findings that the text shows of what explains the answers.
+/// Explaining findings that the text shows.
 const EXPLAINING: usize = 8;
 
 fn findings(page: &mut Page, diff: &FaultDiff) {
@@ -143,7 +143,7 @@ fn is_answer(finding: &Finding) -> bool {
     }
 }
 
-/// What is said about all faults is not said again of a kind of them.
+/// A statement about all faults is not repeated for a kind of fault.
 fn without_repeats<'a>(all: &[&'a Finding]) -> Vec<&'a Finding> {
     let same = |x: &Finding, y: &Finding| {
         let of_function = |finding: &Finding| finding.subject >= Subject::FunctionTime;

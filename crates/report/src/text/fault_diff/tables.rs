@@ -1,4 +1,4 @@
-//! Tables with both traces side by side.
+//! Tables with both traces next to each other.
 
 use crate::text::columns::{Row, named, words};
 use crate::text::page::Page;
@@ -148,7 +148,7 @@ pub fn extra(page: &mut Page, diff: &FaultDiff) {
     }
 }
 
-/// A name with the mark of what differs beyond chance.
+/// A name, marked if the difference is beyond chance.
 fn marked(name: &str, test: Option<Test>) -> String {
     let mark = match test {
         Some(test) if test.significant => "*",

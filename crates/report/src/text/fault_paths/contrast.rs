@@ -1,4 +1,4 @@
-//! What sets slow faults apart, when faults changed, and the call trees that they share.
+//! What distinguishes slow faults, when faults changed, and their common call trees.
 
 use super::counted_as;
 use super::tracing::within;
@@ -19,7 +19,7 @@ const LINES: usize = 5;
 /// Changes shown.
 const CHANGES: usize = 12;
 
-/// What sets the slowest faults apart, and when faults changed.
+/// What distinguishes the slowest faults, and when faults changed.
 pub fn findings(page: &mut Page, findings: &FaultPaths) {
     let contrasts = findings.contrasts.iter();
     for found in contrasts.filter(|found| found.class.is_none()) {
@@ -28,7 +28,8 @@ pub fn findings(page: &mut Page, findings: &FaultPaths) {
     changes(page, findings);
 }
 
-/// Where in the faults the report looks, outermost first; nothing for all of each.
+/// The part of the faults that the report covers, outermost function first; nothing if it covers
+/// whole faults.
 pub fn descent(page: &mut Page, steps: &[DescentStep]) {
     if steps.is_empty() {
         return;
@@ -58,7 +59,7 @@ pub fn descent(page: &mut Page, steps: &[DescentStep]) {
     page.gap();
 }
 
-/// What was taken for granted, in sentences.
+/// The assumptions, in sentences.
 pub fn reading(page: &mut Page, findings: &FaultPaths) {
     let reading = &findings.reading;
     let (ink, sleep) = match reading.sleep_time {
@@ -169,7 +170,7 @@ fn changes(page: &mut Page, findings: &FaultPaths) {
     page.table(&title, &heads, rows);
 }
 
-/// What changed, and how its figures are written.
+/// What changed, and the format of its figures.
 fn changed(change: &ChangePoint, each: &str) -> (String, fn(f64) -> String) {
     match change.what {
         Changed::Rate => (format!("{each}s per second"), rounded),

@@ -1,4 +1,4 @@
-//! Who held locks while faults waited, and how pages were charged to the memory cgroup.
+//! Lock holders while faults waited, and how pages were charged to the memory cgroup.
 
 use super::tracing::corrected;
 use crate::text::columns::{Row, figures, named, words};
@@ -52,7 +52,7 @@ pub fn charges(page: &mut Page, findings: &FaultPaths) {
     }
 }
 
-/// The locks that faults took, and who kept them waiting.
+/// The locks that faults took, and which tasks kept them waiting.
 pub fn locks(page: &mut Page, findings: &FaultPaths) {
     let waits = &findings.lock_waits;
     if waits.locks.is_empty() {
@@ -124,8 +124,8 @@ fn attributed(page: &mut Page, (known, all): (u64, u64)) {
     }
 }
 
-/// Faults that tried to get the lock of their area alone (since 6.4), and how many at most went on
-/// to the mmap lock: others take that one at once.
+/// Faults that tried to get the VMA lock alone (since 6.4), and an upper bound of those that fell
+/// back to the mmap lock: other faults take that at once.
 fn area_locks(locks: &[LockWait]) -> Option<(u64, u64)> {
     let gets = |wanted: Lock| -> u64 {
         let before = locks.iter().filter(|wait| !wait.inside_fault);

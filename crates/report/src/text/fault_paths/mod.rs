@@ -1,7 +1,7 @@
 //! The fault paths of a function_graph trace.
 //!
-//! Raw figures stand next to corrected ones everywhere, since the tracer's own cost can exceed what
-//! it measures.
+//! Raw figures are shown next to corrected ones everywhere, since the tracer's own cost can exceed
+//! what it measures.
 
 mod contrast;
 mod locks;
@@ -62,7 +62,7 @@ fn no_faults(page: &mut Page, findings: &FaultPaths) {
     page.paragraph("", Ink::Plain, why);
 }
 
-/// What was counted: faults, or the calls inside them that a descent has left.
+/// What was counted: faults, or the calls inside them after a descent.
 fn counted_as(findings: &FaultPaths) -> &'static str {
     match findings.descent.is_empty() {
         true => "fault",

@@ -1,10 +1,10 @@
-//! Corrected figures in words: how sure they are, and why there are none.
+//! Corrected figures in words: their error, or why there are none.
 
 use pagewise_model::fault_paths::{Calibration, Misfit, Source};
 use pagewise_model::quantity::{duration, duration_interval, percent};
 use pagewise_model::units::Estimate;
 
-/// A corrected time with what it may be off: `6.61 µs [6.13, 7.09]`, or `at most 7.09 µs`.
+/// A corrected time with its bounds: `6.61 µs [6.13, 7.09]`, or `at most 7.09 µs`.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 pub fn corrected(value: u64, bounds: Option<(u64, u64)>) -> String {
     let (low, high) = bounds.unwrap_or((value, value));
@@ -15,7 +15,7 @@ pub fn corrected(value: u64, bounds: Option<(u64, u64)>) -> String {
     })
 }
 
-/// The same of a mean that may be off by as much either way.
+/// The same for a mean with a symmetric error.
 pub fn within(value: f64, error_ns: f64) -> String {
     duration_interval(&Estimate {
         value,
@@ -24,7 +24,7 @@ pub fn within(value: f64, error_ns: f64) -> String {
     })
 }
 
-/// What tracing costs and how that is known, or why nothing is corrected: a sentence or two.
+/// The cost of tracing and its source, or why nothing is corrected: a sentence or two.
 pub fn cost_of_tracing(calibration: &Calibration) -> String {
     let error = duration(calibration.error_ns);
     let origin = match calibration.source {

@@ -11,7 +11,7 @@ const LINE: u64 = 64;
 /// Lines that a binary search in a node reads.
 const PROBES: u64 = 5;
 
-/// A tree of nodes placed in any order, searched from the root to a leaf.
+/// A tree of nodes placed in arbitrary order, searched from the root to a leaf.
 pub struct BTree {
     random: Random,
     /// Binary logarithm of the number of leaves.
@@ -25,13 +25,14 @@ pub struct BTree {
 }
 
 impl BTree {
-    /// With leaves of `bytes` together, rounded to a power of two, and its inner nodes before them.
+    /// A tree whose leaves have `bytes` in total, rounded to a power of two, with the inner nodes
+    /// before them.
     #[must_use]
     pub fn new(bytes: u64, seed: u64) -> Self {
         Self::at(BASE, bytes, seed)
     }
 
-    /// The same at another place.
+    /// The same at another address.
     #[must_use]
     pub fn at(base: u64, bytes: u64, seed: u64) -> Self {
         let leaves = (bytes / NODE).max(2).next_power_of_two();
@@ -80,7 +81,7 @@ impl BTree {
 
     /// The next access of the search.
     fn probe(&mut self) -> u64 {
-        // A binary search halves the distance from probe to probe.
+        // A binary search halves the distance with each probe.
         let lines = NODE / LINE;
         let goal = (self.leaf.wrapping_mul(0x9E37_79B9) >> 7) % lines;
         let step = lines >> (self.probe + 1);
@@ -97,7 +98,7 @@ impl BTree {
         address
     }
 
-    /// Bytes from the base.
+    /// Size in bytes, from the base.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         (self.inner() * u64::from(self.levels) + (1 << self.bits) + 1) * NODE

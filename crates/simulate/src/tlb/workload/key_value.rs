@@ -10,7 +10,7 @@ const LINE: u64 = 64;
 /// Exponent of Zipf's law, as in YCSB.
 const EXPONENT: f64 = 0.99;
 
-/// Gets and puts of keys that follow Zipf's law, popular ones anywhere.
+/// Gets and puts of keys that follow Zipf's law; popular keys can be anywhere.
 pub struct KeyValue {
     random: Random,
     values: u64,
@@ -29,7 +29,7 @@ pub fn zipf(random: &mut Random, count: u64) -> u64 {
 }
 
 impl KeyValue {
-    /// With values of `bytes` together at most.
+    /// With values of at most `bytes` in total.
     #[must_use]
     pub fn new(bytes: u64, seed: u64) -> Self {
         Self {

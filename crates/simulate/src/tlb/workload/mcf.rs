@@ -6,11 +6,11 @@
 //!                            └ stride 5.8 MB: a group of 300 arcs ┘
 //! ```
 //!
-//! *Pricing* looks at one group of arcs after another. A group has about 300 (K in the program), one
-//! every `(m − 1) / K + 1` arcs, so that a group touches 300 small pages but every huge page of the
-//! array; each arc's two nodes are read too. The next group is one arc further.
-//! *Price-out* keeps the new arcs in a heap laid out over the array: a replacement walks from the
-//! root to a leaf, comparing the two children of each arc.
+//! *Pricing* looks at one group of arcs after another. A group has about 300 arcs (K in the
+//! program), one every `(m − 1) / K + 1` arcs, so that a group touches 300 small pages but every
+//! huge page of the array; each arc's two nodes are read too. The next group starts one arc
+//! further. *Price-out* keeps the new arcs in a heap laid out over the array: a replacement walks
+//! from the root to a leaf, comparing the two children of each arc.
 
 use super::{BASE, Workload, below};
 use pagewise_model::random::Random;
@@ -21,7 +21,7 @@ const GROUP: u64 = 300;
 const GROUPS: u64 = (ARCS - 1) / GROUP + 1;
 const NODES: u64 = 7 << 20;
 const NODE: u64 = 120;
-/// Nodes lie in the huge page before the arcs.
+/// Nodes are in the huge page before the arcs.
 const ARC_BASE: u64 = BASE + (32 << 20);
 
 /// A phase of the program.
@@ -44,7 +44,7 @@ pub struct Mcf {
     random: Random,
     group: u64,
     arc: u64,
-    /// The part of an arc's visit that comes next: arc, tail, head.
+    /// The next part of an arc's visit: arc, tail, head.
     part: u8,
     /// Place in the heap, from 1; and whether its right child comes next.
     place: u64,
@@ -78,7 +78,7 @@ impl Mcf {
         }
     }
 
-    /// The same in rounds of so many accesses.
+    /// The same in rounds of this many accesses.
     #[must_use]
     pub fn with_round(mut self, round: u64) -> Self {
         let share = self.phases[0] as f64 / (self.phases[0] + self.phases[1]) as f64;

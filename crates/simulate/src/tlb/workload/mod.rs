@@ -1,7 +1,7 @@
-//! Generators of memory accesses: endless, seeded, no larger than their state.
+//! Generators of memory accesses: endless, seeded, with no memory beyond their state.
 //!
 //! Each is the skeleton of a kind of program: which pages it touches in which order, nothing else.
-//! [`named`] knows them; [`Mix`] runs several in phases.
+//! [`named`] selects them; [`Mix`] runs several in phases.
 
 mod btree;
 mod key_value;
@@ -28,11 +28,11 @@ pub const BASE: u64 = 0x7F00_0000_0000;
 pub trait Workload {
     /// Short name.
     fn name(&self) -> &str;
-    /// Memory it uses: start and bytes of each piece.
+    /// The memory it uses: start and bytes of each piece.
     fn memory(&self) -> Vec<(u64, u64)>;
     /// Overwrites `out` with the next addresses.
     fn fill(&mut self, out: &mut [u64]);
-    /// Overwrites `out` with the next visits of pages.
+    /// Overwrites `out` with the next visits.
     fn visits(&mut self, out: &mut [Visit]) {
         let mut addresses = [0; 64];
         for part in out.chunks_mut(addresses.len()) {
@@ -42,14 +42,14 @@ pub trait Workload {
             }
         }
     }
-    /// Accesses after which it starts anew, or its phases do. What is measured of it should be whole
-    /// rounds: parts of different phases can't be compared.
+    /// Accesses after which the workload, or its sequence of phases, starts again. Measurements
+    /// should cover whole rounds: parts of different phases can't be compared.
     fn round(&self) -> Option<u64> {
         None
     }
 }
 
-/// A generator's name and what it is.
+/// The generators by name, each with a description.
 pub const NAMES: [(&str, &str); 8] = [
     (
         "mcf",
@@ -73,10 +73,11 @@ pub const NAMES: [(&str, &str); 8] = [
     ("small", "a program that works in 4 MiB"),
 ];
 
-/// A generator by its name; a size such as `chase:256M` overrides the usual one where it has one.
+/// A generator by its name; a size as in `chase:256M` overrides the default if the generator has
+/// one.
 ///
 /// # Errors
-/// With the names that there are.
+/// Lists the available names.
 pub fn named(name: &str, bytes: Option<u64>, seed: u64) -> Result<Box<dyn Workload>, String> {
     const MIB: u64 = 1 << 20;
     let size = |usual: u64| bytes.unwrap_or(usual).max(MIB);
@@ -110,7 +111,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Each part runs for so many accesses, then the next.
+    /// Each part runs for its number of accesses, then the next.
     #[must_use]
     pub fn new(parts: Vec<(Box<dyn Workload>, u64)>) -> Self {
         let names: Vec<&str> = parts.iter().map(|(part, _)| part.name()).collect();
@@ -159,7 +160,8 @@ fn below(bits: u64, bound: u64) -> u64 {
     ((u128::from(bits) * u128::from(bound)) >> 64) as u64
 }
 
-/// A bijection of numbers below any bound: that of the next power of two, until it falls below.
+/// A bijection of the numbers below any bound: that of the next power of two, repeated until the
+/// result is below the bound.
 fn shuffled_below(number: u64, bound: u64, seed: u64) -> u64 {
     let bits = 64 - (bound - 1).leading_zeros();
     let mut mixed = shuffled(number, bits.max(1), seed);
@@ -169,7 +171,7 @@ fn shuffled_below(number: u64, bound: u64, seed: u64) -> u64 {
     mixed
 }
 
-/// One of the bijections of numbers below a power of two: multiplied and folded twice.
+/// One of the bijections of the numbers below a power of two: multiplied and folded twice.
 fn shuffled(number: u64, bits: u32, seed: u64) -> u64 {
     let mask = (1_u64 << bits) - 1;
     let fold = bits.div_ceil(2);

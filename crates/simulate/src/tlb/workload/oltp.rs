@@ -1,7 +1,7 @@
 //! Transactions on a database, like sysbench's OLTP on InnoDB.
 //!
-//! Rows are chosen as sysbench's `special` distribution does: three quarters of them out of 1 % of
-//! all keys. Pages lie in the buffer pool wherever a frame was free, so that those few are spread
+//! Rows are chosen like sysbench's `special` distribution: three quarters of them out of 1 % of all
+//! keys. Pages are in the buffer pool wherever a frame was free, so that the hot ones are spread
 //! over all of it: a few hundred small pages, but every huge page. Between rows the server works in
 //! its own memory.
 
@@ -11,7 +11,7 @@ use pagewise_model::random::Random;
 const LINE: u64 = 64;
 /// Memory of the server's sessions: parsing, sorting, sending.
 const SESSION: u64 = 6 << 20;
-/// The log, written in order, over and over.
+/// The log, written in order repeatedly.
 const LOG: u64 = 16 << 20;
 const HOT_SHARE: u64 = 100;
 

@@ -1,9 +1,9 @@
-//! Accesses out of a trace, over and over.
+//! Accesses from a trace, repeated.
 
 use super::{Visit, Workload};
 use std::sync::Arc;
 
-/// A trace held in memory, which clones share.
+/// A trace in memory, shared by clones.
 #[derive(Clone, Debug)]
 pub struct Replay {
     name: String,
@@ -12,12 +12,12 @@ pub struct Replay {
     /// Start and bytes of each piece.
     memory: Arc<Vec<(u64, u64)>>,
     at: usize,
-    /// Accesses of the visit at hand that [`Workload::fill`] has told.
+    /// Accesses of the current visit that [`Workload::fill`] has already returned.
     told: u64,
 }
 
 impl Replay {
-    /// Repeats `visits`; `None` where there are none.
+    /// Repeats `visits`; `None` if there are none.
     #[must_use]
     pub fn new(name: &str, visits: Vec<Visit>) -> Option<Self> {
         if visits.is_empty() {
@@ -35,7 +35,7 @@ impl Replay {
         })
     }
 
-    /// What is repeated.
+    /// The repeated visits.
     #[must_use]
     pub fn recorded(&self) -> &[Visit] {
         &self.visits
@@ -67,7 +67,7 @@ impl Workload for Replay {
         }
     }
 
-    /// From the next whole visit on.
+    /// Starts with the next whole visit.
     fn visits(&mut self, mut out: &mut [Visit]) {
         self.told = 0;
         while !out.is_empty() {
@@ -81,7 +81,7 @@ impl Workload for Replay {
     }
 }
 
-/// Which memory addresses lie in, in pieces of 64 KiB.
+/// The memory that contains the addresses, in pieces of 64 KiB.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
     pieces: rustc_hash::FxHashSet<u64>,
@@ -92,7 +92,7 @@ const PIECE: u32 = 16;
 impl Footprint {
     /// Adds addresses.
     pub fn add(&mut self, addresses: impl IntoIterator<Item = u64>) {
-        // Most pieces were met a moment ago.
+        // Most pieces were seen a moment ago.
         let mut recent = [u64::MAX; 64];
         for address in addresses {
             let piece = address >> PIECE;

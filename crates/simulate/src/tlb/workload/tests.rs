@@ -15,7 +15,7 @@ fn each_generator_repeats_itself_and_stays_in_its_memory() {
         let mut other = named(name, None, 5).unwrap();
         assert_eq!(one.name(), name);
         let accesses = take(one.as_mut(), 50_000);
-        // In pieces, the stream is the same.
+        // Taken in pieces, the stream is the same.
         let mut pieces = take(other.as_mut(), 12_345);
         pieces.extend(take(other.as_mut(), 50_000 - 12_345));
         assert!(accesses == pieces, "{name}");

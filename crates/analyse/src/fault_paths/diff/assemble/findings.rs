@@ -1,4 +1,4 @@
-//! What differs, in sentences: from a figure and its test to a finding.
+//! The differences in sentences: from a figure and its test to a finding.
 
 use super::super::super::signature::Class;
 use super::super::blocked::{Blocked, whole};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const SUSPICIOUS: f64 = 3.0;
 
 impl Assembly<'_> {
-    /// What differs: the answers to the questions, then what explains them.
+    /// The differences: the answers to the questions, then their explanations.
     pub(in super::super) fn findings(&self) -> Vec<Finding> {
         let judged = self.figures.all().filter_map(|(at, about)| {
             let is_sure = self.test_at(at).is_some_and(|test| test.significant);
@@ -58,7 +58,7 @@ impl Assembly<'_> {
         all
     }
 
-    /// Answers that differ by more than their own errors, but not surely.
+    /// Answers that differ by more than their own errors, but not significantly.
     pub(super) fn suspicions(&self) -> Vec<Finding> {
         let looks_different = |at: At| {
             let (change, error) = self.figures.difference(at);
@@ -79,7 +79,7 @@ impl Assembly<'_> {
         found
     }
 
-    /// A figure in words, and what it answers.
+    /// A figure in words, and its answer.
     fn judged(&self, at: At, about: About<'_>) -> Option<(Finding, Answer)> {
         let mut finding = self.finding(at, about)?;
         let error = self.correction_error(&finding, about);
@@ -146,7 +146,7 @@ impl Assembly<'_> {
                     raw: rates,
                     corrected: rates,
                 };
-                // Of the time between faults, by the slope of the rate over it.
+                // Relates to the time between faults, by the slope of the rate over it.
                 let error = change.high - change.value;
                 let between = f64::midpoint(corrected.a, corrected.b).max(1.0);
                 let error = error * 1e9 / between.powi(2);
@@ -252,7 +252,7 @@ impl Assembly<'_> {
         Some(finding)
     }
 
-    /// Own time per fault as traced; over all kinds, as if both had the same kinds.
+    /// Self time per fault as traced; over all kinds, as if both traces had the same mix of kinds.
     fn own_raw(&self, class: Option<Class>, function: &str) -> Pair {
         let functions = self.figures.functions().iter();
         let of =
@@ -304,7 +304,7 @@ impl Assembly<'_> {
             )
         });
         finding.figures = pairs(each[0], each[1]);
-        // The interval is in the shifts; what was tested is the share beyond both's quantile.
+        // The interval is in the shifts; the test is about the share beyond the common quantile.
         finding.change = Estimate::exact(finding.figures.corrected.b - finding.figures.corrected.a);
     }
 
@@ -322,7 +322,7 @@ impl Assembly<'_> {
     }
 }
 
-/// The place of a finding: the answers to the questions first, in their order.
+/// The rank of a finding: the answers to the questions first, in their order.
 fn place(finding: &Finding) -> usize {
     let of_all = finding.class.is_none();
     match finding.subject {
@@ -345,7 +345,7 @@ fn per_second(between: Pair) -> Pair {
     }
 }
 
-/// Weighing kinds alike leaves a little less than no time where a trace lacks the function.
+/// Weighting kinds equally gives slightly negative times if a trace lacks the function.
 pub(super) fn at_least_nothing(own: Pair) -> Pair {
     Pair {
         a: own.a.max(0.0),
@@ -359,7 +359,7 @@ fn by_weight(x: &Finding, y: &Finding) -> std::cmp::Ordering {
     mean_y.total_cmp(&mean_x).then(score_y.total_cmp(&score_x))
 }
 
-/// Median of all own times and mean of those from an interval on, ns.
+/// Median of all self times and mean of those from an interval on, ns.
 pub(super) fn own_times(bins: &BTreeMap<u32, f64>, from: u32) -> (f64, f64) {
     let middle = |bin: u32| f64::midpoint(whole(bound(bin)), whole(bound(bin + 1)));
     let all: f64 = bins.values().sum();
@@ -378,7 +378,7 @@ pub(super) fn own_times(bins: &BTreeMap<u32, f64>, from: u32) -> (f64, f64) {
     (usual.unwrap_or(0.0), over(slow, count))
 }
 
-/// Several bounds of one function tell the same: the surest is kept.
+/// Several bounds of one function give the same finding: the most significant is kept.
 fn keep_surest_slow(findings: &mut Vec<Finding>) {
     let mut best: BTreeMap<(Option<Class>, Option<String>), f64> = BTreeMap::new();
     let is_slow = |finding: &Finding| finding.subject == Subject::FunctionSlowCalls;

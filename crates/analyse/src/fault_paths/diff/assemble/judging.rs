@@ -1,5 +1,5 @@
-//! What is worth telling: changes that matter, and that the correction for the tracer's cost could
-//! not have made.
+//! What is worth reporting: changes that matter, and that the correction for the tracer's cost
+//! cannot have caused.
 
 use super::super::super::signature::Class;
 use super::super::blocked::{Blocked, Row, whole};
@@ -66,7 +66,7 @@ impl Assembly<'_> {
                 self.of_both(self.function_doubt(class, function))
             }
             About::SamePath => self.within_a_path(),
-            // Slow by as little as that is not slow.
+            // Times this close to the bound are not reliably slow.
             About::SamePathTail if self.within_a_path() > OF_TIME => f64::INFINITY,
             About::SlowCalls(..) if finding.correction_exceeds_signal => f64::INFINITY,
             About::Rate => self.of_rate(finding.figures.corrected),
@@ -74,8 +74,8 @@ impl Assembly<'_> {
         }
     }
 
-    /// The error of a difference of corrected times that may be off by these. Errors of one cost
-    /// for both go the same way; what its two estimates are apart does not.
+    /// The error of a difference of corrected times with these errors. Errors of a common cost
+    /// cancel; the difference between its two estimates does not.
     fn of_both(&self, [a, b]: [f64; 2]) -> f64 {
         match self.frame.costs_apart {
             Some(apart) => (b - a).abs() + apart * a.max(b),
@@ -83,7 +83,8 @@ impl Assembly<'_> {
         }
     }
 
-    /// The same as a part of the mean fault, of faults of the same path: both have the same calls.
+    /// The same as a fraction of the mean fault, for faults of the same path: both traces have the
+    /// same calls.
     fn within_a_path(&self) -> f64 {
         let [a, b] = self.doubt(None, |_, row| row.doubt);
         let error = match self.frame.costs_apart {
@@ -94,8 +95,7 @@ impl Assembly<'_> {
         over(error, f64::midpoint(time.a, time.b))
     }
 
-    /// Of faults per second: tracing makes the time between faults longer, at most by all that it
-    /// takes.
+    /// For faults per second: tracing lengthens the time between faults, at most by its whole cost.
     fn of_rate(&self, rates: Pair) -> f64 {
         let Pairs { raw, corrected } = self.mean(None, |_, row| (row.raw, row.corrected));
         let (taken_a, taken_b) = (raw.a - corrected.a, raw.b - corrected.b);
@@ -111,8 +111,8 @@ impl Assembly<'_> {
         })
     }
 
-    /// The same of the faults about a quantile, in thousandths: half as many on either side as are
-    /// beyond it.
+    /// The same for the faults around a quantile, in thousandths: half as many on either side as
+    /// are beyond it.
     fn doubt_at(&self, class: Option<Class>, rank: u16) -> [f64; 2] {
         let quantile = f64::from(rank) / 1000.0;
         let beyond = quantile.min(1.0 - quantile) / 2.0;

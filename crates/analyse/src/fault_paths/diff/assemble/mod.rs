@@ -1,4 +1,4 @@
-//! From tested figures to findings.
+//! Builds findings from tested figures.
 
 mod findings;
 mod judging;
@@ -25,16 +25,16 @@ use pagewise_model::units::Estimate;
 /// Half the width of a 95 % interval in standard errors.
 const Z95: f64 = 1.96;
 
-/// What findings are made of, besides the figures.
+/// What findings are based on, apart from the figures.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub inputs: [Input<'a>; 2],
     pub sides: &'a [Blocked<'a>; 2],
     pub draws: &'a Draws,
-    /// The chance of any finding in traces that are alike.
+    /// The chance of any finding in equal traces.
     pub level: f64,
-    /// Where one cost of the tracer is taken for both: how far their own costs are apart, as a part
-    /// of its error.
+    /// If one tracer cost is used for both: the difference of their own costs, as a part of its
+    /// error.
     pub costs_apart: Option<f64>,
 }
 
@@ -131,7 +131,7 @@ impl Assembly<'_> {
         })
     }
 
-    /// B less A of a figure with its 95 % interval.
+    /// B minus A of a figure with its 95 % interval.
     fn change(&self, about: &About<'_>) -> Estimate {
         let Some(at) = self.figures.find(about) else {
             return Estimate::default();
@@ -148,7 +148,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// Mean over the logged faults of a class that a function of a fault is known of.
+    /// Mean, over the logged faults of a class, of a function of a fault.
     fn mean(
         &self,
         class: Option<Class>,

@@ -1,4 +1,4 @@
-//! What stands side by side: kinds, layers, paths and functions of both traces.
+//! The comparison tables: kinds, layers, paths and functions of both traces.
 
 use super::super::super::layer::Layer;
 use super::super::super::signature::Class;
@@ -14,7 +14,7 @@ use pagewise_model::formats::function_graph::NameId;
 use pagewise_model::units::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Functions and paths that a report holds; all significant ones are findings besides.
+/// Functions and paths in a report; all significant ones are also findings.
 const MOST_FUNCTIONS: usize = 200;
 const MOST_PATHS: usize = 60;
 const MOST_EXTRA: usize = 100;
@@ -224,7 +224,7 @@ impl Assembly<'_> {
         found.into_iter().map(|(_, change)| change).collect()
     }
 
-    /// The bound beyond which a function's calls differ most surely.
+    /// The bound beyond which a function's calls differ most significantly.
     pub(super) fn slow(&self, class: Option<Class>, function: &str) -> Option<SlowCalls> {
         let bounds = self.figures.all().filter_map(|(at, about)| match about {
             About::SlowCalls(c, f, bin) if *c == class && *f == function => Some((at, *bin)),
@@ -288,7 +288,7 @@ impl Assembly<'_> {
         found
     }
 
-    /// Functions with their calls, the faults that call them, and their own time, corrected.
+    /// Functions with their calls, the faults that call them, and their corrected self time.
     fn met(&self, place: usize) -> BTreeMap<&str, (u64, u64, f64)> {
         let side = &self.frame.sides[place];
         let mut found: BTreeMap<&str, (u64, u64, f64)> = BTreeMap::new();

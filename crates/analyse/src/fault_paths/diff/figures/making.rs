@@ -1,4 +1,4 @@
-//! Figures made of both traces, family by family.
+//! Builds the figures of both traces, family by family.
 
 use super::super::super::layer::Layer;
 use super::super::super::signature::Class;
@@ -8,13 +8,13 @@ use super::{About, SLOW_SHARES, TESTED, Tests, Wait, thousandths};
 use crate::compare::blocks::Figure;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Faults or calls, of both traces together, that a figure is about at least.
+/// Least number of faults or calls, in both traces together, behind a figure.
 pub(super) const FEWEST: f64 = 10.0;
 
 /// Faults that a class needs in both traces to be compared.
 const FEWEST_FAULTS: f64 = 20.0;
 
-/// Both traces while figures are made of them.
+/// Both traces while figures are built from them.
 pub(super) struct Making<'a> {
     pub(super) sides: &'a [Blocked<'a>; 2],
     pub(super) made: Tests<'a>,
@@ -115,7 +115,7 @@ impl<'a> Making<'a> {
         });
     }
 
-    /// Sums are over logged faults; so are their denominators.
+    /// Sums are over logged faults, and so are their denominators.
     fn logged(&mut self, class: Option<Class>, faults: usize) -> usize {
         match self.sides.iter().all(|side| side.collector.log.every == 1) {
             true => faults,
@@ -137,7 +137,7 @@ impl<'a> Making<'a> {
                 self.add(About::Wait(wait, class), sums, logged);
             }
         }
-        // The whole fault has figures of its own.
+        // The whole fault has its own figures.
         for layer in Layer::ALL
             .into_iter()
             .filter(|layer| *layer != Layer::Fault)
@@ -207,7 +207,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// What functions do in all faults, each compared with what it does in faults of its kind.
+    /// Activity of functions in all faults, each compared with that in faults of the same kind.
     fn functions_of_all(&mut self) {
         let classes = self.compared_classes();
         let least_ns = LEAST_NS.min(OF_MEAN * self.mean());
@@ -260,7 +260,7 @@ impl<'a> Making<'a> {
         time / whole(rows().count().max(1) as u64)
     }
 
-    /// The share of a kind among the faults, on average of both traces.
+    /// The share of a kind among the faults, averaged over both traces.
     pub(super) fn share(&self, class: Class) -> f64 {
         let share = |side: &Blocked<'a>| {
             let [of_class, all] = [Some(class), None].map(|class| side.faults(class).iter().sum());
@@ -271,8 +271,8 @@ impl<'a> Making<'a> {
         f64::midpoint(share(a), share(b))
     }
 
-    /// Whether a figure could differ by `least`, however it falls to both traces: if not, testing
-    /// it only makes all others harder to find.
+    /// Whether a figure could differ by `least`, however it is distributed over both traces: if
+    /// not, testing it only makes all other differences harder to find.
     pub(super) fn could_change(&self, numerators: &[f64], denominator: usize, least: f64) -> bool {
         let most: f64 = numerators.iter().map(|value| value.abs()).sum();
         let (in_a, in_b) = self.split(denominator);
@@ -292,7 +292,7 @@ impl<'a> Making<'a> {
         all
     }
 
-    /// A figure as deviations from what is usual in faults of each kind, in both traces.
+    /// A figure as deviations from the mean of each kind of fault, in both traces.
     fn stratified(
         &mut self,
         about: About<'a>,
@@ -318,7 +318,7 @@ impl<'a> Making<'a> {
     }
 }
 
-/// Bounds on own time that few calls of a function exceed: intervals of own time.
+/// Bounds on self time that few calls of a function exceed, as intervals.
 fn bounds(both: &[FunctionSums; 2], (in_a, in_b): (f64, f64)) -> Vec<u32> {
     let bins: BTreeSet<u32> = both
         .iter()
@@ -341,7 +341,7 @@ fn bounds(both: &[FunctionSums; 2], (in_a, in_b): (f64, f64)) -> Vec<u32> {
         if step(slow) == 0 || slow > all / 4.0 {
             break;
         }
-        // Of several bounds within one step of shares, the lowest: it has most calls.
+        // Of several bounds within one step of shares, the lowest: it has the most calls.
         if slow >= FEWEST {
             if found.last().is_some_and(|(_, last)| *last == step(slow)) {
                 found.pop();
@@ -352,7 +352,7 @@ fn bounds(both: &[FunctionSums; 2], (in_a, in_b): (f64, f64)) -> Vec<u32> {
     found.into_iter().map(|(bin, _)| bin).collect()
 }
 
-/// Calls with own times from an interval on, by block.
+/// Calls with self times from an interval on, by block.
 fn beyond(both: &[FunctionSums; 2], from: u32) -> Vec<f64> {
     let of = |sums: &FunctionSums| {
         let mut calls = vec![0.0; sums.calls.len()];
@@ -367,7 +367,7 @@ fn beyond(both: &[FunctionSums; 2], from: u32) -> Vec<f64> {
     both.iter().flat_map(of).collect()
 }
 
-/// The value of a rank among sorted values; `None` where too few are beyond it.
+/// The value at a rank among sorted values; `None` if too few are beyond it.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,5 +1,5 @@
-//! Everything that is compared, as sums by block, in an order: a few questions first; what explains
-//! their answers only where an answer was found.
+//! Everything that is compared, as sums by block, in stages: first a few questions; their
+//! explanations only if a difference was found.
 
 mod making;
 mod paths;
@@ -28,10 +28,10 @@ pub(super) fn thousandths(quantile: f64) -> u16 {
     (quantile * 1000.0).round() as u16
 }
 
-/// Slow calls are those that so many calls per fault exceed, in both traces together.
+/// A call is slow if at most this many calls per fault take longer, in both traces together.
 const SLOW_SHARES: [f64; 4] = [0.04, 0.02, 0.01, 0.005];
 
-/// What a figure says.
+/// The meaning of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum About<'a> {
     /// Time from fault to fault.
@@ -40,7 +40,7 @@ pub(super) enum About<'a> {
     Mean(Option<Class>),
     /// A quantile, in thousandths.
     Quantile(Option<Class>, u16),
-    /// The logarithm of whole time, compared with that of faults of the same path.
+    /// The logarithm of whole time, relative to faults of the same path.
     SamePath,
     /// Faults slower than 99 % of their path's.
     SamePathTail,
@@ -50,14 +50,14 @@ pub(super) enum About<'a> {
     /// In faults of a kind, or in all, compared kind by kind.
     FunctionTime(Option<Class>, &'a str),
     FunctionCalls(Option<Class>, &'a str),
-    /// Calls with own times from an interval on.
+    /// Calls with self times from an interval on.
     SlowCalls(Option<Class>, &'a str, u32),
 }
 
-/// Figures that are tested together, in the order in which they are asked.
+/// Figures that are tested together, in test order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// How many faults, of which kinds, how long at the median, in the tail, on the whole.
+    /// How many faults, of which kinds, how long at the median, in the tail and overall.
     Questions,
     /// What single paths and functions do in faults of the same kind, all kinds together.
     Details,
@@ -67,9 +67,9 @@ pub(super) enum Family {
     Kinds,
 }
 
-/// The part of the level that the questions have; what is left is for a change of a single path
-/// or function that answers none of them. Once something was found, what explains it is tested at
-/// the whole level: in traces that are alike, that is not reached.
+/// The share of the level that the questions get; the rest is for a change of a single path or
+/// function that affects none of the questions. Once something was found, its explanations are
+/// tested at the whole level: equal traces do not get that far.
 const QUESTIONS: f64 = 0.5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,20 +101,20 @@ impl Wait {
 /// All families with their tests.
 pub(super) struct Figures<'a> {
     families: [Tests<'a>; 4],
-    /// The questions again, asked of these recordings alone.
+    /// The questions again, about these recordings alone.
     recordings: Tests<'a>,
-    /// Whether what explains a difference was tested.
+    /// Whether explanations of a difference were tested.
     explained: bool,
 }
 
-/// A figure's place.
+/// A figure's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct At {
     family: usize,
     figure: usize,
 }
 
-/// Random exchanges at most, and their seed.
+/// Most random exchanges, and their seed.
 pub(super) type Testing = (u32, u64);
 
 impl<'a> Figures<'a> {
@@ -144,14 +144,14 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// Tests what explains a difference that was found.
+    /// Tests the explanations of a difference that was found.
     pub(super) fn explain(&mut self, testing: Testing) {
         self.families[2].test(Asked::Programs, testing);
         self.families[3].test(Asked::Programs, testing);
         self.explained = true;
     }
 
-    /// What functions did, of both traces.
+    /// Activity of functions in both traces.
     pub(super) fn functions(&self) -> &BTreeMap<(Class, &'a str), [FunctionSums; 2]> {
         &self.families[3].functions
     }
@@ -177,8 +177,7 @@ impl<'a> Figures<'a> {
         })
     }
 
-    /// A figure's test, adjusted for all figures tested with it and the part of the level that
-    /// these have.
+    /// A figure's test, adjusted for all figures tested with it and their share of the level.
     pub(super) fn outcome(&self, at: At) -> Option<Outcome> {
         let outcome = self.families[at.family].tested.outcomes.get(at.figure)?;
         let part = match at.family {
@@ -193,13 +192,13 @@ impl<'a> Figures<'a> {
     }
 
     /// The chance of so large a difference between two recordings of the same faults in another
-    /// order; of questions.
+    /// order; for questions.
     pub(super) fn p_of_recordings(&self, about: &About<'_>) -> Option<f64> {
         let figure = *self.recordings.index.get(about)?;
         Some(self.recordings.tested.outcomes.get(figure)?.p_adjusted)
     }
 
-    /// B less A with its standard error.
+    /// B minus A with its standard error.
     pub(super) fn difference(&self, at: At) -> (f64, f64) {
         let tests = &self.families[at.family];
         let figure = &tests.figures[at.figure];
@@ -220,7 +219,7 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// Figures that were tested, and those of the questions among them.
+    /// Number of figures that were tested, and of those for the questions.
     pub(super) fn counts(&self) -> (usize, usize) {
         let tested = |tests: &Tests<'_>| tests.tested.outcomes.len();
         let all = self.families.iter().map(tested).sum();
@@ -242,7 +241,7 @@ struct Tests<'a> {
     about: Vec<About<'a>>,
     index: HashMap<About<'a>, usize>,
     figures: Vec<Figure>,
-    /// What figures that are sums of deviations deviate from; 0 for others.
+    /// The base from which figures that are sums of deviations deviate; 0 for others.
     base: Vec<f64>,
     denominators: Vec<Vec<f64>>,
     blocks_a: usize,
@@ -312,7 +311,7 @@ fn both_functions<'a>(
     both
 }
 
-/// The bound on own time of an interval, ns.
+/// The bound on self time of an interval, ns.
 pub(super) fn bound(bin: u32) -> u64 {
     bin_start(bin)
 }

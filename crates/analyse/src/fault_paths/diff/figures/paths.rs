@@ -1,7 +1,7 @@
 //! Paths: how many faults take each, and whether faults of the same path take longer.
 //!
 //! Times of different paths differ far more than those of one path. Compared within their path,
-//! faults show changes of a few per cent that the whole hides, whatever the mix of paths.
+//! faults show changes of a few per cent that are hidden in the total, whatever the mix of paths.
 
 use super::super::super::signature::Class;
 use super::super::blocked::whole;
@@ -10,17 +10,17 @@ use super::About;
 use super::making::{FEWEST, Making};
 use std::collections::BTreeMap;
 
-/// Faults of a path, in either trace, to be compared within it.
+/// Faults of a path, in each trace, needed to compare within it.
 const FEWEST_OF_PATH: usize = 5;
 
-/// Shorter times are taken for this, ns: a correction leaves little of some faults, and the
-/// logarithm of little is large.
+/// Shorter times are set to this, ns: a correction leaves little of some faults, and the logarithm
+/// of a small time varies too much.
 const SHORTEST: u64 = 100;
 
 /// The share of slow faults among those of their path.
 const SLOW: f64 = 0.01;
 
-/// Block, counted through both traces, and whole time, corrected.
+/// Block, counted through both traces, and corrected whole time.
 type Fault = (usize, u64);
 
 impl<'a> Making<'a> {
@@ -75,7 +75,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// The logged faults of a class, or all, by path: those of A, those of B.
+    /// The logged faults of a class, or all, by path: those of A and those of B.
     fn by_path(&self, class: Option<Class>) -> BTreeMap<(Class, &'a str), [Vec<Fault>; 2]> {
         let mut found: BTreeMap<(Class, &'a str), [Vec<Fault>; 2]> = BTreeMap::new();
         let sides = self.sides;
