@@ -130,7 +130,7 @@ impl Pager {
         });
     }
 
-    /// Pages locked before now have no contents.
+    /// Marks pages locked before as having no contents.
     pub fn clear_pages(&self, start: u64, end: u64) {
         let mut resident = 0;
         let mut count = 0;
