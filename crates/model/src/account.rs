@@ -185,7 +185,7 @@ pub struct TimePart {
     /// [`KernelEntry`]; of elapsed time: `cpu`, `ready` (no CPU was free), `unseen`, or a kind of
     /// waiting: `sleep`, `disk`, `network`…
     pub id: String,
-    /// The same for people: `waiting for a disk`.
+    /// Display name: `waiting for a disk`.
     pub label: String,
     /// Nanoseconds.
     pub time: Estimate,
@@ -230,7 +230,7 @@ impl TimePart {
 pub struct KernelEntry {
     /// Stable name: `fault`, `interrupt`, or `call.` and the system call's family.
     pub id: String,
-    /// The same for people: `reading (pread64)`.
+    /// Display name: `reading (pread64)`.
     pub label: String,
     /// Nanoseconds.
     pub time: Estimate,

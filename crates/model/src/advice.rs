@@ -121,7 +121,7 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// A short name for people: the rule's name without the allocator, `keep freed memory` for
+    /// A short display name: the rule's name without the allocator, `keep freed memory` for
     /// `glibc.keep-freed-memory`; for a preloaded allocator, its name with a verb. The arm that
     /// proves this advice has the same name.
     #[must_use]

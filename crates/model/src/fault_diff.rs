@@ -240,9 +240,9 @@ pub enum Subject {
 pub enum Unit {
     /// Nanoseconds.
     Ns,
-    /// Calls per fault.
+    /// A share.
     Share,
-    /// Calls a fault.
+    /// Calls per fault.
     PerFault,
     /// Faults per second.
     PerSecond,

@@ -39,7 +39,7 @@ pub enum RegionKind {
 }
 
 impl RegionKind {
-    /// Name for people.
+    /// Display name.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Name for people.
+    /// Display name.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {

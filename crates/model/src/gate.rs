@@ -40,7 +40,7 @@ impl Metric {
         Self::ElapsedTime,
     ];
 
-    /// Name for people.
+    /// Display name.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Metric {
         }
     }
 
-    /// A value with its unit, for people.
+    /// A value with its unit, for display.
     #[must_use]
     #[allow(
         clippy::cast_possible_truncation,
@@ -199,7 +199,7 @@ pub enum GateVerdict {
     Within,
     /// Beyond its allowance by the medians, but chance could explain that.
     Unsure,
-    /// Not comparable, not known or not asked for.
+    /// Not comparable, unknown or not requested.
     NotJudged,
 }
 
@@ -226,7 +226,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Growth that is allowed, for people: `2 %`, `any`.
+    /// Growth that is allowed, for display: `2 %`, `any`.
     #[must_use]
     pub fn allowance(&self) -> String {
         match self.allowed {
@@ -262,7 +262,7 @@ pub struct StackGrowth {
     pub culprit: String,
     /// Cause that grew most, or that of most of its faults.
     pub cause: Cause,
-    /// The same for people.
+    /// Display name of that cause.
     pub label: String,
     /// Faults in the old run, at most; scaled from samples. If the old program had no such stack,
     /// old and new are the faults of the culprit in any stack.

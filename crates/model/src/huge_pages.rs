@@ -60,7 +60,7 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// Words for people.
+    /// Display text.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {

@@ -72,7 +72,7 @@ pub enum Ending {
     Running,
 }
 
-/// Name of a signal for people, such as `SIGSEGV (signal 11)`; only the number where Linux
+/// Display name of a signal, such as `SIGSEGV (signal 11)`; only the number where Linux
 /// architectures differ or the signal is rare.
 #[must_use]
 pub fn signal_name(signal: i32) -> String {

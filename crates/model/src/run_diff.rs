@@ -79,7 +79,7 @@ pub struct FigureChange {
 pub struct CauseChange {
     /// The cause.
     pub cause: Cause,
-    /// Its name for people.
+    /// Its name for display.
     pub label: String,
     /// Faults in A, with their 95 % interval.
     pub a: Estimate,

@@ -1,4 +1,4 @@
-//! Records shared by the pager, inside a running program, and the command.
+//! Records shared by the pager, inside a running program, and the `pagewise` command.
 //!
 //! Everything here is in shared memory or in a file: `repr(C)`, no pointers, sizes asserted. The
 //! version of a record is increased with each change of it.

@@ -83,7 +83,7 @@ pub enum Stranger {
     Go = 7,
 }
 
-/// Figures of one process. All counters only grow unless said otherwise.
+/// Figures of one process. All counters only grow unless stated otherwise.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Process {

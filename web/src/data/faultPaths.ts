@@ -20,7 +20,7 @@ export interface PathFindings {
   latency: Latencies;
 }
 
-/** Names for people. */
+/** Display names. */
 export interface Labels {
   classes: Record<string, string>;
   layers: Record<string, string>;

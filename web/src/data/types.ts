@@ -19,7 +19,7 @@ export interface Report {
   findings: Run;
   /** For each advice, labelled texts to copy. */
   exports: [string, string][][];
-  /** Names for people, of every cause and region that occurs. */
+  /** Display names of every cause and region that occurs. */
   labels: { causes: Record<string, string>; regions: Record<string, string> };
   /** Causes that mean: given back and touched again. */
   churn_causes: string[];

@@ -95,7 +95,7 @@ impl Head {
         ))
     }
 
-    /// The kind, where this version knows it.
+    /// The kind, if this version knows it.
     #[must_use]
     pub fn known(&self) -> Option<Kind> {
         Kind::named(self.kind.as_deref()?)

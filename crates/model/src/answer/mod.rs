@@ -46,7 +46,7 @@ pub struct Document<E> {
     /// The answer in a sentence or two; absent where there are only figures.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub verdict: String,
-    /// What is wrong: what the verdict is about, then gravest first.
+    /// What is wrong: what the verdict is about, then most serious first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnoses: Vec<Diagnosis>,
     /// What to change, best first; absent where there is nothing to gain.

@@ -77,7 +77,7 @@ impl Class {
         Self::Unclassified,
     ];
 
-    /// A name for people.
+    /// Display name.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -166,7 +166,7 @@ impl Layer {
         Self::Wait,
     ];
 
-    /// A name for people.
+    /// Display name.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {

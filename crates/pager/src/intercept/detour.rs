@@ -195,7 +195,7 @@ pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
 static WRITABLE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 /// Runs `work` while libc's code is writable from the first to the last function of [`table`]: one
-/// change of the mapping for all patches, most of which lie there.
+/// change of the mapping for all patches, most of which are there.
 pub(super) fn while_writable(work: impl FnOnce()) {
     // SAFETY: dlsym looks up constant names after this library.
     let places = table().map(|(name, ..)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) });

@@ -105,7 +105,7 @@ impl Budget {
     }
 
     /// Takes room for at most `pages` pages, as far as possible without waiting. Returns for how
-    /// many..
+    /// many.
     pub fn attempt_some(&self, pages: u64) -> u64 {
         if pages == 0 {
             return 0;

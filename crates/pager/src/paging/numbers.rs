@@ -11,7 +11,6 @@
 //! contiguous, and a recording of faults matches the next run. Programs that scatter small mappings
 //! over the whole address space (V8 does, 256 KiB at a time) would run out of numbers after a few
 //! hundred of them, so later GiBs get numbers in pieces of 2 MiB.
-//! them, so that later GiBs get numbers by pieces of 2 MiB.
 
 use crate::page::{CHUNK_BYTES_SHIFT, CHUNK_PAGES, CHUNK_SHIFT, PAGE_SHIFT, Page};
 use crate::sys;

@@ -6,9 +6,9 @@
 //! which depends on a name:
 //!
 //! ```text
-//! off level    frames one level off at the entry or the exit of a call (see [`super::task`]) are
-//!              an interrupt's, whatever they are called, and so is what follows what there
-//! beside       a function that is only ever met right before or behind an interrupt's frame
+//! off level    frames one level off at the entry or the exit of a call (see [`super::task`])
+//!              belong to an interrupt, whatever their names, and so do their sequences
+//! beside       a function that occurs only right before or after an interrupt's frame
 //! put aside    a task that is preempted runs the scheduler inside whatever was interrupted
 //! ```
 //!

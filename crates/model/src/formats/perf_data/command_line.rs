@@ -1,4 +1,4 @@
-//! What `perf record` was asked to observe, by its command line (perf-record(1)).
+//! What `perf record` was started to observe, from its command line (perf-record(1)).
 
 use crate::profile::Observed;
 

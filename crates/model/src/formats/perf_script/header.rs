@@ -1,7 +1,7 @@
 //! The first line of a sample in `perf script`'s text.
 //!
 //! ```text
-//! comm  pid/tid [cpu] flags  seconds.fraction:  period event:modifiers:  what the event says
+//! comm  pid/tid [cpu] flags  seconds.fraction:  period event:modifiers:  text of the event
 //! ```
 //!
 //! Every column except the command name and one id is an option (`-F`), and a command name may
