@@ -1,8 +1,8 @@
-//! What a test did not check is told where nothing hides it: the harness captures what `eprintln!`
-//! prints, and a test that returned early passes like one that held.
+//! Reports what a test did not check in a visible place: the harness captures the output of
+//! `eprintln!`, and a test that returned early passes like one that succeeded.
 //!
-//! A line goes to standard error itself, and into the file that `PAGEWISE_SKIPS` names; `.ci/run`
-//! compares that with the skips that it expects.
+//! A line goes directly to standard error, and into the file named by `PAGEWISE_SKIPS`; `.ci/run`
+//! compares that file with the expected skips.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! Real traces for tests. Cut ones are in the repository and always there; whole ones come beside
-//! them where `PAGEWISE_TRACES` names their folder. Both are laid out alike.
+//! Real traces for tests. Cut ones are in the repository and always available; whole ones are added
+//! if `PAGEWISE_TRACES` names their folder. Both have the same layout.
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 /* Small programs that can be made to take more: grow KIND EXTRA_FAULTS EXTRA_PEAK.
  *
- * EXTRA_FAULTS pages are touched and given back one at a time, EXTRA_PEAK pages are touched and kept
- * while the rest runs. Kinds: churn (mappings that come and go), heap (many small blocks), threads
- * (four of them, each with blocks of its own), files (a mapped file read page by page), forks (eight
- * children that write to what they share).
+ * EXTRA_FAULTS pages are touched and given back one at a time, EXTRA_PEAK pages are touched and
+ * kept during the rest of the run. Kinds: churn (mappings that come and go), heap (many small
+ * blocks), threads (four of them, each with its own blocks), files (a mapped file read page by
+ * page), forks (eight children that write to shared memory).
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// Maps, touches and unmaps one page, again and again: as many memory system calls per second as
-// the kernel can do, so that whatever a recorder adds to a call shows in full.
+// Maps, touches and unmaps one page, again and again: as many memory system calls per second as the
+// kernel can handle, so that any cost that a recorder adds to a call is fully visible.
 // Usage: call_loop ROUNDS
 #define _DEFAULT_SOURCE
 #include <stdio.h>

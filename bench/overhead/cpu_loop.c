@@ -1,4 +1,4 @@
-// Computes in registers and touches no new memory: shows what a recorder costs a program that
+// Computes in registers and touches no new memory: shows the cost of a recorder for a program that
 // hardly ever enters the kernel.
 // Usage: cpu_loop ROUNDS (each about 100 million steps)
 #include <stdint.h>

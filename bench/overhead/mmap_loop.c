@@ -1,5 +1,5 @@
-// Maps 64 MiB, touches each page once, unmaps it, again and again: a program that does nothing
-// but take page faults, so that whatever a recorder adds to a fault shows in full.
+// Maps 64 MiB, touches each page once, unmaps it, and repeats: a program that only takes page
+// faults, so that any cost that a recorder adds to a fault is fully visible.
 // Usage: mmap_loop ROUNDS
 #define _DEFAULT_SOURCE
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Opens the page that PAGE names and measures it; see ./run.
+// Opens the page given by PAGE and measures it; see ./run.
 import { statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";

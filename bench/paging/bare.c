@@ -1,7 +1,7 @@
-/* What a fault of a missing page costs before any pager does anything: userfaultfd raises SIGBUS in
- * the faulting thread, whose handler maps one page and returns. Single pages, in an order without
- * streams, as `pagewise bench faults` touches them; p50 and p99 in nanoseconds beside the kernel's
- * own faults.
+/* The cost of a fault on a missing page before any pager does anything: userfaultfd raises SIGBUS
+ * in the faulting thread, whose handler maps one page and returns. Single pages, in an order
+ * without streams, touched as in `pagewise bench faults`; p50 and p99 in nanoseconds, compared
+ * with the kernel's own faults.
  *
  *   gcc -O2 bench/paging/bare.c -o bare && ./bare
  */

@@ -2,14 +2,15 @@
  *
  * usage: graph pagerank|bfs kronecker|uniform SCALE DEGREE [SOURCES]
  *
- * After the GAP benchmark specification (Beamer, Asanović, Patterson, 2015/2017): Kronecker graphs
- * with A = 0.57, B = C = 0.19 and permuted vertex numbers, uniform random graphs, both undirected,
- * with 2^SCALE vertices and DEGREE edges for each; PageRank with damping 0.85, until ranks change by
- * less than 1e-4 in sum, 20 iterations at most; BFS, whose output is the parent of each vertex, from
- * SOURCES random vertices that have edges (64 in the specification, 4 unless told). PageRank pulls,
- * BFS goes top down. Verification is independent of the algorithm: ranks are pushed once more along
- * the edges and must agree; depths computed from the parents may differ by one at most along each
- * edge, every parent must be a neighbour one level up, and whole components are reached.
+ * Follows the GAP benchmark specification (Beamer, Asanović, Patterson, 2015/2017): Kronecker
+ * graphs with A = 0.57, B = C = 0.19 and permuted vertex numbers, uniform random graphs, both
+ * undirected, with 2^SCALE vertices and DEGREE edges per vertex; PageRank with damping 0.85, until
+ * ranks change by less than 1e-4 in sum, at most 20 iterations; BFS, whose output is the parent of
+ * each vertex, from SOURCES random vertices that have edges (64 in the specification, 4 by
+ * default). PageRank pulls, BFS goes top down. Verification is independent of the algorithm: ranks
+ * are pushed once more along the edges and must agree; depths computed from the parents may differ
+ * by at most one along each edge, every parent must be a neighbour one level up, and whole
+ * components are reached.
  * Prints one line of JSON; exits 1 if the result is wrong.
  */
 #define _GNU_SOURCE

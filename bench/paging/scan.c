@@ -1,7 +1,7 @@
-// What PAGEMAP_SCAN tells of memory under synchronous write protection, and what it costs beside a
-// walk over four bytes for each page, as the pager keeps them:
+// What PAGEMAP_SCAN reports about memory under synchronous write protection, and its cost compared
+// with a walk over four bytes per page, as kept by the pager:
 //   gcc -O2 bench/paging/scan.c -o /tmp/scan && /tmp/scan 8192
-// Half of so many MiB is resident, half of that protected.
+// Half of this many MiB is resident, half of that protected.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <stdint.h>

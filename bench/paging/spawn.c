@@ -1,7 +1,7 @@
-/* What starting a small program costs: the time from asking for it to its end, and its CPU time.
+/* The cost of starting a small program: the time from the request to its end, and its CPU time.
  *
  * Usage: spawn TIMES [spawn|vfork|fork [MIB]]   MIB: memory that this program owns and has written
- * Prints microseconds: the median, the least, and CPU time of the children for each. Run it alone and
+ * Prints microseconds: the median, the minimum, and CPU time per child. Run it alone and
  * under `pagewise run --memory 64M --`; with MIB above 64 the parent's memory is managed and paged. */
 #include <spawn.h>
 #include <stdio.h>

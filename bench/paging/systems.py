@@ -1,8 +1,8 @@
-"""What a workload runs under: Linux swap in its kinds, pagewise in its kinds, and peers.
+"""The systems under which a workload runs: kinds of Linux swap, kinds of pagewise, and peers.
 
-Every system is a command in front of the program, an environment, and what has to be set up around
-the run. All run in one memory cgroup (version 1), whose limit is the budget for Linux and absent
-for the others, so that the peak that the kernel charged is read the same way for all.
+Every system is a command before the program, an environment, and the setup around the run. All run
+in one memory cgroup (version 1), whose limit is the budget for Linux and absent for the others, so
+that the peak charged by the kernel is read in the same way for all.
 """
 import contextlib
 import os

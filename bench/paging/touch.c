@@ -2,16 +2,17 @@
  *
  * usage: touch random|sequential|hotset read|write MIB THREADS SECONDS [incompressible|typical|packable]
  *
- * THREADS may be a list, as 1,2,4,8: each count is measured for SECONDS, one after the other, on the
- * same mapping. `hotset` has one thread that scans the last three quarters of the mapping, in order,
- * beside THREADS that touch pages of the first quarter at random: a prefetcher must not cost the hot
- * pages their place. `typical` contents shrink to a third with LZ4, the default not at all;
- * `packable` ones are 32-bit integers in steps below 256, as indices are.
+ * THREADS may be a list, such as 1,2,4,8: each count is measured for SECONDS, one after the other,
+ * on the same mapping. `hotset` has one thread that scans the last three quarters of the mapping,
+ * in order, in addition to THREADS that touch pages of the first quarter at random: a prefetcher
+ * must not evict the hot pages. `typical` contents shrink to a third with LZ4, the default not at
+ * all; `packable` ones are 32-bit integers in steps below 256, like indices.
  *
- * Every page carries its number, so that a lost or foreign page is seen: each touch checks it, and
- * at the end a sample of all pages is read back. Prints one line of JSON; exits 1 on a wrong byte.
- * The mapping comes from mmap, or from umap() of the library named by UMAP_LIBRARY; TOUCH_REGION_MIB
- * makes it larger than what is used of it, for libraries that manage large mappings only.
+ * Every page contains its number, so that a lost or foreign page is detected: each touch checks it,
+ * and at the end a sample of all pages is read back. Prints one line of JSON; exits 1 on a wrong
+ * byte. The mapping comes from mmap, or from umap() of the library named by UMAP_LIBRARY;
+ * TOUCH_REGION_MIB makes it larger than the part in use, for libraries that manage only large
+ * mappings.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Texts of perf script in the test folders of FlameGraph and inferno: every one opens, and gives
-the stacks that are expected there.
+"""Texts of perf script in the test folders of FlameGraph and inferno: every one opens, and yields
+the stacks expected there.
 
   bench/peers/collapse.py FLAMEGRAPH/test INFERNO/tests/data/collapse-perf [--binary PATH]
 
-Compared are the stacks, without the marks for kinds of code; and their counts where a text has no
-periods, for the peers count samples and pagewise adds up what they stand for. stackcollapse-perf.pl
-drops the last sample of a text without a blank line at its end; inferno and pagewise don't: where
-the whole text gives other stacks, it is read once more without that sample.
+Compares the stacks, without the marks for kinds of code, and their counts if a text has no periods,
+since the peers count samples and pagewise adds up what they stand for. stackcollapse-perf.pl drops
+the last sample of a text without a blank line at its end; inferno and pagewise do not: if the whole
+text gives different stacks, it is read again without that sample.
 """
 
 import argparse

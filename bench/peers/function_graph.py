@@ -2,8 +2,9 @@
 """Builds the call trees of function_graph text with a regular expression, as one would by hand.
 
 Usage: function_graph.py TRACE.txt [SEQUENCES.txt]
-Writes the calls of each tree, one tree a line, if asked. Prints bytes, complete calls at the top level, all calls, and MB/s. It reads the kernel's own text
-with time, CPU, task and duration columns only, and takes nothing out of the trees.
+Writes the calls of each tree, one tree per line, if requested. Prints bytes, complete calls at the
+top level, all calls, and MB/s. It reads only the kernel's own text with time, CPU, task and
+duration columns, and removes nothing from the trees.
 """
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Judges one answer of `pagewise doctor` by what `truth` measured."""
+"""Judges one answer of `pagewise doctor` by the measurements of `truth`."""
 
 import re
 from dataclasses import dataclass, field

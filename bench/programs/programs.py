@@ -1,4 +1,4 @@
-"""The manifest of real programs: reading, checking what is installed, building."""
+"""The manifest of real programs: reading, checking for installed programs, building."""
 
 import glob
 import os

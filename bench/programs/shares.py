@@ -1,8 +1,8 @@
-"""Shares of a program's CPU time by perf and by /proc: what an account of its time is held against.
+"""Shares of a program's CPU time by perf and by /proc: the reference for an account of its time.
 
-`perf record` samples cpu-clock with kernel stacks, as root. A sample is the user's, the kernel's, or of the
-kernel's beneath the page fault handler. What the first process's main thread waited for is what is left of
-its life beside the times that /proc/PID/schedstat has.
+`perf record` samples cpu-clock with kernel stacks, as root. A sample belongs to user mode, to the
+kernel, or to the kernel below the page fault handler. The waits of the first process's main thread
+are its lifetime minus the times in /proc/PID/schedstat.
 """
 
 import math

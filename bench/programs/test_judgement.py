@@ -1,4 +1,4 @@
-"""Tests of how answers are judged and shares counted. Run: python3 -m unittest discover bench/programs"""
+"""Tests of judging and counting. Run: python3 -m unittest discover bench/programs"""
 
 import unittest
 from pathlib import Path

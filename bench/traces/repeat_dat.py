@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""repeat_dat.py IN OUT TIMES: a trace.dat of version 6 with the pages of each CPU TIMES times,
-every copy later than the one before: a long recording of the same work."""
+"""repeat_dat.py IN OUT TIMES: a trace.dat of version 6 with the pages of each CPU repeated TIMES
+times, every copy later than the previous one: a long recording of the same work."""
 
 import struct
 import sys

@@ -1,4 +1,4 @@
-// Programs that suffer from one known bottleneck each: suffer WHAT SECONDS [FILE]
+// Programs that each suffer from one known bottleneck: suffer WHAT SECONDS [FILE]
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
-"""Holds what pagewise report says of a recording to what perf report says of the same file.
+"""Compares pagewise report's figures for a recording with those of perf report for the same file.
 
 Usage: agrees_with_perf.py RECORD.txt REPORT.json PERF-REPORT.txt PERF-MESSAGES.txt
 
-Each event's samples must be as many as pagewise record says that it wrote, those of the first event
-also as many as pagewise report has; each of the ten largest symbols of the first event that perf
-names must be among ours, with the same samples (what perf calls a symbol is all that was inlined
-into it, so ours may be smaller where the program has debug information).
+Each event must have as many samples as pagewise record reports to have written, and the first event
+also as many as in pagewise report; each of the ten largest symbols of the first event that perf
+names must be among ours, with the same samples (perf's symbols include everything inlined into
+them, so ours may be smaller if the program has debug information).
 """
 
 import json

@@ -1,5 +1,5 @@
-// Opens reports in a real browser, from file://. REPORTS names the directory that holds them;
-// screenshots are written there. Files of tests share this.
+// Opens reports in a real browser, from file://. REPORTS names the directory that contains them;
+// screenshots are written there. Shared by the test files.
 import assert from "node:assert/strict";
 import { before, after } from "node:test";
 import { pathToFileURL } from "node:url";

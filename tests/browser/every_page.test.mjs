@@ -1,5 +1,5 @@
-// Every kind of page at the two widths and in both themes that the guides are written for: the same
-// sections in the same order, nothing wider than the window, nothing too pale, no complaint.
+// Every kind of page at the two widths and in both themes for which the guides are written: the
+// same sections in the same order, nothing wider than the window, nothing too pale, no errors.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Uses reports of function_graph traces as a reader would: trace-*.html, which ./run makes of
+// Uses reports of function_graph traces as a reader would: trace-*.html, created by ./run from
 // tests/fixtures/traces.
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";

@@ -1,5 +1,5 @@
-// Uses the page of two function_graph traces as a reader would: trace-diff.html, which ./run makes
-// of tests/fixtures/traces.
+// Uses the page of two function_graph traces as a reader would: trace-diff.html, created by ./run
+// from tests/fixtures/traces.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { collisions, lowContrast, overflows, reading, shot, tornTables } from "./browser.mjs";

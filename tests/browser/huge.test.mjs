@@ -1,5 +1,6 @@
-// Uses pages about huge pages, which ./run makes: huge-simulation.html (mcf on the paper's machine with
-// its controller), huge-sweep.html, and huge-balance.html (a live process; only where that is possible).
+// Uses pages about huge pages, created by ./run: huge-simulation.html (mcf on the paper's machine
+// with its controller), huge-sweep.html, and huge-balance.html (a live process; only where
+// possible).
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-// Uses the page of a recording of a whole machine, which ./mixed_load makes: mixed.html, report.json.
+// Uses the page of a recording of a whole machine, created by ./mixed_load: mixed.html,
+// report.json.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,4 @@
-// Uses pages of generated profiles, which ./run makes: profile.html and profile-large.html of one
+// Uses pages of generated profiles, created by ./run: profile.html and profile-large.html of one
 // load, profile-deep.html, profile-hostile.html, profile-crowd.html.
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";

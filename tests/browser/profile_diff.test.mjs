@@ -1,4 +1,4 @@
-// Uses the page of two generated profiles, which ./run makes: profile-diff.html.
+// Uses the page of two generated profiles, created by ./run: profile-diff.html.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { colours, lowContrast, overflows, reading, settle, shot, tornTables } from "./browser.mjs";

@@ -1,5 +1,5 @@
 // Uses reports of recordings as a reader would: churning.html, hostile.html, bare.html,
-// healthy.html and large.html, which ./run makes.
+// healthy.html and large.html, created by ./run.
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { test } from "node:test";

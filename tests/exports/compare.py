@@ -1,4 +1,4 @@
-"""Holds the Parquet tables of a folder to the JSON beside them, by DuckDB."""
+"""Compares the Parquet tables of a folder with the JSON next to them, using DuckDB."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Holds our exports of a profile to what their own readers make of them."""
+"""Checks our exports of a profile with the readers of their formats."""
 
 import json
 import pathlib

@@ -4,11 +4,11 @@
  * Build: cc -O1 -static -o generator generator.c     (static: fewer faults of the loader)
  * Run:   generator [FOLDER]     FOLDER holds its scratch file, default /tmp
  *
- * Each phase makes pages fault for one reason. The number of faults is what the phase was built
- * to make; where the kernel decides (how many pages one file fault maps, whether reclaim took a
- * page), it is the kernel's own count of this process's faults around exactly those touches.
- * Prints its truth as one JSON object: faults by cause, phases that this machine cannot do, and
- * the faults before main, whose causes are the loader's.
+ * Each phase makes pages fault for one reason. The number of faults is the one that the phase was
+ * built to cause; where the kernel decides (how many pages one file fault maps, whether reclaim
+ * took a page), it is the kernel's own count of this process's faults around exactly those touches.
+ * Prints its truth as one JSON object: faults by cause, phases that this machine cannot run, and
+ * the faults before main, which the loader causes.
  */
 #define _GNU_SOURCE
 #include <errno.h>

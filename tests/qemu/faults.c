@@ -1,11 +1,11 @@
 /*
- * Page faults of one kind at a time, for measuring what tracing them costs (tests/qemu/probe_effect).
+ * Page faults of one kind at a time, to measure what tracing costs (tests/qemu/probe_effect).
  *
  *   faults KIND ROUNDS MIB [FILE]
  *
  * KIND: anon   first writes to anonymous memory
  *       irq    the same under a timer of 100 µs, so that interrupts strike inside faults
- *       zero   first reads, then writes of what was read
+ *       zero   first reads, then writes to what was read
  *       cow    writes to memory shared with a child, by both
  *       shm    first writes to shared memory
  *       swap   writes and reads of memory that was just paged out

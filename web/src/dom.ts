@@ -30,7 +30,7 @@ export function s(tag: string, attributes: Attributes = {}, ...children: Child[]
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-/** Text whose options (-e, --range-b) and shares (5 %) do not wrap inside. */
+/** Text whose options (-e, --range-b) and shares (5 %) do not break across lines. */
 export const prose = (text: string): Child[] =>
   text
     .replace(/(\d) %/g, "$1\u00a0%")

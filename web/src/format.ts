@@ -1,9 +1,9 @@
-/** Numbers for people: few digits, a unit, the interval beside the figure. */
+/** Numbers for people: few digits, a unit, the interval next to the figure. */
 import type { Estimate } from "./data/types";
 
 const NONE = "–";
 
-/** False for what JSON could not carry (NaN arrives as null). */
+/** False for values that JSON cannot represent (NaN arrives as null). */
 export const isNumber = (value: unknown): value is number =>
   typeof value === "number" && Number.isFinite(value);
 
@@ -37,23 +37,23 @@ function percentDigits(share: number): string {
   return perCent.toFixed(0);
 }
 
-/** A share as per cent, never rounded to a false whole. The space does not break. */
+/** A share as per cent, never rounded to a false whole. The space is non-breaking. */
 export const percent = (share: number): string => `${percentDigits(share)}\u00a0%`;
 
-/** A share; where nothing was seen, what it can be at most. */
+/** A share; if nothing was seen, its upper bound. */
 export function percentSeen(share: Estimate): string {
   if (share.value !== 0 || share.high <= 0) return percent(share.value);
   const most = percent(share.high);
   return most.startsWith("<") ? most : `≤ ${most}`;
 }
 
-/** The 95 % interval of a share in words, or nothing where it is a point. */
+/** The 95 % interval of a share in words, or an empty text if it is a point. */
 export function percentRange(share: Estimate): string {
   if (share.low === share.high) return "";
   return `${percentDigits(share.low)} to ${percentDigits(share.high)}\u00a0%`;
 }
 
-/** Ratios above this are no measurement: an interval without an upper end. */
+/** Ratios above this are not measurements: an interval without an upper end. */
 export const UNBOUNDED = 1e6;
 
 function factorDigits(factor: number): string {
@@ -63,16 +63,19 @@ function factorDigits(factor: number): string {
 }
 
 export const factor = (ratio: number): string => `×${factorDigits(ratio)}`;
-/** The interval, where its ends say something: one that spans a factor of ten does not. */
+/** The interval, if its ends are informative: one that spans a factor of ten is not. */
 export const factorRange = (ratio: Estimate): string => {
   const usable = isNumber(ratio.low) && isNumber(ratio.high) && ratio.low > 0 && ratio.high < UNBOUNDED;
   return usable && ratio.high / ratio.low <= 10 ? `${factorDigits(ratio.low)} to ${factorDigits(ratio.high)}` : "too few runs for an interval";
 };
 
-/** Ends of a prediction that are further apart say nothing about the size (model/src/ratio.rs). */
+/**
+ * Ends of a prediction that are further apart give no information about the size
+ * (model/src/ratio.rs).
+ */
 const TOO_WIDE = 4;
 
-/** What a prediction's interval bears out: the figure and its interval, a bound, or nothing. */
+/** What a prediction's interval supports: the figure and its interval, a bound, or nothing. */
 export function predictedFactor({ value, low, high }: Estimate): { figure: string; interval: string | null } | null {
   if (![value, low, high].every(isNumber) || low <= 0 || high >= UNBOUNDED) return null;
   if (high / low <= TOO_WIDE) return { figure: factor(value), interval: `95 % interval ${factorDigits(low)} to ${factorDigits(high)}` };
@@ -88,7 +91,7 @@ function scaled(value: number, units: [number, string][]): string {
   return `${quotient.toFixed(digits)}\u00a0${name}`;
 }
 
-/** Nanoseconds with the unit that suits: 1.47 µs. */
+/** Nanoseconds in a suitable unit: 1.47 µs. */
 export const nanos = (value: number): string =>
   scaled(value, [
     [1e9, "s"],
@@ -97,7 +100,7 @@ export const nanos = (value: number): string =>
     [1, "ns"],
   ]);
 
-/** `6.61 µs ± 480 ns`; where nothing may be left after correcting, `≤ 7.09 µs`. */
+/** `6.61 µs ± 480 ns`; if nothing may be left after the correction, `≤ 7.09 µs`. */
 export function interval(value: number, bounds: [number, number] | undefined): string {
   if (bounds === undefined) return nanos(value);
   const [low, high] = bounds;
@@ -105,7 +108,7 @@ export function interval(value: number, bounds: [number, number] | undefined): s
   return `${nanos(value)} ± ${nanos(Math.max(value - low, high - value))}`;
 }
 
-/** The same where it may be off by as much either way; 0: it is as exact as it stands. */
+/** The same with an error in either direction; 0: the value is exact. */
 export const within = (value: number, error: number): string => interval(value, error > 0 ? [Math.max(0, value - error), value + error] : undefined);
 
 /** Bytes with a binary unit: 126 KiB. */
@@ -118,10 +121,10 @@ export const bytes = (value: number): string =>
     [1, "B"],
   ]);
 
-/** The same without digits that are zero anyway, for axes: 64 KiB, 1.5 µs. */
+/** The same without trailing zeros, for axes: 64 KiB, 1.5 µs. */
 export const trimmed = (text: string): string => text.replace(/(\.\d*?)0+(?=\u00a0)/, "$1").replace(/\.(?=\u00a0)/, "");
 
-/** Labels of axes: a plain 0, no digits that say nothing. */
+/** Labels of axes: a plain 0, no meaningless digits. */
 export const axisNanos = (value: number): string => (value === 0 ? "0" : trimmed(nanos(value)));
 export const axisBytes = (value: number): string => (value === 0 ? "0" : trimmed(bytes(value)));
 

@@ -1,4 +1,4 @@
-/** Words that a reader may not know, explained where they stand. */
+/** Words that a reader may not know, explained where they occur. */
 import { h, type Child } from "./dom";
 
 export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
@@ -104,7 +104,9 @@ export const GLOSSARY: { word: string; match: RegExp; text: string }[] = [
   },
 ];
 
-/** The text as nodes; the first mention of each word of the glossary can be asked for its meaning. */
+/**
+ * The text as nodes; the first mention of each word of the glossary shows its meaning on request.
+ */
 export function explained(text: string): Child[] {
   let parts: Child[] = [text];
   const ordered = [...GLOSSARY].sort((a, b) => b.word.length - a.word.length);

@@ -1,4 +1,4 @@
-/** Reads the data, lays out the page. Sections come from the list in sections/index.ts. */
+/** Reads the data and lays out the page. The list of sections is in sections/index.ts. */
 import "./style.css";
 import { load } from "./data/load";
 import type { Page } from "./data/page";
@@ -25,7 +25,7 @@ function header(subject: string, parts: Link[]): HTMLElement {
   );
 }
 
-/** A section that fails says so in its place; the others still answer. */
+/** A section that fails shows an error in its place; the others still work. */
 function body(page: Page, section: Section): HTMLElement {
   try {
     return section.render(page);
@@ -48,7 +48,7 @@ const labelled = (id: string, look: string): Attributes => ({ id, class: look, "
 const card = (id: string, title: string, look: string, ...inside: Child[]): HTMLElement => h("section", labelled(id, look), heading(id, title), ...inside);
 const foldedCard = (id: string, title: string, ...inside: Child[]): HTMLElement => h("section", labelled(id, "card"), h("details", { class: "fold" }, h("summary", {}, heading(id, title)), ...inside));
 
-/** Whoever follows a link to a folded section wants to see it; so does who prints. */
+/** Unfolds a folded section when a link to it is followed, and when printing. */
 function unfoldAtLinks(): void {
   const unfold = () => {
     const fold = document.getElementById(location.hash.slice(1))?.querySelector<HTMLDetailsElement>(":scope > .fold");

@@ -9,12 +9,12 @@ let isPrinting = false;
 
 const onScreen = (): Theme => chosen ?? (system.matches ? "dark" : "light");
 
-/** Calls `redraw` when colours change; canvases don't follow style sheets by themselves. */
+/** Calls `redraw` when colours change; canvases do not follow style sheets by themselves. */
 export function onTheme(redraw: () => void): void {
   watchers.add(redraw);
 }
 
-/** The value of a colour of the style sheet. */
+/** The value of a colour in the style sheet. */
 export const color = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 

@@ -3,7 +3,7 @@ import { h, type Child } from "./dom";
 
 let box: HTMLElement;
 
-/** Shows `content` near a point of the viewport, kept inside it. */
+/** Shows `content` near a point of the viewport, kept inside the viewport. */
 export function showTip(x: number, y: number, ...content: Child[]): void {
   box.replaceChildren(h("div", {}, ...content));
   box.hidden = false;
@@ -18,7 +18,7 @@ export function hideTip(): void {
   box.hidden = true;
 }
 
-/** Serves every `.term` on the page, by pointer, focus and tap. Escape closes. */
+/** Handles every `.term` on the page, by pointer, focus and tap. Escape closes. */
 export function installTips(): void {
   box = h("div", { class: "tooltip", role: "tooltip", hidden: true });
   document.body.append(box);

@@ -1,4 +1,4 @@
-// Short-lived objects that survive a few scavenges: the young generation is copied over and over.
+// Short-lived objects that survive a few scavenges: the young generation is copied again and again.
 let sum = 0;
 const rounds = +process.argv[2] || 60;
 for (let r = 0; r < rounds; r++) {

@@ -1,4 +1,5 @@
-/* A thread asks for memory barriers of all others (membarrier(2)), as userspace RCU and some allocators do. */
+/* A thread requests memory barriers on all others (membarrier(2)), as userspace RCU and some
+ * allocators do. */
 #include "computing.h"
 #include <linux/membarrier.h>
 #include <stdlib.h>

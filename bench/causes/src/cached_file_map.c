@@ -1,4 +1,4 @@
-/* Maps a cached file, touches each page once, unmaps it, and again. */
+/* Maps a cached file, touches each page once, unmaps it, and repeats. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Computes and nothing else. */
+/* Only computes. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

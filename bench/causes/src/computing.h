@@ -1,4 +1,5 @@
-/* A thread that computes until it is told to stop, so that its CPU has something to be interrupted in. */
+/* A thread that computes until it is stopped, so that there is something to interrupt on its CPU.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Writes 64 MiB into the page cache, cuts the file, and again. */
+/* Writes 64 MiB into the page cache, truncates the file, and repeats. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A child is forked again and again, and writes to all that it shares with its parent: each page is
- * copied. */
+/* A child is forked again and again, and writes to everything that it shares with its parent: each
+ * page is copied. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-/* Allocates and frees small blocks of many sizes: the allocator keeps what it has. */
+/* Allocates and frees small blocks of many sizes: the allocator keeps its memory. */
 #include <stdlib.h>
 #include <string.h>
 

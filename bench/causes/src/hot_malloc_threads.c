@@ -1,5 +1,5 @@
-/* Two threads fill and free small vectors. With both of glibc's thresholds raised nothing goes back to the
-   kernel, and what is left is the allocator's own code. */
+/* Two threads fill and free small vectors. With both of glibc's thresholds raised, no memory goes
+ * back to the kernel, and the remaining cost is the allocator's own code. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* One byte written in each 2 MiB of memory that asked for huge pages: each fault zeroes 2 MiB for
- * that byte. Huge pages off for the process makes it a hundred times as fast. */
+/* Writes one byte in each 2 MiB of memory with huge pages requested: each fault zeroes 2 MiB for
+ * that byte. Without huge pages the program is a hundred times as fast. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdlib.h>

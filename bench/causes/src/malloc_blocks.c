@@ -1,5 +1,5 @@
-/* Takes eight blocks of 1 MiB, unless told, from malloc, fills and frees them, over and over: the
- * allocator gives them back each time, and its settings cure that. */
+/* Takes eight blocks of 1 MiB (by default) from malloc, fills and frees them, again and again: the
+ * allocator gives them back each time, which its settings can prevent. */
 #include <stdlib.h>
 #include <string.h>
 

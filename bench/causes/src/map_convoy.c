@@ -1,5 +1,4 @@
-/* Threads map, touch and unmap memory of their own: each waits for the others at the lock of the address
- * space. */
+/* Threads map, touch and unmap memory of their own: each waits for the others at the mmap lock. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* A client asks a server that is slow to answer. */
+/* A client of a server that is slow to answer. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>

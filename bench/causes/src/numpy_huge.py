@@ -1,4 +1,5 @@
-"""Temporaries of 64 MB in numpy, which asks for huge pages for each: zeroing them is half of it."""
+"""Temporaries of 64 MB in numpy, which requests huge pages for each: half of the time goes into
+zeroing them."""
 import sys
 import numpy
 

@@ -1,6 +1,6 @@
 /* Touches FIRST pages once and keeps them, then maps, touches and unmaps AGAIN pages ROUNDS times:
- * first touches beside churn. FIRST + AGAIN of its faults are first touches, (ROUNDS - 1) x AGAIN
- * are churn; whoever sees no calls has to tell them apart. */
+ * first touches together with churn. FIRST + AGAIN of its faults are first touches, (ROUNDS - 1) x
+ * AGAIN are churn; without the calls, the two must be distinguished in other ways. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-/* Calls mmap and munmap itself, 1 MiB at a time unless told, as a hand-written buffer pool does. No
- * allocator is involved, so no allocator's setting can help. */
+/* Calls mmap and munmap itself, 1 MiB at a time by default, as a hand-written buffer pool does. No
+ * allocator is involved, so no allocator setting can help. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

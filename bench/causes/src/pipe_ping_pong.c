@@ -1,4 +1,4 @@
-/* Parent and child send one byte to and fro through two pipes. */
+/* Parent and child send one byte back and forth through two pipes. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

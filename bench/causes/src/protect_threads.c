@@ -1,5 +1,5 @@
-/* Threads switch the protection of pages on and off, as garbage collectors and JIT compilers do: each switch
- * interrupts the CPUs where the others run. */
+/* Threads switch the protection of pages on and off, as garbage collectors and JIT compilers do:
+ * each switch interrupts the CPUs on which the others run. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* Maps FILE and touches so many of its pages at random positions: each read brings in pages that nobody uses.
+/* Maps FILE and touches pages at random positions: each read brings in pages that are never used.
  *
  *   cc -O1 -o random_file random_file.c && head -c 600M /dev/urandom > file && sync
  *   pagewise doctor --prove --budget 40s -- ./random_file file 2000      (as root, the file not in memory)

@@ -1,5 +1,5 @@
-/* One thread returns pages to the kernel while another computes: each return interrupts the other's CPU to
- * flush its TLB. */
+/* One thread returns pages to the kernel while another computes: each return interrupts the CPU of
+ * the other to flush its TLB. */
 #include "computing.h"
 #include <stdlib.h>
 #include <sys/mman.h>

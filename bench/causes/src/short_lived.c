@@ -1,4 +1,5 @@
-/* Ends after some 25 ms, a good part of them in page faults: too short for anything to be costly. */
+/* Ends after about 25 ms, a large part of them in page faults: too short for anything to be costly.
+ */
 #include <stdlib.h>
 #include <string.h>
 

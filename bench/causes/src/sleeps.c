@@ -1,4 +1,4 @@
-/* Waits, and hardly computes. */
+/* Waits, and computes very little. */
 #include <stdlib.h>
 #include <unistd.h>
 

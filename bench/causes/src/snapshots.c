@@ -1,4 +1,4 @@
-/* A store writes on while a child has a snapshot of it, as Redis does while it saves. */
+/* A store keeps writing while a child has a snapshot of it, as Redis does when it saves. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

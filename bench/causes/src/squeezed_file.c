@@ -1,5 +1,5 @@
-/* Random increments in a shared mapping of a file that is larger than the memory limit it runs
- * under: the kernel writes pages back and reads them again. */
+/* Random increments in a shared mapping of a file that is larger than the memory limit: the kernel
+ * writes pages back and reads them again. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Asks for the size of the same few files again and again, and opens them. */
+/* Queries the size of the same few files again and again, and opens them. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>

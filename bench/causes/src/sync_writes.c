@@ -1,4 +1,5 @@
-/* Small writes, each to the disk before the next, as a database's log: for two seconds, however fast the disk is. */
+/* Small writes, each flushed to the disk before the next, as in a database log: for two seconds,
+ * however fast the disk is. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Preloaded: gives each mapping of a file the advice of BENCH_ADVICE, "random" or "sequential". */
+/* Preloaded: applies the advice of BENCH_ADVICE, "random" or "sequential", to each mapping of a
+ * file. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""Compresses messages with bz2: its tables come and go, but the sorting costs far more."""
+"""Compresses messages with bz2: its tables come and go, but sorting costs far more."""
 import bz2
 
 message = b"".join(b"%d %d\n" % (i, i * i % 9973) for i in range(12000))

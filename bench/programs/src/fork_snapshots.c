@@ -1,5 +1,5 @@
-/* Writes snapshots as a key-value store does: a child process reads the table as it was at the
- * fork while the parent goes on changing it, so each page that the parent changes is copied. */
+/* Writes snapshots as a key-value store does: a child process reads the table as it was at the fork
+ * while the parent keeps changing it, so each page that the parent changes is copied. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

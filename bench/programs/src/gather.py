@@ -1,4 +1,4 @@
-"""Reads a large array at random places: nearly each read misses the TLB where pages are small."""
+"""Reads a large array at random positions: nearly every read misses the TLB with base pages."""
 import numpy
 
 values = numpy.ones(60_000_000)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs a command in a memory cgroup of its own: `in_group.sh MIB COMMAND…`; BENCH_LIMIT_MIB overrides. Takes root.
+# Runs a command in a memory cgroup of its own: `in_group.sh MIB COMMAND…`;
+# BENCH_LIMIT_MIB overrides. Needs root.
 limit=${BENCH_LIMIT_MIB:-$1}
 shift
 if [ -d /sys/fs/cgroup/memory ]; then

@@ -1,4 +1,4 @@
-/* Searches a file through a mapping, again and again, as search tools and databases do. */
+/* Searches a file through a mapping, repeatedly, as search tools and databases do. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a MariaDB data folder with one table, once: `maria_init.sh FOLDER`.
+# Creates a MariaDB data folder with one table, once: `maria_init.sh FOLDER`.
 set -e
 data=$1
 [ -e "$data/ready" ] && exit 0

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Starts MariaDB on a folder of maria_init.sh, fills a table, queries it, and stops it: `maria_load.sh FOLDER`.
+# Starts MariaDB on a folder created by maria_init.sh, fills a table, queries it, and stops it:
+# `maria_load.sh FOLDER`.
 set -e
 data=$1
 mariadbd --no-defaults --datadir="$data" --user="$(id -un)" --skip-networking --socket="$data/s" --innodb-flush-log-at-trx-commit=0 2>/dev/null &

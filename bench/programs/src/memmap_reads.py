@@ -1,4 +1,4 @@
-"""Reads a mapped file of numbers at random places: `memmap_reads.py FILE COUNT`."""
+"""Reads a mapped file of numbers at random positions: `memmap_reads.py FILE COUNT`."""
 import sys
 
 import numpy

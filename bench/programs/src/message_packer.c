@@ -1,6 +1,6 @@
-/* Packs messages with a small LZ77 compressor that takes its tables from malloc at each message,
+/* Packs messages with a small LZ77 compressor that takes its tables from malloc for each message,
  * as most compression libraries do (a hash table of 256 KiB and a window copy). Linked statically
- * with musl, whose malloc maps every block above 128 KiB on its own and unmaps it in free. */
+ * with musl, whose malloc maps every block above 128 KiB separately and unmaps it in free. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

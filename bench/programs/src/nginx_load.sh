@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts a private nginx, drives it by ab, and stops it.
+# Starts a private nginx, drives it with ab, and stops it.
 set -e
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,4 +1,4 @@
-"""Chained numpy arithmetic: each operator makes a 64 MB temporary and frees it one step later."""
+"""Chained numpy arithmetic: each operator creates a 64 MB temporary and frees it one step later."""
 import sys
 
 import numpy as np

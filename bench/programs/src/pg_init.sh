@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a PostgreSQL cluster with pgbench's tables in FOLDER, once: `pg_init.sh FOLDER`.
+# Creates a PostgreSQL cluster with pgbench's tables in FOLDER, once: `pg_init.sh FOLDER`.
 set -e
 data=$1
 [ -e "$data/ready" ] && exit 0

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Starts PostgreSQL on a cluster of pg_init.sh, drives it by pgbench, and stops it: `pg_load.sh FOLDER OPTIONS…`.
+# Starts PostgreSQL on a cluster created by pg_init.sh, drives it with pgbench, and stops it:
+# `pg_load.sh FOLDER OPTIONS…`.
 set -e
 if [ "$(id -u)" = 0 ]; then
     exec setpriv --reuid=postgres --regid=postgres --clear-groups sh "$0" "$@"

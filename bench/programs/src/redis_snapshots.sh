@@ -1,5 +1,6 @@
 #!/bin/sh
-# Starts a private redis-server with much data and has it save snapshots (fork) while clients write.
+# Starts a private redis-server with much data and makes it save snapshots (fork) while clients
+# write.
 set -e
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,4 +1,4 @@
-/* Threads grow and shrink mappings of their own (mremap): all queue at the lock of the address space. */
+/* Threads grow and shrink mappings of their own (mremap): all queue at the mmap lock. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>

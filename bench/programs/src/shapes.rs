@@ -1,4 +1,4 @@
-//! Something for rustc to chew on: generic iterator chains over hash maps.
+//! Input that keeps rustc busy: generic iterator chains over hash maps.
 use std::collections::{BTreeMap, HashMap};
 
 fn histogram<const N: usize>(words: &[String]) -> BTreeMap<usize, Vec<String>> {

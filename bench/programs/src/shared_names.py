@@ -1,4 +1,4 @@
-"""A pool of short-lived workers that read what their parent holds: counting references copies its pages."""
+"""Short-lived workers that read objects of their parent: reference counting copies its pages."""
 import multiprocessing
 
 NAMES = [f"name {number}" for number in range(400_000)]

@@ -1,5 +1,5 @@
 /* Fills one large table once: a sieve of primes. Every page is touched for the first time, none is
- * given back; the faults are the price of the memory itself. */
+ * given back; the faults are the cost of the memory itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// Something for the compiler to chew on: standard containers, regular expressions, formatting.
+// Input that keeps the compiler busy: standard containers, regular expressions, formatting.
 #include <algorithm>
 #include <map>
 #include <regex>

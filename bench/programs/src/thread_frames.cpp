@@ -1,6 +1,6 @@
 // Video-like pipeline: each thread takes a 64 MiB frame buffer from the heap for each frame, fills
-// it, reduces it, frees it. A thread arena of glibc holds at most 64 MiB in one heap, so no glibc
-// setting can keep such a block; another allocator can.
+// it, reduces it, frees it. A heap of a glibc thread arena has at most 64 MiB, so no glibc setting
+// can keep such a block; another allocator can.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Request workers: each request builds a few hundred nodes and strings of some KiB in its thread's
+// Request workers: each request builds a few hundred nodes and strings of a few KiB in its thread's
 // arena and drops them all at the end, so the top of the arena is given back after each request.
 #include <cstdio>
 #include <cstdlib>

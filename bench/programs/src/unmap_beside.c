@@ -1,5 +1,5 @@
 /* One thread maps, touches and unmaps a few pages at a time while another computes: each unmapping
- * interrupts the other's CPU to flush its TLB. */
+ * interrupts the CPU of the other to flush its TLB. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>

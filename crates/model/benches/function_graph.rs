@@ -1,8 +1,8 @@
 //! MB/s of reading function_graph text: tokenizer alone, then with call trees.
 //!
 //! `cargo bench -p pagewise-model --bench function_graph -- TRACE.txt[.zst] [MIB]` repeats the
-//! trace to the given size (500 MiB) in memory and reads it three times per stage. CPU time is
-//! wall time on an idle machine; the best of the three is printed beside all.
+//! trace to the given size (500 MiB) in memory and reads it three times per stage. CPU time is wall
+//! time on an idle machine; the best of the three is printed with all three.
 
 use pagewise_model::formats::function_graph::{Builder, CallTree, Names, Parser};
 use std::io::Read;

@@ -3,9 +3,10 @@
 //! `cargo bench -p pagewise-model --bench perf_data [-- SAMPLES]`
 //!
 //! The files are made here, as two rings drained in turn. Prints CPU seconds, samples per CPU
-//! second and the peak resident set of a process that only reads (each measurement runs in a
-//! child of its own, the file in its heap: the file's size is shown and not part of the claim),
-//! beside `perf report` and `perf script` on a tenth of the file if perf is installed.
+//! second and the peak resident memory of a process that only reads. Each measurement runs in a
+//! child process of its own with the file in its heap; the file's size is printed separately and
+//! not counted. If perf is installed, `perf report` and `perf script` run on a tenth of the file
+//! for comparison.
 
 use pagewise_model::event::Event;
 use pagewise_model::formats::perf_data::{
@@ -81,7 +82,7 @@ fn children() -> f64 {
         / 100.0
 }
 
-/// The child: reads the file through and prints its own peak.
+/// The child: reads the whole file and prints its own peak resident memory.
 fn read(path: &Path) {
     let mut bytes = Vec::new();
     let mut file = File::open(path).expect("just written");
@@ -106,7 +107,7 @@ fn read(path: &Path) {
     println!("  {samples} samples read (sum {sum:x}), peak {beside} MiB beside the file's bytes");
 }
 
-/// Two rings of 4096 samples each a turn.
+/// Two rings that take turns with 4096 samples each.
 fn write(directory: &Path, samples: u64, frames: usize) -> PathBuf {
     let path = directory.join(format!("{samples}-{frames}.data"));
     let out = BufWriter::with_capacity(1 << 20, File::create(&path).expect("temporary file"));

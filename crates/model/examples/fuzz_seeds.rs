@@ -1,5 +1,5 @@
 //! Writes small trace.dat files and memory traces of every layout: seeds for `fuzz/smoke`, which
-//! would never get past their headers by chance.
+//! would never get past the headers by chance.
 //!
 //!     cargo run -p pagewise-model --example fuzz_seeds -- FOLDER
 

@@ -1,6 +1,6 @@
-//! Which calls a reader of traces takes for an interrupt's: `cargo run -p pagewise-model --example
-//! interrupts -- TRACE.txt…` lists the outermost ones by name, with how many were marked by their
-//! place and how often the same name stands elsewhere as anything else.
+//! Which calls a reader of traces attributes to interrupts: `cargo run -p pagewise-model --example
+//! interrupts -- TRACE.txt…` lists the outermost ones by name, with how many were marked because of
+//! their position and how often the same name occurs elsewhere as an ordinary call.
 
 use pagewise_model::formats::function_graph::{CallTree, Names, is_interrupt, read};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Where CPU time went, as far as evidence tells: the kernel's part of an account of time.
+//! Where CPU time went, as far as the evidence shows: the kernel's part of an account of time.
 
 use crate::delays::Delays;
 use crate::units::{Estimate, Nanos};
@@ -16,30 +16,31 @@ pub const FORKED: &str = "forked";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
-    /// Samples of CPU time that it is based on; 0 where none could be taken.
+    /// Samples of CPU time behind it; 0 where none could be taken.
     pub samples: u64,
-    /// Nanoseconds in the kernel: what wait4(2) told, but of short processes, of which its ticks miss much.
+    /// Nanoseconds in the kernel, as wait4(2) reports them, except for short-lived processes, much
+    /// of whose time the tick-based count misses.
     pub kernel: Estimate,
     /// The kernel's time by why it was entered, most first. Empty where the kernel's stacks could
     /// not be seen.
     pub entries: Vec<KernelEntry>,
-    /// Nanoseconds in the kernel, whatever the entry, by what was done: reclaim, zeroing of huge
-    /// pages… A part of the entries, and no sum.
+    /// Nanoseconds in the kernel by the work done, whatever the entry: reclaim, zeroing of huge
+    /// pages… Parts of the entries; they do not add up to a whole.
     pub work: Vec<KernelWork>,
-    /// Time of page faults, most first: `zeroing` and `copying` what pages hold, and `handling` the
+    /// Time of page faults, most first: `zeroing` and `copying` page contents, and `handling` the
     /// fault apart from that. Adds up to the entry `fault`; empty where the kernel's stacks do not
-    /// tell.
+    /// show it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<TimePart>,
     /// Nanoseconds in the kernel that no evidence explains.
     pub unexplained: Estimate,
-    /// CPU time by what it went into, most first: the program's own code, the allocator's, each of
-    /// the kernel's entries, and what is unexplained. Adds up to the CPU time of the run. Empty where
-    /// the kernel's stacks could not be seen.
+    /// CPU time by what it was spent on, most first: the program's own code, the allocator's, each
+    /// of the kernel's entries, and what is unexplained. Adds up to the CPU time of the run. Empty
+    /// where the kernel's stacks could not be seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<TimePart>,
     /// Elapsed time by what the program did or waited for, most first. Adds up to the elapsed time
-    /// of the run. Empty where too few moments were looked at.
+    /// of the run. Empty where too few samples were taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elapsed: Vec<TimePart>,
     /// What tasks waited for, as the kernel counted it, added up over all of them; absent where it was
@@ -60,12 +61,12 @@ pub struct Tasks {
     /// Threads of processes that are not among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<TaskSum>,
-    /// Threads that ended before anybody counted their time; a part of their lifetimes is the CPU
-    /// time `elsewhere`.
+    /// Threads that ended before their time could be read; part of their lifetimes is the CPU time
+    /// `elsewhere`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<TaskSum>,
-    /// Nanoseconds of the run's CPU time that were counted of none of these: of threads that ended
-    /// unseen, and of others after they were last seen.
+    /// Nanoseconds of the run's CPU time that were counted for none of these: time of threads that
+    /// ended unseen, and of others after they were last seen.
     pub elsewhere: Nanos,
 }
 
@@ -118,13 +119,13 @@ pub struct TaskSum {
     pub threads: u64,
     /// Their lifetimes, added up.
     pub lifetime: Nanos,
-    /// What they did in it or waited for, most first: `cpu`, `ready`, kinds of waiting as in
+    /// What they did or waited for in that time, most first: `cpu`, `ready`, kinds of waiting as in
     /// [`Account::elapsed`], and `unexplained`. Adds up to the lifetimes.
     pub parts: Vec<TimePart>,
 }
 
 impl TaskSum {
-    /// Nanoseconds of one part; 0 where there is none.
+    /// Nanoseconds of one part; 0 where there is no such part.
     #[must_use]
     pub fn part(&self, id: &str) -> f64 {
         let part = self.parts.iter().find(|part| part.id == id);
@@ -138,7 +139,7 @@ impl TaskSum {
         parts.filter(move |part| !no_waits.contains(&&*part.id))
     }
 
-    /// Times of several threads, part by part; nothing of none.
+    /// Times of several threads, part by part; `None` without any thread.
     #[must_use]
     pub fn of<'a>(sums: impl Iterator<Item = &'a Self>) -> Option<Self> {
         sums.fold(None, |all, one| match all {
@@ -167,7 +168,7 @@ impl TaskSum {
 }
 
 impl Tasks {
-    /// Whether there is more than one thread: of one, the account of the whole tells all.
+    /// Whether there is more than one thread: for a single one, the account of the whole is enough.
     #[must_use]
     pub fn tells_apart(&self) -> bool {
         let one_by_one = self.processes.iter().map(|process| process.all.threads);
@@ -175,15 +176,16 @@ impl Tasks {
     }
 }
 
-/// CPU time that went into one thing, or elapsed time in which the program did or waited for one.
+/// CPU time that went into one thing, or elapsed time in which the program did or waited for one
+/// thing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimePart {
-    /// Stable name. Of CPU time: `own`, `allocator`, `collector`, `unexplained`, or a [`KernelEntry`]'s; of
-    /// elapsed time: `cpu`, `ready` (for want of a CPU), `unseen`, or a kind of waiting: `sleep`,
-    /// `disk`, `network`…
+    /// Stable name. Of CPU time: `own`, `allocator`, `collector`, `unexplained`, or the name of a
+    /// [`KernelEntry`]; of elapsed time: `cpu`, `ready` (no CPU was free), `unseen`, or a kind of
+    /// waiting: `sleep`, `disk`, `network`…
     pub id: String,
-    /// What that is, for a person: `waiting for a disk`.
+    /// Display name: `waiting for a disk`.
     pub label: String,
     /// Nanoseconds.
     pub time: Estimate,
@@ -192,16 +194,16 @@ pub struct TimePart {
     /// Share of the CPU time that each of `places` takes; empty where that is not reported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<f64>,
-    /// Names of the processes that waited, most first; empty of what is no waiting.
+    /// Names of the processes that waited, most first; empty for parts that are not waits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub who: Vec<String>,
-    /// What to do next to learn more, where there is something.
+    /// What to do next to find out more, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 impl TimePart {
-    /// A part of which no more is known.
+    /// A part without further detail.
     #[must_use]
     pub fn plain(id: &str, label: &str, time: Estimate) -> Self {
         Self {
@@ -215,7 +217,7 @@ impl TimePart {
         }
     }
 
-    /// Whether it is time that the program waited for something else than a CPU.
+    /// Whether it is time in which the program waited for something other than a CPU.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.who.is_empty()
@@ -228,7 +230,7 @@ impl TimePart {
 pub struct KernelEntry {
     /// Stable name: `fault`, `interrupt`, or `call.` and the system call's family.
     pub id: String,
-    /// What that is, for a person: `reading (pread64)`.
+    /// Display name: `reading (pread64)`.
     pub label: String,
     /// Nanoseconds.
     pub time: Estimate,

@@ -72,7 +72,7 @@ impl AddressSpace {
         removed
     }
 
-    /// The mapping that holds `address`.
+    /// The mapping that contains `address`.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<&Mapping> {
         let (_, mapping) = self.by_start.range(..=address).next_back()?;

@@ -41,8 +41,8 @@ pub enum Setting {
 pub struct Settings(pub Vec<Setting>);
 
 impl Settings {
-    /// What they come to as variables (name and value): tunables and libraries joined, a later
-    /// value of the same variable instead of an earlier one.
+    /// The settings as variables (name and value): tunables and libraries are joined; a later value
+    /// of the same variable replaces an earlier one.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
         let mut variables = Vec::new();
@@ -95,20 +95,20 @@ pub enum Risk {
 pub struct Advice {
     /// Stable name of the rule that gave it.
     pub rule: String,
-    /// Diagnoses that it cures, by their ids, costliest first.
+    /// Diagnoses that it resolves, by their ids, costliest first.
     pub cures: Vec<String>,
     /// One sentence: what to do.
     pub headline: String,
     /// Why this should help, in plain words with the numbers that led here.
     pub reason: String,
-    /// Settings to apply; empty when the cure is a change of code or of another program's
-    /// configuration, told in `manual`.
+    /// Settings to apply; empty when the remedy is a change of code or of another program's
+    /// configuration, described in `manual`.
     pub settings: Settings,
     /// What to do by hand, where settings alone do not suffice (a configuration file, a flag, a
     /// relink).
     pub manual: Option<String>,
-    /// Predicted ratio of CPU time before to after: 1.25 means a quarter more work in the same
-    /// CPU time. The interval is the claim; `--prove` tests it.
+    /// Predicted ratio of CPU time before to after: 1.25 means a quarter more work in the same CPU
+    /// time. What is claimed is the interval; `--prove` tests it.
     pub predicted_speedup: Estimate,
     /// Faults expected to vanish, as a share of all (0 to 1).
     pub faults_avoided: f64,
@@ -121,9 +121,9 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// A short name for people: the rule's own without its allocator, `keep freed memory` of
-    /// `glibc.keep-freed-memory`; a preloaded allocator stays with its verb. The arm that proves
-    /// this advice bears it.
+    /// A short display name: the rule's name without the allocator, `keep freed memory` for
+    /// `glibc.keep-freed-memory`; for a preloaded allocator, its name with a verb. The arm that
+    /// proves this advice has the same name.
     #[must_use]
     pub fn name(&self) -> String {
         let (family, own) = self.rule.split_once('.').unwrap_or(("", &self.rule));

@@ -34,7 +34,7 @@ pub enum AllocatorKind {
     R,
     /// .NET's garbage-collected heap.
     Dotnet,
-    /// None was recognised.
+    /// No allocator was recognised.
     Unknown,
 }
 
@@ -54,7 +54,7 @@ pub struct ProcessAllocators {
 pub struct Allocator {
     /// Family.
     pub kind: AllocatorKind,
-    /// Version, such as `2.36` for glibc, where it could be told.
+    /// Version, such as `2.36` for glibc, where it could be determined.
     pub version: Option<String>,
     /// How it was recognised: a mapped file, a symbol.
     pub evidence: String,

@@ -1,4 +1,4 @@
-//! What came of balancing huge pages of a live process.
+//! What balancing huge pages of a live process did.
 
 use crate::answer::{Evidence, Kind};
 use crate::huge_map::HugeMap;
@@ -16,7 +16,7 @@ pub enum Effect {
     Hurt,
     /// No difference beyond the noise.
     NoMeasurableEffect,
-    /// Nothing here could tell.
+    /// Nothing here could decide it.
     Unknown,
 }
 
@@ -31,7 +31,8 @@ pub enum Basis {
     Measured,
     /// Share of cycles with page walks under way: a bound on what can be gained.
     Walks,
-    /// What a chase through as much memory shows on this machine: a bound, not this program.
+    /// What pointer chasing through as much memory shows on this machine: a bound, not this
+    /// program.
     Probe,
     /// Nothing.
     None,
@@ -41,7 +42,7 @@ pub enum Basis {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeVerdict {
-    /// In one word.
+    /// The verdict in one word.
     pub effect: Effect,
     /// Where it comes from.
     pub basis: Basis,
@@ -59,7 +60,7 @@ pub struct PageState {
     pub huge: u64,
     /// Slots of base pages that could be huge.
     pub small: u64,
-    /// Populated slots that are left alone (locked, `MADV_NOHUGEPAGE`, userfaultfd, files…).
+    /// Populated slots left unchanged (locked, `MADV_NOHUGEPAGE`, userfaultfd, files…).
     pub blocked: u64,
     /// Memory that making all of them huge would add.
     pub growth: Bytes,
@@ -73,19 +74,19 @@ pub struct PageState {
 pub struct Changes {
     /// How many.
     pub count: u64,
-    /// Median time of the call; `None` without any.
+    /// Median time of the call; `None` if there were none.
     pub median: Option<Nanos>,
     /// Time that 95 % of the calls stayed below.
     pub p95: Option<Nanos>,
 }
 
-/// Slots that stayed as they were.
+/// Slots that were left as they were.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refused {
     /// Why.
     pub reason: String,
-    /// How many tries.
+    /// How many attempts.
     pub count: u64,
 }
 
@@ -97,15 +98,15 @@ pub struct BalancePoint {
     pub time: Nanos,
     /// Huge pages at its end.
     pub huge: u64,
-    /// As many as there could be within the promised memory.
+    /// Largest possible number of them within the memory limit.
     pub possible: u64,
-    /// Slots that were changed in it: what it shows is disturbed by that.
+    /// Slots that were changed in this interval, which disturbs its figures.
     pub changes: u64,
     /// Resident memory.
     pub rss: Bytes,
     /// CPU time of the processes.
     pub cpu: Nanos,
-    /// CPU nanoseconds for a unit of work; `None` where no work was seen.
+    /// CPU nanoseconds per unit of work; `None` where no work was seen.
     pub cost_ns: Option<f64>,
     /// Share of cycles with a page walk under way.
     pub walk_share: Option<f64>,
@@ -115,9 +116,9 @@ pub struct BalancePoint {
     pub small_walks_per_s: Option<f64>,
     /// For how many intervals walks have been taking much time (C_L).
     pub load: u32,
-    /// Factor by which one kind of TLB entries works harder, when last computed (y).
+    /// Factor by which one kind of TLB entry is under more load, when last computed (y).
     pub imbalance: Option<f64>,
-    /// What the controller thought.
+    /// Why the controller did what it did.
     pub reason: String,
 }
 
@@ -143,7 +144,8 @@ pub struct GuestRange {
     pub start: String,
     /// Length.
     pub length: Bytes,
-    /// Offset within a huge page; anything but 0 keeps the guest's huge pages off the host's.
+    /// Offset within a huge page; anything but 0 keeps the guest's huge pages from being huge on
+    /// the host.
     pub misaligned_by: Bytes,
 }
 
@@ -159,7 +161,7 @@ pub struct Balance {
     pub elapsed: Nanos,
     /// Bytes in a huge page.
     pub huge_page: Bytes,
-    /// What told the cost of work.
+    /// What the cost of work was measured by.
     pub signal: String,
     /// Table of events in use, where the machine counts page walks.
     pub walk_events: Option<String>,
@@ -167,7 +169,7 @@ pub struct Balance {
     pub no_counters: Option<String>,
     /// Controller.
     pub controller: String,
-    /// Memory promised.
+    /// Limit that was set on resident memory.
     pub max_rss: Option<Bytes>,
     /// At the start.
     pub before: PageState,
@@ -179,7 +181,7 @@ pub struct Balance {
     pub built: Changes,
     /// Huge pages split.
     pub split: Changes,
-    /// What stayed as it was.
+    /// What was left as it was.
     pub refused: Vec<Refused>,
     /// Slots that the kernel or the program changed back.
     pub fights: u64,

@@ -39,8 +39,8 @@ pub struct Measured {
     /// Name and settings.
     #[serde(flatten)]
     pub contender: Contender,
-    /// Smallest block (to the KiB) that comes fresh from the kernel in each round; none up to 64 MiB
-    /// when absent.
+    /// Smallest block (to the KiB) that comes fresh from the kernel in each round; absent where no
+    /// block up to 64 MiB does.
     pub threshold_bytes: Option<Bytes>,
     /// Single blocks.
     pub single: Vec<AllocatorRow>,
@@ -73,13 +73,13 @@ pub struct Cost {
     pub calls: Option<BTreeMap<String, f64>>,
 }
 
-/// What page faults cost by who resolves them.
+/// What page faults cost by what resolves them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultBench {
-    /// Fresh processes behind each figure, which is their median.
+    /// Number of fresh processes; each figure is their median.
     pub runs: u32,
-    /// By who resolves them, then by threads.
+    /// By what resolves them, then by number of threads.
     pub rows: Vec<FaultRow>,
 }
 
@@ -87,7 +87,7 @@ impl Evidence for FaultBench {
     const KIND: Kind = Kind::FaultBench;
 }
 
-/// Who resolves a fault.
+/// What resolves a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -105,20 +105,20 @@ impl Way {
     pub const ALL: [Self; 3] = [Self::Kernel, Self::Fd, Self::Sigbus];
 }
 
-/// Faults of so many threads, resolved one way.
+/// Faults of a number of threads, resolved one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultRow {
-    /// Who resolves them.
+    /// What resolves them.
     pub way: Way,
     /// Threads that fault at the same time.
     pub threads: u16,
-    /// What they take.
+    /// How long they take.
     #[serde(flatten)]
     pub times: Times,
 }
 
-/// What first touches of pages take.
+/// How long first touches of pages take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {

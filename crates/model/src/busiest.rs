@@ -1,4 +1,4 @@
-//! Processes that fault now, for one who does not know which to ask about.
+//! Processes that are faulting now, for a user who does not know which one to look at.
 
 /// What a process did during a window.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,7 +18,7 @@ pub struct CallMap {
     pub nodes: Vec<CallNode>,
     /// Faults whose single calls are in [`CallNode::times`]; sums are over all faults.
     pub timed_faults: u64,
-    /// Nodes left out for being small, with all below them.
+    /// Nodes left out because they are small, with everything below them.
     pub nodes_left_out: u64,
     /// Their own time, as traced, ns.
     pub self_ns_left_out: u64,
@@ -34,11 +34,11 @@ pub struct CallNode {
     pub parent: Option<u32>,
     /// The kind of the faults.
     pub class: Class,
-    /// The part of a fault's work that the function stands for by its name, if any.
+    /// The part of a fault's work that the function's name stands for, if any.
     pub layer: Option<Layer>,
     /// Faults that take this path.
     pub faults: u64,
-    /// Calls on it.
+    /// Calls on this path.
     pub calls: u64,
     /// Traced calls below it, in all.
     pub calls_inside: u64,
@@ -46,18 +46,18 @@ pub struct CallNode {
     pub total_ns: u64,
     /// The same without the tracer's cost, ns.
     pub corrected_total_ns: u64,
-    /// How far that may be off, either way: the error of a call's cost, once for each call whose cost
-    /// was taken off, ns.
+    /// How far that may be off, either way: the error of a call's cost, counted once for each call
+    /// whose cost was taken off, ns.
     pub error_ns: u64,
     /// Own time of the calls, as traced, ns.
     pub self_ns: u64,
     /// The same without the tracer's cost, ns.
     pub corrected_self_ns: u64,
-    /// Sum of the calls' total times the latency of their fault, both as traced, ns²: with the
-    /// sums of both it gives their covariance over any set of faults.
+    /// Sum over the calls of total time times the latency of their fault, both as traced, ns²: with
+    /// the sums of each it gives their covariance over any set of faults.
     pub total_by_latency: f64,
     /// Durations of single calls, as traced, in coarse buckets (a sixteenth of their value): first
-    /// value, first value past it, count. A sample where there are many faults.
+    /// value, first value past the bucket, count. A sample where there are many faults.
     pub times: Vec<(u64, u64, u64)>,
     /// The same without the tracer's cost.
     pub corrected_times: Vec<(u64, u64, u64)>,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Check {
     /// Release of the running kernel.
     pub kernel: String,
-    /// The most important for `doctor` first.
+    /// Most important for `doctor` first.
     pub capabilities: Vec<Capability>,
 }
 

@@ -1,4 +1,4 @@
-//! What a capture of the kernel's paths through page faults tells of itself when it has ended.
+//! Summary of a finished capture of the kernel's paths through page faults.
 
 use crate::run::Ending;
 use crate::units::{Bytes, Nanos};
@@ -29,11 +29,11 @@ pub struct CaptureSummary {
     pub program_cpu_s: Option<f64>,
     /// Functions that the kernel refused.
     pub rejected: Vec<String>,
-    /// Events lost for want of buffer, by CPU.
+    /// Events lost because the buffer was full, by CPU.
     pub lost: Vec<(u32, u64)>,
     /// The buffer of each CPU.
     pub buffer: Bytes,
-    /// What in tracefs is not as before, in words.
+    /// What in tracefs differs from before, in words.
     pub differences: Vec<String>,
     /// How the program ended, where it was started here.
     pub ending: Option<Ending>,
@@ -51,11 +51,11 @@ pub struct ChosenFunctions {
 /// What tracing cost the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TracingCost {
-    /// By call; `None` where that cannot be told.
+    /// Per call; `None` where that cannot be determined.
     pub of_call: Option<CallCost>,
     /// Faults traced without their paths, to measure it.
     pub root_only_faults: u64,
-    /// Faults with and without paths side by side, where there are both.
+    /// Faults with and without paths side by side, if both exist.
     pub beside: Option<[FaultPace; 2]>,
 }
 
@@ -64,7 +64,7 @@ pub struct TracingCost {
 pub struct CallCost {
     /// In nanoseconds.
     pub ns: f64,
-    /// And how much that may be off.
+    /// How far that may be off.
     pub error_ns: f64,
     /// All calls together, in seconds.
     pub total_s: f64,

@@ -1,9 +1,9 @@
-//! How much a program shared the CPUs while it was observed: what makes the same work take more CPU
-//! time (caches, hyper-threads, a hypervisor) without the program being any different.
+//! How much a program shared the CPUs while it was observed: sharing makes the same work take more
+//! CPU time (caches, hyper-threads, a hypervisor) although the program is no different.
 
 use serde::{Deserialize, Serialize};
 
-/// Signs of other work on the same CPUs. Each is absent where it was not to be had.
+/// Signs of other work on the same CPUs. Each is absent where it was not available.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contention {
@@ -12,26 +12,26 @@ pub struct Contention {
     pub waiting: Option<f64>,
     /// Share of the CPUs' time that a hypervisor gave to others (`steal` of proc_stat(5)).
     pub stolen: Option<f64>,
-    /// Times that what was observed had to leave a CPU, for each second of its CPU time.
+    /// How often what was observed was preempted, per second of its CPU time.
     #[serde(default)]
     pub preemptions: Option<f64>,
 }
 
-/// Preemptions a second of CPU time at which a CPU counts as wholly shared: a time slice between
+/// Preemptions per second of CPU time at which a CPU counts as wholly shared: a time slice between
 /// equals is 3 to 20 ms (kernel/sched/fair.c, Linux 6.1 to 6.12).
 const ALWAYS_PREEMPTED: f64 = 100.0;
-/// Share of stolen time at which the same. A hypervisor that takes any has more work than CPUs: what it
-/// gives is shared cores and caches, too.
+/// Share of stolen time at which a CPU counts as wholly shared. A hypervisor that steals any time
+/// has more work than CPUs: the cores and caches that it does provide are shared, too.
 const MUCH_STOLEN: f64 = 0.05;
 
 impl Contention {
-    /// From 0, alone, to 1, always with others; `None` where nothing tells.
+    /// From 0, alone, to 1, always with others; `None` without any evidence.
     #[must_use]
     pub fn degree(&self) -> Option<f64> {
         let signs = [
             self.waiting,
             self.stolen.map(|share| share / MUCH_STOLEN),
-            // Where pressure is known it tells more than what the scheduler made of it.
+            // Pressure, where known, is better evidence than the scheduler's preemptions.
             self.preemptions
                 .filter(|_| self.waiting.is_none())
                 .map(|rate| rate / ALWAYS_PREEMPTED),

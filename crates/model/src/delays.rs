@@ -1,4 +1,5 @@
-//! Time that the kernel counted each task to wait for memory, disks and CPUs: delay accounting.
+//! Time that each task waited for memory, disks and CPUs, as counted by the kernel: delay
+//! accounting.
 
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// The same with another task's.
+    /// Sum with another task's.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -24,9 +25,9 @@ impl Delay {
     }
 }
 
-/// Waits of all tasks of a program that ended while it was observed
-/// (Documentation/accounting/delay-accounting.rst), as the kernel counts each. A kind that the kernel
-/// does not count, or counted wrongly for one of the tasks, is absent.
+/// Waits of all tasks of a program that ended while it was observed, as counted by the kernel
+/// (Documentation/accounting/delay-accounting.rst). A kind that the kernel does not count, or
+/// counted wrongly for one of the tasks, is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delays {
@@ -35,19 +36,19 @@ pub struct Delays {
     /// Ready to run, and no CPU free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Delay>,
-    /// For blocks of a disk.
+    /// For disk I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<Delay>,
-    /// For pages to come from swap.
+    /// For pages read from swap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap: Option<Delay>,
-    /// In the kernel that reclaims memory before it gives any: CPU time, sleep, and waiting for a CPU.
+    /// In direct reclaim: CPU time, sleep, and waiting for a CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim: Option<Delay>,
-    /// For pages that had been evicted shortly before.
+    /// For pages that had been evicted shortly before (refaults).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thrashing: Option<Delay>,
-    /// In the kernel that moves pages to make room for huge ones.
+    /// In compaction, which moves pages to make room for huge ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Delay>,
     /// In copying pages that a process shares and writes to (since Linux 6.1).
@@ -56,7 +57,7 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Both together.
+    /// Sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let both = |one: Option<Delay>, two: Option<Delay>| Some(one?.and(two?));

@@ -1,7 +1,7 @@
-//! One decoded record of a recording, borrowed from the bytes that hold it.
+//! One decoded record of a recording, borrowed from its bytes.
 //!
 //! Live rings, replayed files and imported files all yield these, in time order, so that an
-//! analysis never knows where its input came from.
+//! analysis need not know where its input came from.
 
 use crate::units::Nanos;
 
@@ -30,9 +30,9 @@ pub enum EventKind {
 pub enum Sampling {
     /// Each n-th event. `Every(1)` is each event.
     Every(u64),
-    /// The kernel adapts the period to reach so many samples per second.
+    /// The kernel adapts the period to reach this many samples per second.
     Frequency(u64),
-    /// It is counted, and read whenever its group's leader is sampled (`perf record -e '{…}:S'`).
+    /// Counted, and read whenever its group's leader is sampled (`perf record -e '{…}:S'`).
     WithLeader,
 }
 
@@ -57,7 +57,7 @@ pub struct EventSource {
 pub struct SourceIndex(pub u16);
 
 /// Call chain as raw 64-bit words, innermost first, with perf's context markers
-/// (`PERF_CONTEXT_USER` and so on, values above `-4096`) still inside.
+/// (`PERF_CONTEXT_USER` and so on, values above `-4096`) included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Callchain<'a> {
     bytes: &'a [u8],
@@ -97,12 +97,12 @@ impl<'a> Callchain<'a> {
         })
     }
 
-    /// The addresses, innermost first, each with the mode that the marker before it named.
+    /// The addresses, innermost first, each with the mode given by the marker before it.
     pub fn frames(self) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
         self.frames_from(CpuMode::User)
     }
 
-    /// The same of a chain that goes on in `mode`.
+    /// The same for a chain that goes on in `mode`.
     fn frames_from(self, mut mode: CpuMode) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
         self.words().filter_map(move |word| match mode_named(word) {
             Some(named) => {
@@ -113,9 +113,10 @@ impl<'a> Callchain<'a> {
         })
     }
 
-    /// Where the callers of a chain that goes on in `mode` stood: in the call, that is at the byte
-    /// before the address to which it returns, which may be of another line, inlined function or
-    /// even function. Behind a marker the address is where that mode was left, not a return.
+    /// Where the callers of a chain that goes on in `mode` were: in the call instruction, that is,
+    /// at the byte before the return address, since the return address may belong to another line,
+    /// inlined function or even function. The first address after a marker is where that mode was
+    /// left, not a return address.
     pub(crate) fn calls_from(self, mut mode: CpuMode) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
         let mut returns = true;
         self.words().filter_map(move |word| match mode_named(word) {
@@ -130,7 +131,7 @@ impl<'a> Callchain<'a> {
         })
     }
 
-    /// The innermost address with its mode, and the chain behind it, which goes on in that mode.
+    /// The innermost address with its mode, and the rest of the chain, which goes on in that mode.
     pub(crate) fn split_innermost(self) -> Option<(CpuMode, u64, Self)> {
         let (mut mode, mut rest) = (CpuMode::User, self.bytes);
         while let Some((word, behind)) = rest.split_first_chunk() {
@@ -157,7 +158,7 @@ impl<'a> Callchain<'a> {
     }
 }
 
-/// The mode that a marker between addresses names; `None` for an address.
+/// The mode that a marker between addresses stands for; `None` for an address.
 #[inline]
 fn mode_named(word: u64) -> Option<CpuMode> {
     match word {
@@ -180,18 +181,19 @@ pub struct UserStack<'a> {
 }
 
 impl UserStack<'_> {
-    /// Bytes of a copy that is to tell the caller of a system call's wrapper and no more: its return
-    /// address, above the registers that it saves (six at most in glibc's `mmap`, 2.19 to 2.41).
+    /// Length of a copy that only has to show the caller of a system call's wrapper: its return
+    /// address, above the registers that the wrapper saves (at most six in glibc's `mmap`, 2.19 to
+    /// 2.41).
     pub const HEAD: u32 = 64;
 
-    /// Whether the copy breaks off behind the caller.
+    /// Whether the copy ends just past the caller.
     #[must_use]
     pub fn is_head(&self) -> bool {
         self.stack.len() <= Self::HEAD as usize
     }
 }
 
-/// A sample: one event with where and when it happened.
+/// A sample: one event, with its place and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<'a> {
     /// The source that fired.
@@ -204,7 +206,7 @@ pub struct Sample<'a> {
     pub time: Nanos,
     /// The CPU that it ran on, where recorded.
     pub cpu: Option<u32>,
-    /// Id of the control group that it ran in, as [`Event::Cgroup`] names it; 0 where not recorded.
+    /// Id of the control group that it ran in, as in [`Event::Cgroup`]; 0 where not recorded.
     pub cgroup: u64,
     /// Instruction pointer.
     pub ip: u64,
@@ -322,7 +324,7 @@ pub enum Event<'a> {
     },
     /// A control group, when it was made or before recording began (`PERF_RECORD_CGROUP`).
     Cgroup {
-        /// When; 0 for before everything.
+        /// When; 0 if before the recording.
         time: Nanos,
         /// Its number.
         id: u64,

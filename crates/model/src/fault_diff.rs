@@ -1,9 +1,9 @@
-//! Two sets of faults side by side: what differs, by how much, and how sure that is.
+//! Two sets of faults side by side: what differs, by how much, and how certain that is.
 //!
-//! A is the first input, B the second; every change is B minus A. Times are nanoseconds. *Whole
-//! time* of a fault is its time on the CPU, its waits, and the wait for the lock before it where
-//! the trace shows that as a call of its own. Raw is as traced; corrected is without the tracer's
-//! cost, and what is tested.
+//! A is the first input, B the second; every change is B minus A. Times are in nanoseconds. The
+//! *whole time* of a fault is its time on the CPU, its waits, and the wait for the lock before it
+//! where the trace shows that as a separate call. Raw figures are as traced; corrected figures are
+//! without the tracer's cost, and are the ones tested.
 
 use crate::answer::{Evidence, Kind};
 use crate::fault_paths::{Calibration, Class, Latency, Layer};
@@ -22,17 +22,17 @@ pub struct FaultDiff {
     pub b: Side<Traced>,
     /// How it was tested.
     pub method: Method,
-    /// The few questions that were asked first, with their answers.
+    /// The few questions that were tested first, with their answers.
     pub questions: Vec<Question>,
-    /// What differs beyond chance and by enough to matter, in words: first the answers to the
-    /// questions, then what explains them, the largest part of the difference first. Empty where
-    /// nothing does.
+    /// What differs beyond chance and by enough to matter, in sentences: first the answers to the
+    /// questions, then what explains them, the largest part of the difference first. Empty if
+    /// nothing differs so.
     pub findings: Vec<Finding>,
-    /// Answers that tell these recordings apart, beyond chance and by enough to matter, but lie in
-    /// few of their phases: another recording may differ.
+    /// Differences between these recordings, beyond chance and by enough to matter, that are
+    /// confined to few of their phases: another recording may differ.
     pub phases: Vec<Finding>,
-    /// Answers that could be chance (three standard errors, but not sure), and such that the error
-    /// of the correction for the tracer's cost could be all of.
+    /// Differences that could be chance (three standard errors, but not certain), and differences
+    /// that the error of the correction for the tracer's cost could explain entirely.
     pub suspicions: Vec<Finding>,
     /// Whole time of all faults.
     pub whole: Shift,
@@ -44,11 +44,11 @@ pub struct FaultDiff {
     pub paths: Vec<PathChange>,
     /// Functions by kind of fault: the largest change of time first.
     pub functions: Vec<FunctionChange>,
-    /// Functions met in one of the inputs only.
+    /// Functions found in only one of the inputs.
     pub extra: Vec<ExtraFunction>,
-    /// What the difference of the means consists of.
+    /// The parts of the difference of the means.
     pub mean: Explanation,
-    /// What the difference of the slowest hundredths' means consists of.
+    /// The parts of the difference between the means of the slowest 1 %.
     pub tail: Explanation,
 }
 
@@ -56,11 +56,11 @@ impl Evidence for FaultDiff {
     const KIND: Kind = Kind::FaultDiff;
 }
 
-/// What one trace holds.
+/// Figures of one trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Traced {
-    /// What sentences call it.
+    /// Its name in sentences.
     pub label: String,
     /// Complete faults.
     pub faults: u64,
@@ -68,15 +68,15 @@ pub struct Traced {
     pub duration_ns: Option<u64>,
     /// The tracer's cost.
     pub calibration: Calibration,
-    /// Whether correcting takes more than half of the mean latency.
+    /// Whether the correction is more than half of the mean latency.
     pub correction_exceeds_signal: bool,
     /// Different paths.
     pub distinct_paths: u64,
-    /// Stretches of the trace that were resampled as wholes; 0 where the input has none.
+    /// Stretches of the trace that were resampled as units; 0 where the input has none.
     pub blocks: u32,
     /// Correlation of neighbouring blocks' mean whole time: near 0 where blocks are long enough.
     pub block_correlation: f64,
-    /// What all figures lack.
+    /// What is missing from all figures.
     #[serde(default, skip_serializing_if = "Losses::is_empty")]
     pub losses: Losses,
 }
@@ -85,11 +85,11 @@ pub struct Traced {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Method {
-    /// The chance that anything at all is found in traces that are alike.
+    /// The chance that anything at all is found in two traces of the same behaviour.
     pub level: f64,
     /// Figures tested; what explains a difference is tested only where there is one.
     pub tests: u64,
-    /// Of those, the figures behind the questions.
+    /// Of these, the figures behind the questions.
     pub questions: u64,
     /// Random exchanges of blocks between the inputs.
     pub permutations: u32,
@@ -105,9 +105,9 @@ pub struct Method {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pair {
-    /// Of A.
+    /// In A.
     pub a: f64,
-    /// Of B.
+    /// In B.
     pub b: f64,
 }
 
@@ -179,7 +179,7 @@ pub enum Answer {
 pub struct Finding {
     /// What kind of thing differs.
     pub subject: Subject,
-    /// The kind of fault it is about; `None`: all faults.
+    /// The kind of fault concerned; `None`: all faults.
     pub class: Option<Class>,
     /// The layer, for layers.
     pub layer: Option<Layer>,
@@ -193,12 +193,12 @@ pub struct Finding {
     pub figures: Pairs,
     /// B minus A, corrected, with its 95 % interval where one was resampled.
     pub change: Estimate,
-    /// Its part of the difference of the mean whole times, ns per fault; 0 for what takes none.
+    /// Its part of the difference of the mean whole times, ns per fault; 0 for what takes no time.
     pub mean_ns: f64,
     /// The test.
     pub test: Test,
-    /// The tracer's cost differs between the inputs by more than this change, or its error
-    /// is larger than it: the finding may be the tracer's.
+    /// The tracer's cost differs between the inputs by more than this change, or its error is
+    /// larger than the change: the finding may be an artefact of the tracer.
     pub correction_exceeds_signal: bool,
 }
 
@@ -227,7 +227,7 @@ pub enum Subject {
     PathShare,
     /// A function's own time per fault.
     FunctionTime,
-    /// Calls of a function a fault.
+    /// Calls of a function per fault.
     FunctionCalls,
     /// Slow calls of a function: own time beyond a bound that few calls of both exceed.
     FunctionSlowCalls,
@@ -242,7 +242,7 @@ pub enum Unit {
     Ns,
     /// A share.
     Share,
-    /// Calls a fault.
+    /// Calls per fault.
     PerFault,
     /// Faults per second.
     PerSecond,
@@ -254,13 +254,13 @@ pub enum Unit {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shift {
-    /// Of A, corrected.
+    /// In A, corrected.
     pub a: Latency,
-    /// Of B, corrected.
+    /// In B, corrected.
     pub b: Latency,
-    /// Of A, as traced.
+    /// In A, as traced.
     pub a_raw: Latency,
-    /// Of B, as traced.
+    /// In B, as traced.
     pub b_raw: Latency,
     /// Change of the mean, corrected.
     pub mean: Estimate,
@@ -346,11 +346,11 @@ pub struct FunctionChange {
     pub function: String,
     /// The kind of fault.
     pub class: Class,
-    /// Calls a fault of the kind.
+    /// Calls per fault of the kind.
     pub calls: Pair,
     /// Own time per fault of the kind, ns.
     pub own_ns: Pairs,
-    /// B minus A of it, corrected.
+    /// B minus A of that time, corrected.
     pub change: Estimate,
     /// Test of own time per fault.
     pub time_test: Option<Test>,
@@ -376,13 +376,13 @@ pub struct SlowCalls {
     pub test: Test,
 }
 
-/// A function met in one input only.
+/// A function found in only one input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExtraFunction {
     /// The function.
     pub function: String,
-    /// Whether it is B that has it, not A.
+    /// Whether B has it rather than A.
     pub in_b: bool,
     /// Calls in faults.
     pub calls: u64,
@@ -412,13 +412,14 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
-    /// What it is.
+    /// What the part is.
     pub cause: PartCause,
     /// The kind of fault; `None` where it is about all.
     pub class: Option<Class>,
     /// The function, for functions.
     pub function: Option<String>,
-    /// Of a mix, the share of the kind among all faults; else corrected ns per fault of the kind.
+    /// For a mix, the share of the kind among all faults; otherwise corrected ns per fault of the
+    /// kind.
     pub figures: Pair,
     /// Its part of the change, corrected, ns per fault.
     pub ns: f64,
@@ -431,7 +432,7 @@ pub struct Part {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PartCause {
-    /// Another share of a kind that is slower or faster than the average.
+    /// A different share of a kind that is slower or faster than the average.
     Mix,
     /// A function takes longer, or is called more, in faults of the same kind.
     Function,

@@ -23,7 +23,7 @@ pub struct FaultRow {
     pub on_cpu_ns: u64,
     /// The same, corrected.
     pub corrected_on_cpu_ns: u64,
-    /// How far that may be off, either way: what is not known of the tracer's cost, times the calls.
+    /// How far that may be off, either way: the error of the tracer's cost, times the calls.
     pub error_ns: u64,
     /// In the outermost function itself.
     pub self_ns: u64,
@@ -31,7 +31,7 @@ pub struct FaultRow {
     pub corrected_self_ns: u64,
     /// In interrupts.
     pub interrupts_ns: u64,
-    /// Able to run, but another task did.
+    /// Runnable, while another task ran.
     pub runnable_ns: u64,
     /// Asleep.
     pub blocked_ns: u64,

@@ -1,4 +1,4 @@
-//! What an analysis of a run found: the one structure behind the terminal text, the JSON and the HTML.
+//! What an analysis of a run found: one structure for the terminal text, the JSON and the HTML.
 
 use crate::account::Account;
 use crate::allocator::Allocator;
@@ -39,7 +39,7 @@ pub enum RegionKind {
 }
 
 impl RegionKind {
-    /// Name for a person.
+    /// Display name.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -94,12 +94,12 @@ pub enum Cause {
     StackGrowth,
     /// One fault gave a huge page.
     HugePage,
-    /// Could not be told from what was recorded.
+    /// Could not be determined from what was recorded.
     Unknown,
 }
 
 impl Cause {
-    /// Name for a person.
+    /// Display name.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -122,7 +122,7 @@ impl Cause {
         }
     }
 
-    /// Whether the page had been touched, given back to the kernel, and wanted again.
+    /// Whether the page had been touched, given back to the kernel, and touched again.
     #[must_use]
     pub fn is_churn(self) -> bool {
         matches!(
@@ -135,7 +135,7 @@ impl Cause {
     }
 }
 
-/// One line of a breakdown: how many faults, how sure, how much time.
+/// One line of a breakdown: how many faults, with what confidence, how much time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "{K}Share"))]
@@ -158,7 +158,7 @@ pub struct Site {
     pub culprit: String,
     /// Faults, scaled to the exact total.
     pub faults: f64,
-    /// Cause that most of them have.
+    /// Cause of most of them.
     pub main_cause: Cause,
 }
 
@@ -195,7 +195,7 @@ pub struct FaultMap {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultMapRow {
-    /// First address, as hexadecimal text (JSON numbers hold only 53 bits).
+    /// First address, as hexadecimal text (JSON numbers have only 53 bits).
     pub start: String,
     /// Bytes that the row spans.
     pub length: Bytes,
@@ -231,13 +231,14 @@ pub struct MmCallCost {
     pub time: Option<Nanos>,
 }
 
-/// One way in which memory goes and comes back: how it is given back, and what memory it is.
+/// One route by which memory is given back and faulted in again: how it is released, and what kind
+/// of memory it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChurnRoute {
-    /// How it was given back: one of the causes for which [`Cause::is_churn`] holds.
+    /// How it was released: one of the causes with [`Cause::is_churn`].
     pub cause: Cause,
-    /// What memory it is.
+    /// The kind of memory.
     pub region: RegionKind,
     /// Faults, scaled to the exact total.
     pub faults: f64,
@@ -246,7 +247,7 @@ pub struct ChurnRoute {
     pub released_sizes: Histogram,
 }
 
-/// Memory that goes to the kernel and comes back.
+/// Memory that is given back to the kernel and faulted in again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Churn {
@@ -259,7 +260,7 @@ pub struct Churn {
     pub bytes: Bytes,
     /// Sizes of the released stretches (bytes).
     pub released_sizes: Histogram,
-    /// The routes apart, most faults first.
+    /// Single routes, most faults first.
     pub routes: Vec<ChurnRoute>,
     /// Share (0 to 1) of the separately mapped blocks that an allocator maps, by the code that calls
     /// `mmap(2)` or writes the first bytes, where that was seen: 0 means that the program maps them
@@ -267,7 +268,7 @@ pub struct Churn {
     pub allocator_blocks: Option<f64>,
     /// Where memory was given back (`systrim` ← `free` ← caller), heaviest first.
     pub release_sites: Vec<Site>,
-    /// Where it was taken again (`sysmalloc` ← `malloc` ← caller).
+    /// Where it was obtained again (`sysmalloc` ← `malloc` ← caller).
     pub regrow_sites: Vec<Site>,
     /// Where it was touched again.
     pub refault_sites: Vec<Site>,
@@ -277,7 +278,7 @@ pub struct Churn {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultTime {
-    /// Latencies measured from begin and end events (nanoseconds), recorder's own cost
+    /// Latencies measured from begin and end events (nanoseconds), the recorder's own cost
     /// subtracted.
     pub measured: Option<Histogram>,
     /// The same by cause.
@@ -309,12 +310,12 @@ pub struct FileReads {
     pub path: String,
     /// Whether it was mapped to be executed: a program or a library.
     pub is_code: bool,
-    /// How far into the file mappings of it reached.
+    /// Furthest extent of the file that was mapped.
     pub mapped: Bytes,
     /// Major faults on it.
     pub reads: u64,
-    /// Share of the reads that go on from the thread's last one: forward by at most 32 MiB and an
-    /// eighth of the file. `None` of a single read.
+    /// Share of the reads that continue from the thread's last one: forward by at most 32 MiB and
+    /// an eighth of the file. `None` for a single read.
     pub in_order: Option<f64>,
 }
 
@@ -332,12 +333,12 @@ pub struct ThreadShare {
     pub faults: f64,
 }
 
-/// How grave a diagnosis is.
+/// How serious a diagnosis is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// All is well.
+    /// Nothing is wrong.
     Healthy,
     /// Worth knowing.
     Note,
@@ -347,13 +348,13 @@ pub enum Severity {
     Severe,
 }
 
-/// One thing that is wrong (or right), with what shows it.
+/// One thing that is wrong (or right), with the evidence for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// Stable name: `churn.brk`, `first_touch`, `cow.fork`, `healthy`…
     pub id: String,
-    /// How grave.
+    /// How serious.
     pub severity: Severity,
     /// One plain sentence that a person without background understands.
     pub headline: String,
@@ -361,15 +362,15 @@ pub struct Diagnosis {
     pub explanation: String,
     /// Measured facts that show it, each a short sentence with numbers.
     pub evidence: Vec<String>,
-    /// Share of CPU time that it costs (0 to 1).
+    /// Share of CPU time lost to it (0 to 1).
     pub share_of_cpu: Option<Estimate>,
-    /// Share of elapsed time that it costs (0 to 1), where it is waiting.
+    /// Share of elapsed time lost to it (0 to 1), if it is a wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_of_elapsed: Option<Estimate>,
 }
 
 impl Diagnosis {
-    /// A diagnosis of this name without words and shares yet.
+    /// A diagnosis with this name, still without sentences and shares.
     #[must_use]
     pub fn named(id: impl Into<String>, severity: Severity) -> Self {
         Self {
@@ -383,7 +384,7 @@ impl Diagnosis {
         }
     }
 
-    /// Whether samples show it, not faults, calls or counts.
+    /// Whether its evidence is samples rather than faults, calls or counts.
     #[must_use]
     pub fn is_of_samples(&self) -> bool {
         self.id.starts_with("profile.")
@@ -393,7 +394,7 @@ impl Diagnosis {
 /// What an analysis of one observed run found.
 pub type Findings = Document<Run>;
 
-/// What is known of one observed run.
+/// The evidence of one observed run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
@@ -411,15 +412,15 @@ pub struct Run {
     pub by_region: Vec<Share<RegionKind>>,
     /// Faults by thread, most first.
     pub by_thread: Vec<ThreadShare>,
-    /// Fault samples seen, and faults that they stand for.
+    /// Fault samples seen.
     pub samples: u64,
     /// Time.
     pub time: FaultTime,
-    /// What the CPU time went into.
+    /// What the CPU time was spent on.
     pub account: Account,
-    /// Huge pages that the program was seen to hold.
+    /// Huge pages seen in the program's memory.
     pub huge_pages: Option<HugePageUse>,
-    /// Mapped files whose pages were waited for, those most often waited for first.
+    /// Mapped files whose pages threads waited for, most waits first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub file_reads: Vec<FileReads>,
     /// Churn.
@@ -434,7 +435,7 @@ pub struct Run {
     pub timeline: Timeline,
     /// How events were collected.
     pub collection: Collection,
-    /// What its samples show, where it has any.
+    /// What its samples show, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileSummary>,
 }
@@ -444,8 +445,8 @@ impl Evidence for Run {
 }
 
 impl Run {
-    /// Whether its samples say more than its faults: of a whole machine, and of files of other tools,
-    /// which tell no CPU times.
+    /// Whether its samples are more informative than its faults: in recordings of a whole machine,
+    /// and in files of other tools, which contain no CPU times.
     #[must_use]
     pub fn is_mostly_samples(&self) -> bool {
         self.profile.is_some() && (self.collection.whole_machine || self.cost.cpu().0 == 0)

@@ -1,5 +1,5 @@
-//! `pagewise gate`: whether a program takes more page faults, memory or time than before, by
-//! runs of both, and what is behind it.
+//! `pagewise gate`: whether a program takes more page faults, memory or time than before, from runs
+//! of both versions, and why.
 
 use crate::answer::{Evidence, Kind};
 use crate::findings::{Cause, Share, Site};
@@ -10,7 +10,7 @@ use crate::run_diff::CauseChange;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// What is held against an allowance.
+/// What is compared with an allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -21,7 +21,7 @@ pub enum Metric {
     MajorFaults,
     /// Largest resident memory of the process tree, bytes.
     PeakMemory,
-    /// CPU time in the kernel, ns: page faults and memory calls with all other system calls.
+    /// CPU time in the kernel, ns: page faults, memory calls and all other system calls.
     SystemTime,
     /// CPU time in user mode and in the kernel, ns.
     CpuTime,
@@ -30,7 +30,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All of them, as tables list them.
+    /// All of them, in the order of tables.
     pub const ALL: [Self; 6] = [
         Self::Faults,
         Self::MajorFaults,
@@ -40,7 +40,7 @@ impl Metric {
         Self::ElapsedTime,
     ];
 
-    /// Name for a person.
+    /// Display name.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Metric {
         }
     }
 
-    /// Word on the command line.
+    /// Name on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Metric {
         }
     }
 
-    /// A value with its unit, for a person.
+    /// A value with its unit, for display.
     #[must_use]
     #[allow(
         clippy::cast_possible_truncation,
@@ -83,7 +83,7 @@ impl Metric {
         }
     }
 
-    /// Whether it is time, which a machine's speed and other work on it change.
+    /// Whether it is a time, which depends on the machine's speed and on other work on it.
     #[must_use]
     pub fn is_time(self) -> bool {
         matches!(self, Self::SystemTime | Self::CpuTime | Self::ElapsedTime)
@@ -94,16 +94,16 @@ impl Metric {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateRun {
-    /// What `wait4(2)` told.
+    /// The resources reported by `wait4(2)`.
     pub cost: RunCost,
-    /// Largest resident memory of the tree: `ru_maxrss`, or the sum over several processes where
-    /// that was seen to be more. `None` where the program stayed below what it inherited from us at
-    /// its start, which `ru_maxrss` never is.
+    /// Largest resident memory of the tree: `ru_maxrss`, or the sum over several processes if that
+    /// was seen to be more. `None` where the program stayed below the peak that it inherited from
+    /// us at its start, since `ru_maxrss` is never less than that.
     pub peak: Option<Bytes>,
 }
 
 impl GateRun {
-    /// Its figure, in the metric's unit; of an unknown peak what it was below.
+    /// Its figure, in the metric's unit; for an unknown peak, its upper bound.
     #[must_use]
     pub fn figure(&self, metric: Metric) -> f64 {
         let cost = &self.cost;
@@ -118,7 +118,7 @@ impl GateRun {
     }
 }
 
-/// What decides which figures of two machines can be compared.
+/// The facts that decide which figures of two machines can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateHost {
@@ -156,7 +156,7 @@ impl From<&HostSnapshot> for GateHost {
     }
 }
 
-/// The faults of one observed run, for telling later which of them are new.
+/// The faults of one observed run, to find out later which of them are new.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultsSeen {
@@ -170,17 +170,17 @@ pub struct FaultsSeen {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
-    /// Where.
+    /// The machine.
     pub host: GateHost,
-    /// When, Unix time in milliseconds.
+    /// Unix time in milliseconds.
     pub made_unix_ms: u64,
     /// How much the CPUs were shared meanwhile (0 to 1).
     pub contended: Option<f64>,
-    /// Runs that make one measurement.
+    /// Number of runs per measurement.
     pub batch: u32,
     /// Each measurement.
     pub runs: Vec<GateRun>,
-    /// Where it faults; `None` where that could not be recorded.
+    /// Where the program faults; `None` where that could not be recorded.
     pub faults: Option<FaultsSeen>,
 }
 
@@ -188,18 +188,18 @@ impl Evidence for Baseline {
     const KIND: Kind = Kind::GateBaseline;
 }
 
-/// What came of one figure.
+/// The outcome for one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GateVerdict {
-    /// Beyond its allowance, surely: the gate fails.
+    /// Certainly beyond its allowance: the gate fails.
     Grown,
     /// Not beyond its allowance, by the medians.
     Within,
-    /// Beyond its allowance by the medians, but chance explains that.
+    /// Beyond its allowance by the medians, but chance could explain that.
     Unsure,
-    /// Not comparable, not known or not asked for.
+    /// Not comparable, unknown or not requested.
     NotJudged,
 }
 
@@ -207,7 +207,7 @@ pub enum GateVerdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
-    /// Which.
+    /// The metric.
     pub metric: Metric,
     /// Median of the old side, in the metric's unit.
     pub old: Option<f64>,
@@ -219,14 +219,14 @@ pub struct Judged {
     pub surely_more_than: Option<f64>,
     /// Growth that is allowed; `None` where any is.
     pub allowed: Option<f64>,
-    /// What came of it.
+    /// The outcome.
     pub verdict: GateVerdict,
-    /// Why it is not judged, else empty.
+    /// Why it is not judged, otherwise empty.
     pub reason: String,
 }
 
 impl Judged {
-    /// Growth that is allowed, for a person: `2 %`, `any`.
+    /// Growth that is allowed, for display: `2 %`, `any`.
     #[must_use]
     pub fn allowance(&self) -> String {
         match self.allowed {
@@ -246,7 +246,7 @@ impl Judged {
 pub struct GateSide {
     /// The command.
     pub command: Vec<String>,
-    /// The file that its runs were read from, where they were.
+    /// The file that its runs were read from, if any.
     pub baseline: Option<String>,
     /// Its runs, in the order in which they ran.
     pub runs: Vec<GateRun>,
@@ -258,14 +258,14 @@ pub struct GateSide {
 pub struct StackGrowth {
     /// Functions, outermost first.
     pub stack: Vec<String>,
-    /// The one that a reader should look at.
+    /// The function that a reader should look at.
     pub culprit: String,
-    /// Cause that grew most, or that most of its faults have.
+    /// Cause that grew most, or that of most of its faults.
     pub cause: Cause,
-    /// That cause for a person.
+    /// Display name of that cause.
     pub label: String,
-    /// Faults in the old run, at most; scaled from samples. Where the old program had no such stack,
-    /// old and new are those of the culprit by any stack.
+    /// Faults in the old run, at most; scaled from samples. If the old program had no such stack,
+    /// old and new are the faults of the culprit in any stack.
     pub old: f64,
     /// Faults in the new run.
     pub new: f64,
@@ -277,7 +277,7 @@ pub struct StackGrowth {
 pub struct FunctionGrowth {
     /// Its name.
     pub name: String,
-    /// The file that holds it.
+    /// The file that contains it.
     pub module: String,
     /// Seconds in the old run, callees included.
     pub old_s: f64,
@@ -285,7 +285,7 @@ pub struct FunctionGrowth {
     pub new_s: f64,
 }
 
-/// What is behind the growth, by one more run of each side under observation.
+/// The causes of the growth, from one more run of each side under observation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Culprit {
@@ -295,7 +295,7 @@ pub struct Culprit {
     pub stacks: Vec<StackGrowth>,
     /// Functions that take more CPU time, where time grew.
     pub functions: Vec<FunctionGrowth>,
-    /// Why more cannot be told, and what would help.
+    /// Why the analysis cannot go further, and what would help.
     pub missing: Vec<String>,
 }
 
@@ -303,23 +303,23 @@ pub struct Culprit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
-    /// Whether nothing is surely beyond its allowance.
+    /// Whether no figure is certainly beyond its allowance.
     pub passed: bool,
     /// Before.
     pub old: GateSide,
     /// After.
     pub new: GateSide,
-    /// Most runs of each side.
+    /// Largest number of runs of each side.
     pub most_pairs: u32,
-    /// Runs that make one measurement.
+    /// Number of runs per measurement.
     pub batch: u32,
     /// Seed of the order of runs.
     pub seed: u64,
-    /// Chance of a false alarm that each figure may have: 5 % over all that are judged.
+    /// Allowed chance of a false alarm per figure: 5 % over all that are judged.
     pub level: f64,
     /// Each figure.
     pub figures: Vec<Judged>,
-    /// What is behind what grew.
+    /// The causes of the growth.
     pub culprit: Option<Culprit>,
 }
 
@@ -328,7 +328,7 @@ impl Evidence for Gate {
 }
 
 impl Gate {
-    /// Figures surely beyond their allowance.
+    /// Figures certainly beyond their allowance.
     pub fn grown(&self) -> impl Iterator<Item = &Judged> {
         let is_grown = |figure: &&Judged| figure.verdict == GateVerdict::Grown;
         self.figures.iter().filter(is_grown)

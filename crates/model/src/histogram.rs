@@ -1,7 +1,8 @@
 //! A mergeable latency histogram with a bounded relative error, in the manner of HDR histograms.
 //!
-//! Values below 2^8 have buckets of their own; above, each power of two is split into 2^7
-//! buckets, so a bucket is never wider than 1/128 of its value: two to three significant digits. Sums are kept exactly.
+//! Values below 2^8 have buckets of their own; above, each power of two is split into 2^7 buckets,
+//! so a bucket is never wider than 1/128 of its value: two to three significant digits. Sums are
+//! exact.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ pub struct Histogram {
     max: u64,
 }
 
-/// The bucket that holds `value`.
+/// The bucket that contains `value`.
 #[must_use]
 pub fn bucket_of(value: u64) -> u32 {
     let bits = 64 - value.leading_zeros();
@@ -54,7 +55,7 @@ impl Histogram {
         self.record_many(value, 1);
     }
 
-    /// Adds one value `times` times, as a sample that stands for so many events.
+    /// Adds one value `times` times, for a sample that stands for that many events.
     pub fn record_many(&mut self, value: u64, times: u64) {
         if times == 0 {
             return;
@@ -120,7 +121,7 @@ impl Histogram {
         }
     }
 
-    /// How many values.
+    /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -158,7 +159,7 @@ impl Histogram {
         }
     }
 
-    /// The value below which a share `quantile` (0 to 1) of the values lies, by the middle of
+    /// The value below which a share `quantile` (0 to 1) of the values lies, taken as the middle of
     /// its bucket and never outside the observed range; 0 when empty.
     #[must_use]
     #[allow(
@@ -189,7 +190,7 @@ impl Histogram {
     }
 }
 
-/// Adds to a bucket's count that is not before `from`; where it stands then.
+/// Adds to the count of a bucket at or after `from`. Returns its position.
 fn add(buckets: &mut Vec<(u32, u64)>, from: usize, (bucket, count): (u32, u64)) -> usize {
     match buckets[from..].binary_search_by_key(&bucket, |&(bucket, _)| bucket) {
         Ok(at) => {

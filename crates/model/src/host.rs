@@ -22,17 +22,17 @@ pub struct HostSnapshot {
     /// Base page size in bytes.
     pub page_size: u64,
     /// Everything else: `vm.swappiness`, `thp.enabled`, `mitigations.meltdown`,
-    /// `block.vda.scheduler`, `cgroup.memory.limit`…; of the program that was observed,
+    /// `block.vda.scheduler`, `cgroup.memory.limit`…; for the observed program,
     /// `environment.GLIBC_TUNABLES`, `limit.stack`… Absent where unreadable.
     pub settings: BTreeMap<String, String>,
-    /// What the machine counts or has at the moment, next to its settings: `ksm.pages_shared`,
-    /// `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.
+    /// Counters and current amounts of the machine, next to its settings: `ksm.pages_shared`,
+    /// `hugetlb.2048kB.free`… They differ between any two moments and are no sign of a change.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, String>,
 }
 
 impl HostSnapshot {
-    /// Whether nothing is known of the machine.
+    /// Whether nothing is known about the machine.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()

@@ -11,20 +11,21 @@ pub struct HugeMap {
     pub starts: Vec<String>,
     /// Bytes of a row.
     pub row_bytes: u64,
-    /// A string for each row, a letter for each moment: `#` all huge, `.` all small, `1` to `9`
-    /// tenths that are huge, a blank where there was no memory. Moments are equal stretches of time.
+    /// A string for each row, a character for each moment: `#` all huge, `.` all small, `1` to `9`
+    /// tenths that are huge, a blank where there was no memory. Moments are equal stretches of
+    /// time.
     pub rows: Vec<String>,
-    /// When the last of them ends, since the first begins.
+    /// Time from the beginning of the first moment to the end of the last.
     pub until: Nanos,
 }
 
-/// Most rows of a picture; where there are more pieces of memory, neighbours share one.
+/// Largest number of rows; where there are more pieces of memory, neighbours share one.
 const MOST_ROWS: usize = 128;
 
 impl HugeMap {
-    /// The picture of pieces of `piece_bytes` at `addresses` (ascending). Each of the `moments`, of
-    /// which the last ends at `until`, says which of them were there, by address, and whether they
-    /// were huge.
+    /// The picture of pieces of `piece_bytes` at `addresses` (ascending). Each of the `moments`,
+    /// the last of which ends at `until`, lists the pieces that existed, by address, and whether
+    /// they were huge.
     pub fn new<M>(
         piece_bytes: u64,
         addresses: &[u64],

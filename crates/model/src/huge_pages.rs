@@ -7,29 +7,29 @@ use crate::findings::RegionKind;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// What one slot holds.
+/// The contents of one slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slot {
     /// One huge page maps all of it.
     pub huge: bool,
-    /// Base pages in memory, the shared zero page aside; all of the slot's where it is huge.
+    /// Base pages in memory, without the shared zero page; all pages of the slot if it is huge.
     pub present: u32,
-    /// Base pages that show the shared zero page: read, never written.
+    /// Base pages mapped to the shared zero page: read, never written.
     pub zero: u32,
     /// Base pages in swap.
     pub swapped: u32,
 }
 
 impl Slot {
-    /// Whether nothing of it was ever touched (or all was given back).
+    /// Whether no part of it was ever touched (or everything was given back).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.huge && self.present == 0 && self.zero == 0 && self.swapped == 0
     }
 
-    /// Base pages that a huge page would add to the resident set, of `all` in a slot. The kernel
-    /// reads swapped pages back for it, so they count as added.
+    /// Base pages that a huge page would add to resident memory, of `all` in a slot. The kernel
+    /// reads swapped pages back for this, so they count as added.
     #[must_use]
     pub fn growth(&self, all: u32) -> u32 {
         match self.huge {
@@ -39,27 +39,28 @@ impl Slot {
     }
 }
 
-/// Why page sizes of an area are left alone.
+/// Why page sizes of an area are left unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Obstacle {
-    /// `mlock(2)`: splitting and rebuilding would fault in a program that asked not to.
+    /// `mlock(2)`: splitting and rebuilding would cause faults in a program that locked its memory
+    /// to avoid them.
     Locked,
     /// `MADV_NOHUGEPAGE`: the program wants base pages; the kernel refuses to collapse.
     NoHugePages,
-    /// Registered with userfaultfd: page contents are the program's own affair.
+    /// Registered with userfaultfd: page contents are up to the program.
     UserFault,
     /// hugetlb: the size is fixed.
     Hugetlb,
     /// A device or a raw frame mapping.
     Device,
-    /// A file: its page cache belongs to others too.
+    /// A file: its page cache is shared with others.
     File,
 }
 
 impl Obstacle {
-    /// Words for a person.
+    /// Display text.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -79,15 +80,16 @@ impl Obstacle {
 pub struct Area {
     /// First address of the mapping.
     pub start: u64,
-    /// First address behind it.
+    /// First address past it.
     pub end: u64,
     /// Kind of memory.
     pub region: RegionKind,
     /// Path or pseudo path as in `/proc/PID/maps`.
     pub path: String,
-    /// Whether the program asked for huge pages here (`MADV_HUGEPAGE`), where khugepaged works too.
+    /// Whether the program asked for huge pages here (`MADV_HUGEPAGE`), where khugepaged works,
+    /// too.
     pub advised: bool,
-    /// Why its page sizes are left alone, if they are.
+    /// Why its page sizes are left unchanged, if they are.
     pub obstacle: Option<Obstacle>,
     /// Address of the first slot; slots follow each other without gaps.
     pub first_slot: u64,
@@ -102,7 +104,7 @@ impl Area {
         self.first_slot + at as u64 * slot_size.0
     }
 
-    /// Bytes at both ends that lie in no slot, because the mapping's edges are not aligned.
+    /// Bytes at both ends outside all slots, because the mapping's edges are not aligned.
     #[must_use]
     pub fn outside_slots(&self, slot_size: Bytes) -> Bytes {
         Bytes(self.end - self.start) - Bytes(self.slots.len() as u64 * slot_size.0)
@@ -117,7 +119,7 @@ pub struct HugeMap {
     pub huge_page: Bytes,
     /// Bytes in a base page.
     pub base_page: Bytes,
-    /// Mappings that hold at least one slot, by address.
+    /// Mappings with at least one slot, by address.
     pub areas: Vec<Area>,
 }
 
@@ -133,7 +135,7 @@ pub struct HugeSummary {
     pub small_bytes: Bytes,
     /// Memory that making all slots huge would add.
     pub growth: Bytes,
-    /// Slots that nothing populates.
+    /// Slots without any populated page.
     pub empty: u64,
     /// Populated slots in areas with an [`Obstacle`].
     pub blocked: u64,
@@ -159,7 +161,7 @@ impl HugeMap {
         u32::try_from(self.huge_page.0 / self.base_page.0.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// Sums of what can be changed.
+    /// Sums over the slots that can be changed.
     #[must_use]
     pub fn summary(&self) -> HugeSummary {
         let mut sum = HugeSummary::default();

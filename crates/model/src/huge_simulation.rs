@@ -16,7 +16,7 @@ pub struct HugeSimulation {
     pub configurations: Vec<Configuration>,
     /// Runs with controllers, a run for each program.
     pub controlled: Vec<Controlled>,
-    /// Cost by number of huge pages, where asked for.
+    /// Cost by number of huge pages, if requested.
     pub sweep: Vec<SweepPoint>,
     /// Misses of fully associative LRU TLBs of all sizes.
     pub reuse: Vec<ReuseCurve>,
@@ -36,13 +36,13 @@ pub struct Configuration {
     pub name: String,
     /// The program.
     pub workload: String,
-    /// Nanoseconds per access, all included.
+    /// Nanoseconds per access, everything included.
     pub ns_per_access: f64,
     /// Speed relative to the first configuration of the program.
     pub speed: f64,
-    /// Refills of small pages in 1000 accesses.
+    /// Refills of small pages per 1000 accesses.
     pub small_per_1000: f64,
-    /// Refills of huge pages in 1000 accesses.
+    /// Refills of huge pages per 1000 accesses.
     pub huge_per_1000: f64,
     /// Share of time in refills.
     pub refill_share: f64,
@@ -66,7 +66,7 @@ pub struct Controlled {
     pub ns_per_access: f64,
     /// Huge pages at the end.
     pub huge: u64,
-    /// As many as its memory could hold.
+    /// Largest possible number in its memory.
     pub possible: u64,
     /// Huge pages split.
     pub split: u64,
@@ -80,7 +80,7 @@ pub struct Controlled {
     pub map: HugeMap,
 }
 
-/// A point of a timeline: means since the last.
+/// A point of a timeline: means since the last point.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moment {
@@ -108,9 +108,9 @@ pub struct SweepPoint {
     pub huge: u64,
     /// Nanoseconds per access.
     pub ns_per_access: f64,
-    /// Refills of small pages in 1000 accesses.
+    /// Refills of small pages per 1000 accesses.
     pub small_per_1000: f64,
-    /// Refills of huge pages in 1000 accesses.
+    /// Refills of huge pages per 1000 accesses.
     pub huge_per_1000: f64,
 }
 
@@ -124,13 +124,13 @@ pub struct ReuseCurve {
     pub page_bytes: u64,
     /// Share of pages that were sampled.
     pub sampled: f64,
-    /// Entries and the share of accesses that miss as many.
+    /// Number of entries, and the share of accesses that miss with that many.
     pub points: Vec<(u64, f64)>,
-    /// Greatest error that sampling is expected to make (95 %), in miss ratio.
+    /// Largest expected error from sampling (95 %), in miss ratio.
     pub error: f64,
 }
 
-/// How much a machine's last TLB level maps.
+/// How much memory a machine's last TLB level maps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reach {

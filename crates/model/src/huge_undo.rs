@@ -1,13 +1,13 @@
-//! What became of page sizes that controllers had changed, taken back.
+//! The result of undoing the page size changes of controllers.
 
 use crate::answer::{Evidence, Kind};
 use serde::{Deserialize, Serialize};
 
-/// What was taken back.
+/// What was undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugeUndo {
-    /// Each process that a controller had at work.
+    /// Each process that a controller had changed.
     pub processes: Vec<Undone>,
 }
 
@@ -15,7 +15,7 @@ impl Evidence for HugeUndo {
     const KIND: Kind = Kind::HugeUndo;
 }
 
-/// What became of one process.
+/// The result for one process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Undone {
@@ -25,7 +25,7 @@ pub struct Undone {
     pub comm: String,
     /// Whether the process is still the one in the journal.
     pub running: bool,
-    /// Slots that have their first page size again, by us or without us.
+    /// Slots that have their original page size again, through us or otherwise.
     pub restored: u64,
     /// Slots that the program has given back or unmapped since.
     pub gone: u64,
@@ -33,6 +33,6 @@ pub struct Undone {
     pub refused: u64,
     /// Settings of the machine that are as they were.
     pub settings: u64,
-    /// Settings that another process has written since: left to them.
+    /// Settings that another process has written since; they are left as they are.
     pub settings_left: u64,
 }

@@ -1,8 +1,8 @@
-//! What texts that are met again and again were found to mean.
+//! The known meanings of texts that occur again and again.
 //!
-//! Texts are not kept: they are distinguished by 96 bits of a hash with random keys. Among 2²⁴
-//! different texts, the chance that any two are taken for one is below 2⁻⁴⁰, and as the keys are
-//! new in each process, no file can be made so that its texts are mixed up.
+//! Texts are not kept: they are identified by 96 bits of a hash with random keys. Among 2²⁴
+//! different texts, the chance that any two are confused is below 2⁻⁴⁰. Since the keys are new in
+//! each process, no file can be constructed so that its texts are mixed up.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -22,7 +22,7 @@ struct Slot<V> {
     value: V,
 }
 
-/// A text's hash: the key of its value. All zero is no text's.
+/// A text's hash: the key of its value. No text has an all-zero key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct TextKey(u32, u32, u32);
@@ -52,7 +52,7 @@ impl<V: Copy + Default> Known<V> {
         key(hash(&self.keys, self.keys, text))
     }
 
-    /// The key of a text that means something else with each `context`.
+    /// The key of a text whose meaning depends on `context`.
     #[inline]
     pub fn key_within(&self, context: u64, text: &[u8]) -> TextKey {
         let mut lanes = self.keys;
@@ -62,8 +62,8 @@ impl<V: Copy + Default> Known<V> {
         key(hash(&self.keys, lanes, text))
     }
 
-    /// The key of two texts; texts parted elsewhere have another. Without a second, that of the
-    /// first.
+    /// The key of two texts; the same bytes split elsewhere have another. If the second is empty,
+    /// the key of the first.
     #[inline]
     pub fn key_of_parts(&self, first: &[u8], second: &[u8]) -> TextKey {
         if second.is_empty() {
@@ -78,7 +78,8 @@ impl<V: Copy + Default> Known<V> {
         ))
     }
 
-    /// The key of any number of texts one after another; texts parted elsewhere have another.
+    /// The key of any number of texts one after another; the same bytes split elsewhere have
+    /// another.
     #[inline]
     pub fn key_of_all<'t>(&self, texts: impl Iterator<Item = &'t [u8]>) -> TextKey {
         let [a, b, c, d] = self.keys;
@@ -89,14 +90,14 @@ impl<V: Copy + Default> Known<V> {
         key(both)
     }
 
-    /// What was noted for a text.
+    /// The value stored for a text.
     #[inline]
     pub fn find(&self, key: TextKey) -> Option<V> {
         let slot = &self.slots[self.slot_of(key)];
         (slot.key != FREE).then_some(slot.value)
     }
 
-    /// Notes what a text that is new means.
+    /// Stores the value of a new text.
     #[cold]
     pub fn add(&mut self, key: TextKey, value: V) {
         if self.len * 2 >= self.slots.len() {
@@ -147,10 +148,10 @@ pub(crate) fn fold(a: u64, b: u64) -> u64 {
 }
 
 /// Four lanes of folded products, each with keys of its own; every 32 bytes go through all of them
-/// but for a half each. The last 32 bytes overlap those before.
+/// except for a half each. The last 32 bytes overlap those before.
 #[inline]
 fn hash(keys: &[u64; 4], start: [u64; 4], text: &[u8]) -> (u64, u64) {
-    // Multiplied, so that no other byte makes up for another length.
+    // Multiplied, so that no other byte can compensate for a different length.
     let len = (text.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut lanes = start.map(|lane| lane ^ len);
     if let Some(last) = text.last_chunk::<32>() {
@@ -189,7 +190,7 @@ fn word(chunk: &[u8; 32], at: usize) -> u64 {
         .map_or(0, u64::from_le_bytes)
 }
 
-/// A short text with every byte of it in a place that its length tells.
+/// A short text, with each of its bytes at a position determined by its length.
 #[inline]
 fn padded(text: &[u8]) -> [u8; 32] {
     let mut chunk = [0; 32];

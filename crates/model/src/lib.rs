@@ -1,9 +1,9 @@
-//! The nouns and units of Pagewise.
+//! The data types and units of Pagewise.
 //!
-//! Everything that another crate exchanges lives here as plain data: what was recorded
-//! ([`event`], [`recording`], [`timeline`], [`host`]), what it means ([`findings`]), what to do
-//! about it ([`advice`]) and whether that helped ([`proof`]). The file formats in [`formats`]
-//! turn bytes into this model and back; nothing here opens a file or asks the kernel.
+//! Everything that crates exchange is defined here as plain data: what was recorded ([`event`],
+//! [`recording`], [`timeline`], [`host`]), what it means ([`findings`]), what to do about it
+//! ([`advice`]) and whether that helped ([`proof`]). The file formats in [`formats`] convert
+//! between bytes and this model; nothing here opens a file or calls the kernel.
 #![forbid(unsafe_code)]
 
 pub mod account;

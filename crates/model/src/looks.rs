@@ -1,11 +1,11 @@
-//! What the threads of a process tree were seen to do at moments at which they were looked at:
-//! the evidence of where elapsed time went while nothing ran.
+//! What the threads of a process tree were doing at sampled moments: the evidence of where elapsed
+//! time went while nothing ran.
 
 use crate::tasks::{OtherTasks, SeenTask};
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// The looks at a process tree. Looks that saw the same are one [`Scene`].
+/// The samples ("looks") of a process tree. Looks with the same result are one [`Scene`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Looks {
@@ -13,19 +13,18 @@ pub struct Looks {
     pub count: u64,
     /// Elapsed time from the first to the last look: the times of all scenes, and `unkept`.
     pub span: Nanos,
-    /// Kernel functions that threads slept in (`/proc/PID/wchan`). A function that sleeps for
-    /// files of many kinds is followed by a blank and what the file is, such as
-    /// `wait_woken socket`.
+    /// Kernel functions that threads slept in (`/proc/PID/wchan`). For a function that sleeps on
+    /// files of many kinds, a blank and the kind of file follow, such as `wait_woken socket`.
     pub places: Vec<String>,
-    /// What was seen, longest first.
+    /// Scenes, longest first.
     pub scenes: Vec<Scene>,
-    /// Elapsed time of looks that saw something new when there were too many scenes already.
+    /// Elapsed time of looks with a new scene when there were already too many scenes.
     pub unkept: Nanos,
-    /// Time that threads were ready to run and had no CPU, added up over all threads
+    /// Time in which threads were ready to run but had no CPU, added up over all threads
     /// (`/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst); `None` where the
     /// kernel does not count it.
     pub run_delay: Option<Nanos>,
-    /// What was counted of single threads.
+    /// What was counted for single threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<SeenTask>,
     /// Threads that are not among them.
@@ -33,11 +32,11 @@ pub struct Looks {
     pub other_tasks: Option<OtherTasks>,
 }
 
-/// What all processes of the tree did at a moment.
+/// What all processes of the tree were doing at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scene {
-    /// Elapsed time of the looks that saw it.
+    /// Elapsed time of the looks with this scene.
     pub time: Nanos,
     /// Living processes, parents before their children.
     pub processes: Vec<SeenProcess>,
@@ -49,23 +48,24 @@ pub struct Scene {
 pub struct SeenProcess {
     /// Name (`comm`).
     pub name: String,
-    /// Its parent's place in the scene; `None` for the first, and where the parent is not in it.
+    /// Index of its parent in the scene; `None` for the first process, and if the parent is not in
+    /// the scene.
     pub parent: Option<u32>,
     /// Its first thread.
     pub main: ThreadState,
-    /// What its other threads did, each state once, in order.
+    /// The states of its other threads, each once, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<ThreadState>,
 }
 
-/// What a thread did.
+/// What a thread was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadState {
     /// State letter of `/proc/PID/stat`: `R` for running or ready to run, `S` asleep, `D` asleep
-    /// and not to be woken by signals, `T` and `t` stopped.
+    /// and not woken by signals, `T` and `t` stopped.
     pub letter: char,
-    /// Where it slept, a number into [`Looks::places`]; `None` where that could not be seen.
+    /// Where it slept, an index into [`Looks::places`]; `None` where that could not be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<u32>,
 }

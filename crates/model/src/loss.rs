@@ -13,21 +13,21 @@ pub enum LossKind {
     RingOverrun,
     /// Samples paused by the kernel's own overhead guard (`kernel.perf_cpu_time_max_percent`).
     Throttled,
-    /// Records of a type this version does not know, or lines of no known form.
+    /// Records of a type that this version does not know, or lines of no known form.
     UnknownRecord,
     /// Records that contradict themselves (a size past the end, a string without end).
     MalformedRecord,
     /// Bytes missing at the end of a file.
     Truncated,
-    /// Records out of time order beyond what sorting rounds allow.
+    /// Records out of time order beyond what sorting in rounds allows.
     OutOfOrder,
     /// Fault entries without the matching end, or ends without entry.
     UnpairedFault,
-    /// Faults inside the kernel that an unprivileged recording cannot see.
+    /// Faults inside the kernel, which an unprivileged recording does not contain.
     KernelFaultsInvisible,
-    /// Faults that the kernel counted although no event told of them: before the program's exec,
-    /// pages brought in by a call (`MAP_POPULATE`, pinning), records lost, and of a recording without
-    /// privileges that lost records, those inside the kernel.
+    /// Faults that the kernel counted without an event: before the program's exec, pages brought in
+    /// by a call (`MAP_POPULATE`, pinning), lost records, and, in an unprivileged recording that
+    /// lost records, faults inside the kernel.
     FaultsWithoutEvent,
     /// Samples whose process was unknown when they were taken.
     UnknownProcess,
@@ -35,23 +35,23 @@ pub enum LossKind {
     TimelineGap,
     /// Bytes that could not be written, because the disk was full.
     WriteFailed,
-    /// Records whose time cannot be right, for it lies far from all others.
+    /// Records whose time cannot be right, because it is far from all others.
     ImpossibleTime,
-    /// Samples whose weight cannot be right, for the sum of all weights would have no room.
+    /// Samples whose weight cannot be right, because the sum of all weights would overflow.
     ImpossibleWeight,
-    /// Stretches that a trace repeats, as the trace file of kernels up to 4.18 does.
+    /// Stretches that a trace repeats, as in the trace file of kernels up to 4.18.
     Repeats,
     /// Lines in such repeats.
     RepeatedLines,
     /// Places where the time of a CPU goes back.
     TimesBack,
-    /// Events that the tracer says it lost.
+    /// Events that the tracer reports as lost.
     TracerEvents,
-    /// Places where it says so.
+    /// Places where the tracer reports lost events.
     TracerGaps,
-    /// Bytes of a last line that was cut.
+    /// Bytes of a last line that was cut off.
     CutLine,
-    /// Functions that the list of names in trace.dat lacks.
+    /// Functions that are not in trace.dat's list of names.
     UnnamedFunctions,
     /// Further buffers of trace.dat, which are not read.
     OtherBuffers,
@@ -69,14 +69,14 @@ pub enum LossKind {
     OpenAtEnd,
     /// Calls interrupted by other tasks, in a trace without times.
     SwitchWithoutTime,
-    /// Calls with more inside than memory is set aside for.
+    /// Calls with more calls inside than memory is reserved for.
     TooLarge,
-    /// Faults traced with the root alone that cannot tell the tracer's cost.
+    /// Faults traced with only the root function that cannot be used to measure the tracer's cost.
     Unmeasured,
 }
 
 impl LossKind {
-    /// Behind the number 1, and behind any other.
+    /// The words after the number 1, and after any other.
     fn words(self) -> [&'static str; 2] {
         match self {
             Self::RingOverrun => [
@@ -193,7 +193,7 @@ impl LossKind {
         }
     }
 
-    /// So many of it, in words: `1 call that never ended`.
+    /// A number of them, in words: `1 call that never ended`.
     #[must_use]
     pub fn counted(self, number: u64) -> String {
         let words = self.words()[usize::from(number != 1)];
@@ -208,7 +208,7 @@ impl LossKind {
 pub struct Losses(BTreeMap<LossKind, u64>);
 
 impl Losses {
-    /// Counts `count` more of `kind`; zero is not noted.
+    /// Counts `count` more of `kind`; zero is not recorded.
     pub fn add(&mut self, kind: LossKind, count: u64) {
         if count > 0 {
             let held = self.0.entry(kind).or_default();
@@ -229,8 +229,8 @@ impl Losses {
         }
     }
 
-    /// Takes in what another count of the same stream found: of each kind the larger number, since
-    /// both saw the same losses.
+    /// Merges another count of the same stream: for each kind the larger number, since both saw the
+    /// same losses.
     pub fn take_in(&mut self, recount: &Self) {
         for (&kind, &count) in &recount.0 {
             self.add(kind, count.saturating_sub(self.of(kind)));

@@ -4,7 +4,7 @@ use crate::answer::{Evidence, Kind};
 use crate::fault_paths::TreePattern;
 use serde::{Deserialize, Serialize};
 
-/// What was found in a database of sequences: patterns, or the rests behind one.
+/// What was found in a database of sequences: patterns, or the sequences projected on one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mined {
@@ -24,11 +24,11 @@ impl Evidence for Mined {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MinedPattern {
-    /// Its items; of a tree its functions, and braces around what they call.
+    /// Its items; for a tree its functions, with braces around what they call.
     pub items: Vec<String>,
-    /// Sequences that hold it; places for the algorithm "suffixes", faults for "trees".
+    /// Sequences that contain it; occurrences for the algorithm "suffixes", faults for "trees".
     pub support: u64,
-    /// Of the algorithm "trees": the tree with its repeats, and its times.
+    /// For the algorithm "trees": the tree with its repeats, and its times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreePattern>,
 }

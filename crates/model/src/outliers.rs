@@ -1,20 +1,20 @@
-//! Times and weights that cannot be: a flipped bit, a clock read wrong.
+//! Impossible times and weights: a flipped bit, a misread clock.
 //!
-//! One record that claims to lie years from all others would stretch every figure and every axis
-//! that is measured from the first moment to the last. A recording may well pause for hours, but
-//! then what comes after the pause comes in numbers: a process that goes on runs, maps, exits.
+//! A record that claims to be years away from all others would stretch every figure and every axis
+//! measured from the first moment to the last. A recording may well pause for hours, but then many
+//! records follow the pause: a process that continues runs, maps, exits.
 
 use crate::units::Nanos;
 use std::ops::Range;
 
-/// With fewer records nobody can tell which of them are wrong.
+/// With fewer records it is impossible to decide which of them are wrong.
 const FEWEST: usize = 8;
-/// Outliers are at most one in so many records, but always one.
+/// Outliers are at most one in this many records, but one is always possible.
 const ONE_IN: usize = 1_000;
 /// A recording counts as at least this long, in nanoseconds, when a pause is compared with it.
 const SHORTEST: u64 = 6_000_000_000;
 
-/// Weights of a profile sum up to this at most, so that no sum of any of them overflows.
+/// Largest sum of a profile's weights, so that no partial sum overflows.
 const LARGEST_SUM: u64 = 1 << 62;
 
 /// The sum of a profile's weights while it is read.
@@ -22,7 +22,7 @@ const LARGEST_SUM: u64 = 1 << 62;
 pub struct WeightSum(u64);
 
 impl WeightSum {
-    /// Whether a sample may weigh so much; if so, it is counted.
+    /// Whether a sample may have this weight; if so, it is counted.
     #[inline]
     pub fn admits(&mut self, weight: u64) -> bool {
         let sum = self.0.saturating_add(weight);
@@ -34,18 +34,18 @@ impl WeightSum {
     }
 }
 
-/// How many times the length of all the rest a pause must be, so that the few records behind it
-/// are taken for wrong.
+/// How many times longer than all the rest a pause must be for the few records after it to be
+/// considered wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// Where every kind of record is there: after a real pause there is more than one.
+    /// For all kinds of records: a real pause is followed by more than one.
     TenTimes,
-    /// Where there are only samples, of which a real pause may be followed by a single one.
+    /// For samples only: a real pause may be followed by a single one.
     HundredTimes,
 }
 
 impl Pause {
-    /// Whether a gap is one, given how long all the rest took.
+    /// Whether a gap is such a pause, given the duration of the rest.
     fn parts(self, gap: u64, rest: u64) -> bool {
         let times = match self {
             Self::TenTimes => 10,
@@ -55,7 +55,7 @@ impl Pause {
     }
 }
 
-/// What came before those times that are judged, all of it credible.
+/// The records before the times that are judged, all of them credible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Before {
     /// How many records.
@@ -66,8 +66,8 @@ pub struct Before {
     pub last: u64,
 }
 
-/// The part of these sorted times that can be right. What is left out at either end is few, and
-/// lies behind a pause many times as long as all that is kept.
+/// The part of these sorted times that can be right. The times left out at either end are few, and
+/// separated by a pause many times as long as everything kept.
 #[must_use]
 pub fn credible<T>(sorted: &[T], time: impl Fn(&T) -> u64, pause: Pause) -> Range<usize> {
     let most = most_of(sorted.len());
@@ -84,7 +84,7 @@ pub fn credible<T>(sorted: &[T], time: impl Fn(&T) -> u64, pause: Pause) -> Rang
     start_of_credible(sorted, &time, pause, end)..end
 }
 
-/// How many of these sorted times can be right, where others came before.
+/// How many of these sorted times can be right, given those before.
 #[must_use]
 pub fn end_of_credible<T>(
     sorted: &[T],
@@ -109,7 +109,7 @@ pub fn end_of_credible<T>(
     sorted.len()
 }
 
-/// How many of these sorted times, of which `end` can be right, are too early.
+/// How many of these sorted times, `end` of which can be right, are too early.
 #[must_use]
 pub fn start_of_credible<T>(
     sorted: &[T],
@@ -128,12 +128,12 @@ pub fn start_of_credible<T>(
     (1..=most).rev().find(|&first| parts(first)).unwrap_or(0)
 }
 
-/// How many of so many records may be outliers.
+/// How many of this many records may be outliers.
 fn most_of(count: usize) -> usize {
     (count / ONE_IN).max(1)
 }
 
-/// What was left out, in words: where the first of `count` outliers lies, against all others.
+/// What was left out, in words: the distance of the first of `count` outliers from all others.
 #[must_use]
 pub fn told(count: u64, outlier: Nanos, kept: Range<Nanos>) -> String {
     let (distance, side) = match outlier < kept.start {
@@ -178,7 +178,7 @@ mod tests {
         let woken = (0..3).map(|at| 90_000 * SECOND + at);
         let times: Vec<u64> = (0..100).map(|at| at * SECOND / 50).chain(woken).collect();
         assert_eq!(kept(times), (0..103, 103));
-        // So is one record behind a pause that is not out of all proportion.
+        // One record after a pause of moderate length is kept, too.
         let times: Vec<u64> = (0..100)
             .map(|at| at * SECOND / 5)
             .chain([199 * SECOND])

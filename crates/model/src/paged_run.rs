@@ -5,8 +5,8 @@ use crate::paging::{Heat, RefaultDistances};
 use crate::run::{Ending, RunCost};
 use serde::{Deserialize, Serialize};
 
-/// Mappings of at least so many bytes are managed: the first while much lies in smaller pieces, the
-/// second in programs whose large mappings are most of their memory.
+/// Mappings of at least this many bytes are managed: the first size while much memory is in smaller
+/// pieces, the second in programs whose large mappings are most of their memory.
 pub const MIN_REGION: (u64, u64) = (256 << 10, 64 << 20);
 
 /// A finished run.
@@ -21,7 +21,7 @@ pub struct PagedRun {
     pub memory_bytes: u64,
     /// Whether each process had a budget of its own.
     pub memory_is_each: bool,
-    /// Most that all processes were seen to have resident at a time, shared pages counted once.
+    /// Peak of the resident memory of all processes together, shared pages counted once.
     pub together_peak_bytes: Option<u64>,
     /// Name of the policy.
     pub policy: String,
@@ -29,7 +29,7 @@ pub struct PagedRun {
     pub store: String,
     /// Programs that managed memory: each fork, and each exec.
     pub processes_total: u32,
-    /// Those that have figures of their own.
+    /// Processes with figures of their own.
     pub processes: Vec<PagedProcess>,
     /// The rest.
     pub others: OtherProcesses,
@@ -41,13 +41,13 @@ impl Evidence for PagedRun {
     const KIND: Kind = Kind::PagedRun;
 }
 
-/// Processes without figures of their own: with those above they add up to the whole.
+/// Processes without figures of their own: together with the others they add up to the whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherProcesses {
-    /// Ended, and a later one needed their place.
+    /// Processes that ended and whose slot was needed by a later one.
     pub ended: u32,
-    /// Never had one, as too many others lived.
+    /// Processes that never had a slot, because too many others were alive.
     pub unplaced: u32,
     /// Their faults.
     pub faults: PagingFaults,
@@ -65,30 +65,31 @@ pub struct PagedProcess {
     pub pid: u32,
     /// Name of its program.
     pub name: String,
-    /// Whether it lives.
+    /// Whether it is still alive.
     pub living: bool,
-    /// Of one that does not: whether it ended by itself. Else it was killed, or became another
-    /// program by exec.
+    /// If it is not alive: whether it exited by itself. Otherwise it was killed, or became another
+    /// program through exec.
     pub ended_in_order: bool,
-    /// Bytes that it may have resident; the last share where processes share a budget.
+    /// Its limit on resident bytes; its last share if processes share a budget.
     pub budget_bytes: u64,
-    /// Bytes of managed pages that it may have resident.
+    /// Its limit on resident bytes of managed pages.
     pub limit_bytes: u64,
     /// Managed bytes that are resident.
     pub resident_bytes: u64,
-    /// Most managed bytes that were resident.
+    /// Peak of the resident managed bytes.
     pub peak_managed_bytes: u64,
     /// Resident bytes that are not managed: code, stacks, small mappings.
     pub unmanaged_bytes: u64,
     /// Managed address space in bytes.
     pub managed_bytes: u64,
-    /// Size from which memory is managed now: `--min-region`, or less while much lies in smaller pieces.
+    /// Smallest size that is managed now: `--min-region`, or less while much memory is in smaller
+    /// pieces.
     pub min_region_bytes: u64,
     /// Number of its store: forks share their parent's.
     pub store_number: u32,
-    /// What that store holds on disk, in bytes, for all who share it.
+    /// Bytes of that store on disk, for all processes that share it.
     pub store_disk_bytes: u64,
-    /// Memory that it takes in this process, in bytes.
+    /// Memory that the store takes in this process, in bytes.
     pub store_memory_bytes: u64,
     /// Its faults.
     pub faults: PagingFaults,
@@ -100,11 +101,11 @@ pub struct PagedProcess {
     pub refault_distances: RefaultDistances,
     /// How soon its pages are used again, over the whole run.
     pub heat: Option<Heat>,
-    /// What the surveys of the regions have taken, in nanoseconds.
+    /// Time that surveys of the regions have taken, in nanoseconds.
     pub survey_ns: u64,
-    /// What the kernel let the pager do.
+    /// Features that the kernel allowed the pager to use.
     pub capabilities: Vec<String>,
-    /// Regions that it has; not all have figures.
+    /// Number of its regions; not all have figures.
     pub regions_total: u32,
     /// Managed mappings, the largest first.
     pub regions: Vec<PagedRegion>,
@@ -118,11 +119,11 @@ pub struct PagingFaults {
     pub first_touches: u64,
     /// On pages in the store.
     pub refaults: u64,
-    /// First writes to pages that came back.
+    /// First writes to pages that were read back.
     pub first_writes: u64,
-    /// On pages that were there.
+    /// On pages that were resident.
     pub spurious: u64,
-    /// On pages that another fault was bringing.
+    /// On pages that another fault was already bringing in.
     pub collisions: u64,
     /// Served by SIGBUS in the faulting thread.
     pub by_signal: u64,
@@ -130,7 +131,7 @@ pub struct PagingFaults {
     pub by_handler: u64,
     /// That waited for room.
     pub throttled: u64,
-    /// What these waited, in nanoseconds.
+    /// How long these waited, in nanoseconds.
     pub throttled_ns: u64,
 }
 
@@ -140,25 +141,25 @@ pub struct PagingFaults {
 pub struct PagesMoved {
     /// From the store.
     pub read: u64,
-    /// Of these, before anyone asked.
+    /// Of these, before they were needed.
     pub prefetched: u64,
     /// To the store.
     pub written: u64,
-    /// Of these, before they had to leave.
+    /// Of these, before they had to be evicted.
     pub written_early: u64,
-    /// Dropped, as the store had them already.
+    /// Dropped, because the store already had them.
     pub dropped_clean: u64,
     /// Evicted in all.
     pub evicted: u64,
-    /// In so many batches.
+    /// Number of eviction batches.
     pub eviction_batches: u64,
     /// Given back by the program.
     pub removed: u64,
-    /// Pages whose next use was to be seen.
+    /// Pages watched for their next use.
     pub watched: u64,
     /// Of these, pages that were used.
     pub seen_used: u64,
-    /// That the kernel refused to let go: pinned, or going.
+    /// That the kernel refused to evict: pinned, or being removed.
     pub refused: u64,
     /// Reads and writes of the store that failed.
     pub store_errors: u64,
@@ -174,7 +175,7 @@ pub struct FaultLatency {
     pub with_io: Quantiles,
 }
 
-/// Quantiles of a latency, exact to a bucket (a half power of two).
+/// Quantiles of a latency, accurate to one bucket (half a power of two).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantiles {
@@ -186,7 +187,7 @@ pub struct Quantiles {
     pub p99_ns: u64,
 }
 
-/// A managed mapping: the parts of it that are managed alike, added up.
+/// A managed mapping: the sum of its parts that are managed in the same way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PagedRegion {
@@ -198,9 +199,9 @@ pub struct PagedRegion {
     pub parts: u32,
     /// How faults arrive: `fd` or `sigbus`.
     pub delivery: String,
-    /// Why so.
+    /// Why.
     pub why: String,
-    /// The number that the program's hint gave it; 0 without one.
+    /// The number from the program's hint; 0 without one.
     pub role: u8,
     /// Number of the mapping.
     pub number: u16,
@@ -210,10 +211,10 @@ pub struct PagedRegion {
     pub refaults: u64,
     /// Pages that are resident.
     pub resident_pages: u64,
-    /// Of these, changed since they came.
+    /// Of these, changed since they were read.
     pub dirty_pages: u64,
     /// Pages in the store.
     pub evicted_pages: u64,
-    /// How soon pages are used again, by the last ones that were watched.
+    /// How soon pages are used again, from the last ones that were watched.
     pub heat: Option<Heat>,
 }

@@ -1,4 +1,4 @@
-//! How a run under user-level paging went, point by point.
+//! The course of a run under user-level paging, point by point.
 
 use crate::answer::{Evidence, Kind};
 use crate::run::Ending;
@@ -19,11 +19,11 @@ pub struct PagingTimeline {
     pub policy: String,
     /// The store's kind.
     pub store: String,
-    /// Time between points; doubled as often as the points became too many.
+    /// Time between points; doubled each time there were too many points.
     pub interval: Nanos,
-    /// Readings, oldest first; the last one is that of the end.
+    /// Readings, oldest first; the last one is from the end of the run.
     pub points: Vec<PagingPoint>,
-    /// How long pages stayed away, over all processes.
+    /// How long pages stayed evicted, over all processes.
     pub refault_distances: RefaultDistances,
 }
 
@@ -31,8 +31,8 @@ impl Evidence for PagingTimeline {
     const KIND: Kind = Kind::PagingTimeline;
 }
 
-/// How many pages were evicted between a page's eviction and its return. Counts are estimates from a
-/// sample of pages, exact where all were followed.
+/// How many pages were evicted between a page's eviction and its return. Counts are estimates from
+/// a sample of pages, exact if all pages were followed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RefaultDistances {
@@ -40,14 +40,14 @@ pub struct RefaultDistances {
     pub samples: u64,
     /// Pages of the sample that came back.
     pub sampled_pages: u64,
-    /// Those that are not empty, ascending.
+    /// Non-empty buckets, ascending.
     pub buckets: Vec<DistanceBucket>,
-    /// What more memory would have avoided, where the sample is large enough to tell.
+    /// What more memory would have avoided, if the sample is large enough.
     pub larger_budget: Option<LargerBudget>,
 }
 
 impl RefaultDistances {
-    /// Evictions below which at least `tenths` of the refaults lie; none without any refault.
+    /// Evictions below which at least `tenths` of the refaults lie; `None` without any refault.
     #[must_use]
     pub fn within(&self, tenths: u64) -> Option<u64> {
         let whole: u64 = self.buckets.iter().map(|bucket| bucket.refaults).sum();
@@ -70,7 +70,7 @@ impl RefaultDistances {
 }
 
 impl LargerBudget {
-    /// What it would save, in words.
+    /// What the larger budget would save, in words.
     #[must_use]
     pub fn words(&self) -> String {
         format!(
@@ -81,32 +81,33 @@ impl LargerBudget {
     }
 }
 
-/// Returns after so many evictions.
+/// Returns after this many evictions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DistanceBucket {
     /// Least distance.
     pub from_pages: u64,
-    /// The first one that is too long.
+    /// First distance beyond the bucket.
     pub to_pages: u64,
     /// Returns that a fault waited for.
     pub refaults: u64,
-    /// Returns before anyone asked.
+    /// Returns by read-ahead, before a fault.
     pub ahead: u64,
 }
 
-/// A larger budget for one process, for policies that evict roughly in order of use. A lower bound: a
-/// page that is evicted twice meanwhile counts twice, and takes room once.
+/// A larger budget for one process, for policies that evict roughly in order of use. A lower bound:
+/// a page that is evicted twice meanwhile counts twice, but takes room only once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LargerBudget {
-    /// Bytes more.
+    /// Additional bytes.
     pub more_bytes: u64,
-    /// Share of the refaults that it would have avoided at least.
+    /// Smallest share of the refaults that it would have avoided.
     pub spared: Estimate,
 }
 
-/// How soon resident pages are used again, by random ones whose next use was awaited.
+/// How soon resident pages are used again, estimated from random pages that were watched until
+/// their next use.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Heat {
@@ -114,12 +115,12 @@ pub struct Heat {
     pub watched: u64,
     /// Share that was used within it.
     pub hot: Estimate,
-    /// Share that was used later, within eight seconds; none before any was watched so long.
+    /// Share that was used later, within eight seconds; `None` until a page was watched that long.
     pub warm: Option<Estimate>,
     /// Share that was not used within eight seconds.
     pub cold: Option<Estimate>,
-    /// Share that was seen written within a second. At least: after a read, writes to a page that
-    /// differs from the store are not seen.
+    /// Share that was seen written within a second. A lower bound: after a read, writes to a page
+    /// that differs from the store are not seen.
     pub written: Estimate,
 }
 
@@ -133,11 +134,11 @@ pub struct PagingPoint {
     pub processes: u32,
     /// Managed memory that is resident.
     pub resident_bytes: u64,
-    /// How much of it may be.
+    /// Limit on that memory.
     pub limit_bytes: u64,
     /// Resident memory that is not managed.
     pub unmanaged_bytes: u64,
-    /// What the stores hold, on disk and packed in memory.
+    /// Contents of the stores, on disk and packed in memory.
     pub store_bytes: u64,
     /// Faults on pages without contents.
     pub first_touches: u64,
@@ -147,7 +148,7 @@ pub struct PagingPoint {
     pub seen_used: u64,
     /// Pages read from the store.
     pub pages_read: u64,
-    /// Of these, before anyone asked for them.
+    /// Of these, before they were needed.
     pub pages_read_ahead: u64,
     /// Pages written to the store.
     pub pages_written: u64,
@@ -155,14 +156,14 @@ pub struct PagingPoint {
     pub pages_evicted: u64,
     /// Nanoseconds that faults waited for room.
     pub throttled_ns: u64,
-    /// Resident pages whose next use was awaited for a second.
+    /// Resident pages that were watched for a second for their next use.
     pub watched_soon: u64,
-    /// Of these, used meanwhile.
+    /// Of these, those that were used.
     pub used_soon: u64,
-    /// Of these, written.
+    /// Of these, those that were written.
     pub written_soon: u64,
-    /// Pages whose next use was awaited for eight seconds.
+    /// Pages that were watched for eight seconds for their next use.
     pub watched_later: u64,
-    /// Of these, used meanwhile.
+    /// Of these, those that were used.
     pub used_later: u64,
 }

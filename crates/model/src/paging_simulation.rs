@@ -1,4 +1,4 @@
-//! Policies of paging on a recorded run, next to Belady's bound.
+//! Policies of paging on a recorded run, compared with Belady's bound.
 
 use crate::answer::{Evidence, Kind};
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ pub struct PagingSimulation {
     pub trace: UsesOfPages,
     /// Memory, in pages.
     pub memory_pages: u32,
-    /// No policy without prefetching reads fewer pages.
+    /// The lower bound: no policy without prefetching reads fewer pages.
     pub bound: PolicyOutcome,
-    /// In the order in which they were asked for.
+    /// In the requested order.
     pub policies: Vec<PolicyOutcome>,
 }
 
@@ -21,7 +21,7 @@ impl Evidence for PagingSimulation {
     const KIND: Kind = Kind::PagingSimulation;
 }
 
-/// What a trace of a paged run holds.
+/// The contents of a trace of a paged run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsesOfPages {
@@ -33,11 +33,11 @@ pub struct UsesOfPages {
     pub page_bytes: u32,
     /// Memory of the recorded run, in pages.
     pub recorded_with_pages: u64,
-    /// Pages read early in the recorded run, taken for uses.
+    /// Pages read early in the recorded run, counted as uses.
     pub presumed_uses: u64,
     /// Records of kinds that this version does not know.
     pub unknown_records: u64,
-    /// Bytes at the end that are no whole record.
+    /// Bytes at the end that do not form a complete record.
     pub cut_bytes: usize,
 }
 
@@ -47,17 +47,17 @@ pub struct UsesOfPages {
 pub struct PolicyOutcome {
     /// Its name.
     pub policy: String,
-    /// Threads held up by the store.
+    /// Faults that waited for the store.
     pub refaults: u64,
     /// Read from the store.
     pub pages_read: u64,
-    /// Of these, before they were asked for.
+    /// Of these, before they were needed.
     pub read_early: u64,
     /// Read early and never used.
     pub read_in_vain: u64,
     /// Faults on pages that were in memory.
     pub soft_faults: u64,
-    /// Pages that had to leave.
+    /// Pages evicted.
     pub evictions: u64,
     /// Written to the store.
     pub pages_written: u64,

@@ -3,9 +3,9 @@
 use crate::known::fold;
 use std::hash::{BuildHasher, RandomState};
 
-/// A table of open addressing that is at most half full: with a million stacks a look at it is a
-/// look at memory, and here it is one. The keys are random, so that no file can be made whose
-/// stacks all collide.
+/// A table with open addressing that is at most half full: with a million stacks each look-up is a
+/// memory access, and here it is only one. The keys are random, so that no file can be constructed
+/// whose stacks all collide.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs {
     keys: [u64; 2],
@@ -13,7 +13,7 @@ pub(crate) struct Pairs {
     len: usize,
 }
 
-/// A free one has the number 0.
+/// A free slot has the number 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     pair: (u32, u32),
@@ -39,7 +39,7 @@ impl Pairs {
         (found != 0).then_some(found)
     }
 
-    /// The number of a pair, which becomes `next` where it has none. 0 is no number.
+    /// The number of a pair, which becomes `next` where it has none. 0 is not a valid number.
     #[inline]
     pub fn find_or_add(&mut self, pair: (u32, u32), next: u32) -> u32 {
         match self.slots[self.slot_of(pair)].number {

@@ -1,4 +1,4 @@
-//! What a machine's TLB does, measured by timed chases.
+//! The behaviour of a machine's TLB, measured by timed pointer chasing.
 
 use crate::answer::{Evidence, Kind};
 use crate::units::{Bytes, Estimate, Nanos};
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct CurvePoint {
     /// Distinct stretches that are visited in turn.
     pub pages: u64,
-    /// Nanoseconds that a step takes beyond what the same number of cache lines takes when they
-    /// lie close together.
+    /// Nanoseconds that a step takes beyond what the same number of cache lines takes when they are
+    /// close together.
     pub extra_ns: Estimate,
 }
 
@@ -27,7 +27,7 @@ pub struct Curve {
     pub points: Vec<CurvePoint>,
 }
 
-/// One level of the TLB as it shows itself.
+/// One level of the TLB as measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbLevel {
@@ -50,9 +50,9 @@ pub enum HostPages {
     Huge,
     /// The guest's huge pages take as many TLB entries as base pages.
     Small,
-    /// Some of them do.
+    /// Some of them take as many.
     Mixed,
-    /// Could not be told.
+    /// Could not be determined.
     Unknown,
 }
 
@@ -60,13 +60,13 @@ pub enum HostPages {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFinding {
-    /// In one word.
+    /// The finding in one word.
     pub pages: HostPages,
     /// Whether this is a virtual machine at all.
     pub is_guest: bool,
     /// Share of the TLB misses of base pages that the same chase has over huge pages, 0 to 1.
     pub missed_share: Option<Estimate>,
-    /// For a person.
+    /// The same in a sentence.
     pub sentence: String,
 }
 
@@ -76,11 +76,11 @@ pub struct HostFinding {
 pub struct EffectPoint {
     /// Share of the memory that huge pages map, 0 to 1.
     pub huge_share: f64,
-    /// Nanoseconds for a step.
+    /// Nanoseconds per step.
     pub step_ns: Estimate,
-    /// Change against no huge pages: −0.3 is 30 % less.
+    /// Change compared with no huge pages: −0.3 is 30 % less.
     pub change: Estimate,
-    /// Page walks for a step, to base and to huge pages, where the machine counts them.
+    /// Page walks per step, to base and to huge pages, where the machine counts them.
     pub walks: Option<[f64; 2]>,
 }
 
@@ -104,7 +104,7 @@ pub struct Probe {
     pub cpu: String,
     /// How long it took.
     pub elapsed: Nanos,
-    /// Times that each point was measured, in shuffled rounds.
+    /// How often each point was measured, in shuffled rounds.
     pub rounds: u32,
     /// Levels by page size, first level first.
     pub levels: Vec<TlbLevel>,
@@ -116,13 +116,13 @@ pub struct Probe {
     pub effect_memory: Bytes,
     /// Effect of huge pages on a chase.
     pub effect: Vec<EffectPoint>,
-    /// What changing page sizes takes.
+    /// The cost of changing page sizes.
     pub actuators: Vec<ActuatorFinding>,
     /// Table of events in use, where the machine counts page walks.
     pub walk_events: Option<String>,
     /// Why hardware counters were not used.
     pub no_counters: Option<String>,
-    /// The curves behind it.
+    /// The underlying curves.
     pub curves: Vec<Curve>,
 }
 

@@ -1,8 +1,8 @@
-//! A profile: weighted samples of named stacks over time, whatever they were read from.
+//! A profile: weighted samples of named stacks over time, from any source.
 //!
-//! perf.data, `perf script` text and folded stacks all become this. Stacks are a tree with parent
-//! pointers, so a stack ten thousand deep costs what its new frames cost; samples are columns, so
-//! a range of time is a slice and eight million samples are a few arrays.
+//! perf.data, `perf script` text and folded stacks are all converted to this. Stacks are a tree
+//! with parent pointers, so a stack ten thousand deep costs only its new frames; samples are
+//! columns, so a range of time is a slice and eight million samples are a few arrays.
 
 use crate::contention::Contention;
 use crate::host::HostSnapshot;
@@ -18,7 +18,7 @@ pub use crate::stack_tree::StackTree;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FrameId(pub u32);
 
-/// Number of a node in a [`StackTree`]; the stack is the way from the root to it.
+/// Number of a node in a [`StackTree`]; the stack is the path from the root to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
@@ -40,20 +40,20 @@ pub enum FrameKind {
     Inlined,
     /// Code made at run time, named by a map file.
     Jit,
-    /// The name of a process or thread that stands at a stack's root.
+    /// The name of a process or thread at a stack's root.
     Task,
 }
 
-/// One function as it appears in stacks. Frames that read alike are one frame.
+/// One function as it appears in stacks. Frames with the same text are one frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// Demangled function name, or `[unknown]`.
     pub name: Box<str>,
-    /// Short name of the file that holds the code; empty where not known.
+    /// Short name of the file that contains the code; empty where not known.
     pub module: Box<str>,
     /// What kind of code it is.
     pub kind: FrameKind,
-    /// Why it has no name, where it has none.
+    /// Why it has no name, if it has none.
     pub unnamed: Option<Unnamed>,
 }
 
@@ -79,21 +79,21 @@ const IDLE: [&str; 16] = [
 ];
 
 impl Frame {
-    /// Whether a CPU in this function has nothing to do.
+    /// Whether a CPU in this function is idle.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.kind == FrameKind::Kernel && IDLE.contains(&&*self.name)
     }
 
-    /// Whether it is an address that a broken chain of frame pointers made up. How many of them
-    /// follow each other means nothing.
+    /// Whether it is a bogus address from a broken chain of frame pointers. How many of them follow
+    /// each other means nothing.
     #[must_use]
     pub fn is_of_broken_chain(&self) -> bool {
         self.unnamed == Some(Unnamed::NoMapping)
     }
 
-    /// The frame as two hosts would both have it: the compiler's numbered copies are the function,
-    /// and whether a call was inlined is the build's affair.
+    /// The frame in a form that is comparable between hosts: the compiler's numbered copies count
+    /// as the function, and whether a call was inlined, which depends on the build, is ignored.
     #[must_use]
     pub fn comparable(&self) -> Self {
         Self {
@@ -133,11 +133,11 @@ pub enum WeightUnit {
 /// One kind of event of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileEvent {
-    /// perf's name of it.
+    /// perf's name for it.
     pub name: String,
     /// What its weights count.
     pub unit: WeightUnit,
-    /// Samples per second that were asked for, where they were chosen by frequency.
+    /// Samples per second that were requested, if they were chosen by frequency.
     pub frequency: Option<u64>,
 }
 
@@ -148,14 +148,14 @@ pub struct ProfileThread {
     pub pid: i32,
     /// Thread id; -1 where not known.
     pub tid: i32,
-    /// Its name when it was sampled: a thread that changes its name appears once for each.
+    /// Its name when it was sampled: a thread that changes its name appears once per name.
     pub comm: Box<str>,
     /// Path of the control group that it ran in; empty where not recorded. A thread that moves
-    /// appears once for each.
+    /// appears once per group.
     pub cgroup: Box<str>,
 }
 
-/// The CPU of a sample where the input tells none.
+/// The CPU of a sample where the input has none.
 pub const NO_CPU: u16 = u16::MAX;
 
 /// Samples as columns of equal length, in time order.
@@ -193,19 +193,19 @@ pub struct ProfileSample {
 }
 
 impl Samples {
-    /// How many there are.
+    /// Number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
         self.stacks.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stacks.is_empty()
     }
 
-    /// Adds one at the end.
+    /// Adds a sample at the end.
     pub fn push(&mut self, sample: ProfileSample) {
         self.times.push(sample.time);
         self.threads.push(sample.thread);
@@ -215,7 +215,7 @@ impl Samples {
         self.stacks.push(sample.stack);
     }
 
-    /// The one at this place.
+    /// The sample at this index.
     #[must_use]
     pub fn get(&self, at: usize) -> ProfileSample {
         ProfileSample {
@@ -233,7 +233,7 @@ impl Samples {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    /// Puts them in time order; those of one time keep theirs.
+    /// Sorts them by time; samples with the same time keep their order.
     pub fn sort_by_time(&mut self) {
         if self.times.is_sorted() {
             return;
@@ -248,21 +248,21 @@ impl Samples {
     }
 }
 
-/// A counter that was read while the profile was taken (`perf stat`'s kind).
+/// A counter that was read while the profile was taken (as in `perf stat`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterSeries {
-    /// perf's name of it: `cycles`, `page-faults`…
+    /// perf's name for it: `cycles`, `page-faults`…
     pub name: String,
-    /// Share of the time that it was counted (1 = all the time); values are scaled by it already.
+    /// Share of the time that it was counted (1 = all the time); values are already scaled by it.
     pub counted: f64,
     /// Time since [`Profile::start`] in nanoseconds, and the count since the point before.
     pub points: Vec<(u64, f64)>,
 }
 
-/// What a profile's samples are all of: it decides what amounts of two can be compared.
+/// What the samples of a profile cover; this decides which amounts of two profiles can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Observed {
-    /// The input does not tell.
+    /// The input does not show it.
     #[default]
     Unknown,
     /// A command from its start to its end, with all its CPU time where that was accounted.
@@ -288,14 +288,14 @@ pub struct Profile {
     pub events: Vec<ProfileEvent>,
     /// Samples.
     pub samples: Samples,
-    /// Counters over time; empty where none was read.
+    /// Counters over time; empty if none were read.
     pub counters: Vec<CounterSeries>,
-    /// The recorder's clock at time 0 of the samples: the second's fraction of `start + time` is a
-    /// heat map's row.
+    /// The recorder's clock at time 0 of the samples: the fraction of a second in `start + time` is
+    /// the row in a heat map.
     pub start: Nanos,
-    /// Time that was observed, which may be more than from the first to the last sample.
+    /// Time that was observed, which may extend beyond the first and the last sample.
     pub span: Nanos,
-    /// Whether the input told times at all; folded stacks don't.
+    /// Whether the input had times at all; folded stacks have none.
     pub has_times: bool,
     /// The command that was observed, where known.
     pub command: Vec<String>,
@@ -319,7 +319,7 @@ impl Profile {
         self.frames.get(id.0 as usize)
     }
 
-    /// The same profile with the samples of a stretch of time alone.
+    /// The same profile with only the samples of a stretch of time.
     #[must_use]
     pub fn within(&self, from: Nanos, to: Nanos) -> Self {
         let mut samples = Samples::default();
@@ -342,7 +342,7 @@ impl Profile {
         }
     }
 
-    /// The same profile without a stretch of time, as if it had never been: what came later moves
+    /// The same profile without a stretch of time, as if it had never existed: later samples move
     /// up.
     #[must_use]
     pub fn without(&self, from: Nanos, to: Nanos) -> Self {
@@ -358,7 +358,7 @@ impl Profile {
                 samples.push(ProfileSample { time, ..sample });
             }
         }
-        // A reading tells of the time before it.
+        // A reading covers the time before it.
         let counters = self.counted(|time| match time {
             time if time <= from.0 => Some(time),
             time if time > to.0 => Some(time - length.0),
@@ -373,7 +373,7 @@ impl Profile {
         }
     }
 
-    /// The counters' readings that stay, at the times that `moved` gives them.
+    /// The counters' readings that remain, at the times given by `moved`.
     fn counted(&self, moved: impl Fn(u64) -> Option<u64>) -> Vec<CounterSeries> {
         let series = self.counters.iter().map(|series| CounterSeries {
             points: series
@@ -386,14 +386,14 @@ impl Profile {
         series.collect()
     }
 
-    /// How much of a stretch lies in the profile.
+    /// The length of the part of a stretch that is inside the profile.
     fn length(&self, from: Nanos, to: Nanos) -> Nanos {
         let last = self.samples.times.last().map_or(0, |time| time + 1);
         let end = self.span.0.max(last);
         Nanos(to.0.min(end).saturating_sub(from.0))
     }
 
-    /// The same profile with the samples of one control group alone, and of those below it.
+    /// The same profile with only the samples of one control group and of those below it.
     #[must_use]
     pub fn of_cgroup(&self, path: &str) -> Self {
         let below = format!("{}/", path.trim_end_matches('/'));

@@ -1,5 +1,5 @@
-//! How two profiles differ: which functions and stacks grew or shrank, how sure that is, and which
-//! settings of the two hosts may be behind it.
+//! How two profiles differ: which functions and stacks grew or shrank, how certain that is, and
+//! which settings of the two hosts may explain it.
 
 use crate::answer::{Evidence, Kind};
 use crate::profile::{FrameKind, WeightUnit};
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// How profile B differs from profile A.
 ///
-/// All amounts are comparable although the two were taken for different times, on different
-/// numbers of CPUs, at different rates: see [`Measure`].
+/// All amounts are comparable even though the two were recorded for different times, on different
+/// numbers of CPUs and at different rates: see [`Measure`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfileDiff {
@@ -22,9 +22,9 @@ pub struct ProfileDiff {
     pub b: Side<Weighed>,
     /// The event that is compared.
     pub event: String,
-    /// What amounts are.
+    /// The meaning of amounts.
     pub measure: Measure,
-    /// Of whole runs: by what factor B took longer in everything, as a busier machine makes it. B's
+    /// For whole runs: the factor by which B took longer in everything, as on a busier machine. B's
     /// amounts are divided by it.
     pub slowdown: Option<f64>,
     /// Length of the blocks of time that were exchanged; zero where there are no times.
@@ -40,15 +40,15 @@ pub struct ProfileDiff {
     /// Whole stacks by how much they changed.
     pub stacks: Vec<StackChange>,
     /// Size of change that would have been found in four of five such comparisons, for a function
-    /// of the median size: what "nothing significant" means here.
+    /// of median size: the limit of what "nothing significant" means here.
     pub detectable: f64,
     /// Both trees laid over each other, for a differential flame graph. Parents come first; node 0
     /// is the whole.
     pub tree: Vec<DiffNode>,
     /// Frames without a name on either side, by cause, largest share first. Where the two differ
-    /// much, so do the stacks that end in such frames, whatever the programs did.
+    /// much, so do the stacks that end in such frames, regardless of what the programs did.
     pub unknown: Vec<UnknownChange>,
-    /// Settings in which the hosts differ; those that touch what grew come first.
+    /// Settings in which the hosts differ; those that affect what grew come first.
     pub settings: Vec<SettingChange>,
     /// Counters side by side, as rates.
     pub counters: Vec<CounterChange>,
@@ -58,7 +58,7 @@ impl Evidence for ProfileDiff {
     const KIND: Kind = Kind::ProfileDiff;
 }
 
-/// How much one of the two profiles holds.
+/// The extent of one of the two profiles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Weighed {
@@ -74,12 +74,12 @@ pub struct Weighed {
     pub cpus: u32,
 }
 
-/// What an amount is.
+/// The meaning of an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// Share of all busy samples' weight (0 to 1): for profiles that tell no times.
+    /// Share of all busy samples' weight (0 to 1): for profiles without times.
     ShareOfBusy,
     /// CPUs in use: CPU time by elapsed time.
     CpusInUse,
@@ -105,24 +105,24 @@ impl Measure {
 pub struct Change {
     /// Its name.
     pub name: String,
-    /// The file that holds it.
+    /// The file that contains it.
     pub module: String,
     /// What kind of code it is.
     pub kind: FrameKind,
-    /// Why it has no name, where it has none.
+    /// Why it has no name, if it has none.
     pub unnamed: Option<Unnamed>,
     /// Amount in A, callees included.
     pub a: f64,
     /// Amount in B, callees included.
     pub b: f64,
-    /// Amounts of its own, callees left out.
+    /// Its own amounts in A and B, without callees.
     pub own: (f64, f64),
-    /// B less A, with its 95 % interval (of this function alone).
+    /// B minus A, with its 95 % interval (of this function alone).
     pub change: Estimate,
-    /// Chance of so large a change anywhere among all functions and stacks compared, if nothing
-    /// differed.
+    /// Probability of such a large change anywhere among all functions and stacks compared, if
+    /// nothing differed.
     pub p_adjusted: f64,
-    /// Whether that chance is below 5 %.
+    /// Whether that probability is below 5 %.
     pub significant: bool,
 }
 
@@ -132,11 +132,11 @@ pub struct Change {
 pub struct StackChange {
     /// Functions, outermost first.
     pub frames: Vec<String>,
-    /// Amount in A of all stacks that begin so.
+    /// Amount in A of all stacks that begin with these functions.
     pub a: f64,
     /// Amount in B.
     pub b: f64,
-    /// B less A, with its 95 % interval.
+    /// B minus A, with its 95 % interval.
     pub change: Estimate,
     /// As for a function.
     pub p_adjusted: f64,
@@ -160,7 +160,7 @@ pub struct DiffNode {
     pub b: f64,
 }
 
-/// Frames that have no name for one reason, in both.
+/// Frames without a name for one reason, in both profiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnknownChange {
@@ -170,7 +170,7 @@ pub struct UnknownChange {
     pub module: String,
     /// Share of A's samples whose stack has such a frame (0 to 1).
     pub a: f64,
-    /// The same of B's.
+    /// The same for B.
     pub b: f64,
     /// What it means and what to do.
     pub remedy: String,
@@ -182,13 +182,13 @@ pub struct UnknownChange {
 pub struct SettingChange {
     /// Its name.
     pub name: String,
-    /// Value on A's host; `None` where it is not there.
+    /// Value on A's host; `None` where it does not exist.
     pub a: Option<String>,
     /// Value on B's host.
     pub b: Option<String>,
-    /// Functions that changed significantly and that this setting is known to touch.
+    /// Functions that changed significantly and that this setting is known to affect.
     pub touches: Vec<String>,
-    /// How it touches them; empty where it is not known to.
+    /// How it affects them; empty if no effect is known.
     pub reason: String,
 }
 
@@ -198,7 +198,7 @@ pub struct SettingChange {
 pub struct CounterChange {
     /// Its name, or a ratio's (`IPC`, `cache-miss ratio`).
     pub name: String,
-    /// Rate a second (or ratio) in A.
+    /// Rate per second (or ratio) in A.
     pub a: f64,
     /// The same in B.
     pub b: f64,

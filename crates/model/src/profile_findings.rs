@@ -1,4 +1,4 @@
-//! What a profile shows: the sums that a reader looks at first, and what is odd in them.
+//! What a profile shows: the sums that a reader looks at first, and anything unusual in them.
 
 use crate::answer::{Document, Evidence, Kind};
 use crate::profile::{FrameKind, WeightUnit};
@@ -13,15 +13,15 @@ pub type ProfileFindings = Document<ProfileSummary>;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfileSummary {
-    /// Time that was observed; zero where the input tells no times.
+    /// Time that was observed; zero where the input has no times.
     pub span: Nanos,
-    /// Each event's sums; the one to look at first is first.
+    /// Each event's sums; the most important one first.
     pub events: Vec<EventProfile>,
-    /// Counters and ratios of them; those that the machine lacks are absent.
+    /// Counters and ratios of them; counters that the machine does not have are absent.
     pub counters: Vec<CounterRate>,
     /// Frames without a name, by cause, largest share first.
     pub unknown: Vec<UnknownShare>,
-    /// Estimated nanoseconds that recording itself cost, where the recorder says so.
+    /// Estimated nanoseconds that recording itself cost, if the recorder reports it.
     pub own_cost: Option<Nanos>,
 }
 
@@ -29,7 +29,7 @@ impl Evidence for ProfileSummary {
     const KIND: Kind = Kind::Profile;
 }
 
-/// Sums of one event. Weights are in `unit`; those of idle CPUs are in `idle` alone.
+/// Sums of one event. Weights are in `unit`; those of idle CPUs are only in `idle`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventProfile {
@@ -37,7 +37,7 @@ pub struct EventProfile {
     pub name: String,
     /// What one unit of weight is.
     pub unit: WeightUnit,
-    /// Samples per second that were asked for, where chosen by frequency.
+    /// Samples per second that were requested, if chosen by frequency.
     pub frequency: Option<u64>,
     /// Samples.
     pub samples: u64,
@@ -51,9 +51,9 @@ pub struct EventProfile {
     pub stacks: Vec<StackShare>,
     /// Processes, heaviest first.
     pub processes: Vec<ProcessShare>,
-    /// Control groups, heaviest first; empty where none was recorded.
+    /// Control groups, heaviest first; empty where none were recorded.
     pub cgroups: Vec<CgroupShare>,
-    /// CPUs by number; empty where the input tells none.
+    /// CPUs by number; empty where the input has none.
     pub cpus: Vec<CpuShare>,
     /// The stretch of time that stands out most.
     pub burst: Option<Burst>,
@@ -65,7 +65,7 @@ pub struct EventProfile {
 pub struct FunctionShare {
     /// Its name.
     pub name: String,
-    /// The file that holds it; empty where not known.
+    /// The file that contains it; empty where not known.
     pub module: String,
     /// What kind of code it is.
     pub kind: FrameKind,
@@ -129,9 +129,9 @@ pub struct Burst {
     pub to: Nanos,
     /// Weight in it.
     pub weight: u64,
-    /// Weight of a stretch as long, usually (the median).
+    /// Usual weight of a stretch of the same length (the median).
     pub usual: u64,
-    /// The function whose total weight grew most against the rest of the time.
+    /// The function whose total weight grew most compared with the rest of the time.
     pub function: String,
     /// That function's share of the burst's weight (0 to 1).
     pub share: f64,
@@ -139,7 +139,7 @@ pub struct Burst {
     pub share_elsewhere: f64,
 }
 
-/// Frames that have no name for one reason.
+/// Frames without a name for one reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnknownShare {
@@ -159,12 +159,12 @@ pub struct UnknownShare {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CounterRate {
-    /// perf's name of it; `instructions per cycle`, `cache misses per reference` for ratios.
+    /// perf's name for it; `instructions per cycle`, `cache misses per reference` for ratios.
     pub name: String,
     /// Count; `None` for ratios.
     pub total: Option<f64>,
-    /// Count a second, or the ratio.
+    /// Count per second, or the ratio.
     pub rate: f64,
-    /// Share of the time that it was really counted; values are scaled up for it.
+    /// Share of the time in which it was actually counted; values are scaled up accordingly.
     pub counted: f64,
 }

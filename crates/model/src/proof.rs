@@ -1,4 +1,4 @@
-//! What interleaved runs with and without a change have shown.
+//! The results of interleaved runs with and without a change.
 
 use crate::advice::Settings;
 use crate::run::RunCost;
@@ -15,31 +15,31 @@ pub struct Arm {
     pub settings: Settings,
     /// Each run's cost in the order in which the rounds ran.
     pub runs: Vec<RunCost>,
-    /// How the command failed with these settings, where it did: they are no cure.
+    /// How the command failed with these settings, if it did: such settings are not a remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// The verdict over one arm against the baseline.
+/// The verdict on one arm compared with the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Faults fell and time with them, beyond doubt at the stated level.
+    /// Faults fell and time with them, with certainty at the stated level.
     Faster,
     /// No difference beyond the noise.
     NoDifference,
-    /// Slower beyond doubt.
+    /// Slower with certainty.
     Slower,
     /// Faster, but beyond the memory budget.
     TooMuchMemory,
-    /// The budget ended before the interval was narrow enough to tell.
+    /// The budget ended before the interval was narrow enough to decide.
     Undecided,
     /// A trial run showed that the settings change neither faults nor memory: nothing to compare.
     NotReached,
 }
 
-/// Baseline against one arm, over pairs of runs.
+/// Baseline compared with one arm, over pairs of runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
@@ -47,7 +47,7 @@ pub struct Comparison {
     pub arm: String,
     /// Median paired ratio baseline/arm of wall time: above 1 means the arm is faster.
     pub wall_speedup: Estimate,
-    /// The same of CPU time.
+    /// The same for CPU time.
     pub cpu_speedup: Estimate,
     /// Ratio arm/baseline of faults: 0.01 means 99 % fewer.
     pub fault_ratio: Estimate,
@@ -57,7 +57,7 @@ pub struct Comparison {
     pub p_adjusted: f64,
     /// Number of pairs.
     pub pairs: u32,
-    /// In one word.
+    /// The verdict in one word.
     pub verdict: Verdict,
 }
 
@@ -67,11 +67,11 @@ pub struct Comparison {
 pub struct Proof {
     /// All arms, the baseline first.
     pub arms: Vec<Arm>,
-    /// Each arm but the first against the first.
+    /// Each arm except the first, compared with the first.
     pub comparisons: Vec<Comparison>,
-    /// Arm that was chosen, where one was.
+    /// The chosen arm, if any.
     pub winner: Option<String>,
-    /// A fresh comparison of the winner alone, with runs that took no part in choosing it.
+    /// A fresh comparison of the winner alone, with runs that were not used to choose it.
     pub confirmation: Option<Comparison>,
     /// Verdict in words.
     pub summary: String,

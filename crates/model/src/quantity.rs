@@ -17,10 +17,10 @@ pub fn count(value: u64) -> String {
     grouped
 }
 
-/// Counts that 64 bits do not hold were never counted.
+/// No count exceeds 64 bits.
 const MOST_COUNTED: f64 = 1.8e19;
 
-/// A scaled count, rounded: `760,841`, or `–` where it is no number.
+/// A scaled count, rounded: `760,841`, or `–` if it is not a number.
 #[must_use]
 #[allow(
     clippy::cast_possible_truncation,
@@ -58,7 +58,7 @@ pub fn signed_percent(share: f64) -> String {
     }
 }
 
-/// Shares beyond this many per cent are no shares.
+/// Values beyond this many per cent are not valid shares.
 const MOST_PERCENT: f64 = 1e9;
 
 fn percent_digits(share: f64) -> String {
@@ -78,19 +78,20 @@ fn percent_digits(share: f64) -> String {
     }
 }
 
-/// A share without its interval: `67 %`, `at most 0.6 %` where nothing was seen and little can be.
+/// A share without its interval: `67 %`, `at most 0.6 %` where nothing was seen and only little is
+/// possible.
 #[must_use]
 pub fn percent_seen(share: &Estimate) -> String {
     let told = percent(share.high);
     match share.value == 0.0 && share.high > 0.0 {
-        // `<0.1 %` says it already.
+        // `<0.1 %` already contains it.
         true if told.starts_with('<') => told,
         true => format!("at most {told}"),
         false => percent(share.value),
     }
 }
 
-/// A part of a whole, 0 where there is no whole.
+/// A part of a whole, 0 if the whole is zero.
 #[must_use]
 #[allow(
     clippy::cast_precision_loss,
@@ -103,8 +104,9 @@ pub fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// A figure with its interval, `67 % [62, 72]`: the one notation of intervals. The unit stands once;
-/// the interval is left out where it has no ends, or both are written as the figure is.
+/// A figure with its interval, `67 % [62, 72]`: the one notation of intervals. The unit appears
+/// once; the interval is left out if it has no finite ends, or if both ends are printed like the
+/// figure.
 #[must_use]
 pub fn with_interval(found: &Estimate, unit: &str, digits: impl Fn(f64) -> String) -> String {
     let [value, low, high] = [found.value, found.low, found.high].map(digits);
@@ -134,7 +136,7 @@ pub fn percent_fine(share: f64) -> String {
     format!("{} %", fine_digits(share))
 }
 
-/// By how many per cent of the whole a share changed: `+0.42 %`, `−1.30 %`.
+/// The change of a share in per cent of the whole: `+0.42 %`, `−1.30 %`.
 #[must_use]
 pub fn points(change: f64) -> String {
     format!("{} %", signed(change, fine_digits))
@@ -146,7 +148,7 @@ pub fn points_interval(change: &Estimate) -> String {
     with_interval(change, " %", |end| signed(end, fine_digits))
 }
 
-/// A change with its interval, to so many decimals: `+0.42 s [+0.10, +0.74]`.
+/// A change with its interval, with this many decimals: `+0.42 s [+0.10, +0.74]`.
 #[must_use]
 pub fn change_interval(change: &Estimate, unit: &str, decimals: usize) -> String {
     with_interval(change, unit, |end| {
@@ -178,7 +180,7 @@ fn fine_digits(share: f64) -> String {
     }
 }
 
-/// A change with its sign, none where its digits show nothing.
+/// A change with its sign; without a sign if its digits are all zero.
 fn signed(change: f64, digits: impl Fn(f64) -> String) -> String {
     let size = digits(change.abs());
     let sign = match size.contains(|c: char| ('1'..='9').contains(&c)) {
@@ -201,8 +203,8 @@ pub fn duration(ns: f64) -> String {
     format!("{sign}{}", Nanos(ns.abs().round() as u64))
 }
 
-/// A duration with its interval in the figure's unit, `6.61 µs [6.13, 7.09]`; `at most 7.09 µs` where
-/// it may be nothing.
+/// A duration with its interval in the figure's unit, `6.61 µs [6.13, 7.09]`; `at most 7.09 µs` if
+/// it may be zero.
 #[must_use]
 pub fn duration_interval(ns: &Estimate) -> String {
     if ns.low <= 0.0 && ns.high > ns.low {
@@ -235,7 +237,7 @@ fn in_its_unit(ns: &Estimate, digits: impl Fn(f64, usize) -> String) -> String {
     })
 }
 
-/// A factor in three digits at most: `1.04`, `3.2`, `31`.
+/// A factor in at most three digits: `1.04`, `3.2`, `31`.
 #[must_use]
 pub fn factor_digits(factor: f64) -> String {
     if factor < 2.0 {
@@ -247,7 +249,7 @@ pub fn factor_digits(factor: f64) -> String {
     }
 }
 
-/// What a ratio's interval bears out: `×7.9 [7.2, 8.6]`, `more than ×1.5`; `None` where that is
+/// What a ratio's interval supports: `×7.9 [7.2, 8.6]`, `more than ×1.5`; `None` if it supports
 /// nothing.
 #[must_use]
 pub fn told_factor(ratio: &Estimate) -> Option<String> {
@@ -259,7 +261,7 @@ pub fn told_factor(ratio: &Estimate) -> Option<String> {
     }
 }
 
-/// How much larger a ratio is than one: `+12.5 %`, `−93.0 %`, `×31`; nothing where it is no number.
+/// How much larger a ratio is than one: `+12.5 %`, `−93.0 %`, `×31`; empty if it is not a number.
 #[must_use]
 pub fn relative_change(ratio: f64) -> String {
     match ratio {
@@ -287,7 +289,7 @@ pub fn byte_change(bytes: f64) -> String {
     }
 }
 
-/// `−93 %`, `+4 %`, `−99.98 %` where rounding would say −100.
+/// `−93 %`, `+4 %`, `−99.98 %` where rounding would give −100.
 #[must_use]
 pub fn percent_change(ratio: f64) -> String {
     if !ratio.is_finite() || ratio < 0.0 {
@@ -314,7 +316,7 @@ pub fn percent_change(ratio: f64) -> String {
     }
 }
 
-/// The same of what was added to 1: −0.31 is `−31 %`.
+/// The same for an amount added to 1: −0.31 is `−31 %`.
 #[must_use]
 pub fn change_by(share: f64) -> String {
     percent_change(1.0 + share)
@@ -420,7 +422,7 @@ mod tests {
         assert_eq!(of(8.0, 1.5, 40.0).as_deref(), Some("more than ×1.50"));
     }
 
-    /// Zero, the ends of what a float can be, and what is no number.
+    /// Zero, the extremes of a float, and values that are not numbers.
     const EXTREMES: [f64; 14] = [
         0.0,
         -0.0,

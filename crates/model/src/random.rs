@@ -1,4 +1,4 @@
-//! A small seeded generator, so that an analysis gives the same answer each time it is asked.
+//! A small seeded generator, so that an analysis gives the same answer each time.
 
 /// xoshiro256++ (Blackman and Vigna, 2019), seeded through splitmix64.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Random {
         result
     }
 
-    /// A whole number below `bound`, without bias that a 64-bit draw could show. 0 for bound 0.
+    /// A whole number below `bound`, without any bias that a 64-bit draw could show. 0 for bound 0.
     pub fn below(&mut self, bound: usize) -> usize {
         let wide = u128::from(self.bits()) * bound as u128;
         usize::try_from(wide >> 64).unwrap_or(0)

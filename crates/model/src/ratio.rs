@@ -1,27 +1,27 @@
-//! What can be said about a measured ratio: the one guard before any is printed.
+//! What a measured ratio supports: checked before any ratio is printed.
 
 use crate::units::Estimate;
 
-/// What a ratio's interval bears out.
+/// What a ratio's interval supports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ratio {
     /// The figure with its interval.
     Measured(Estimate),
-    /// More than one, and at least so much: how much more is not known.
+    /// More than one, and at least this much; how much more is unknown.
     AtLeast(f64),
-    /// Less than one, and at most so much.
+    /// Less than one, and at most this much.
     AtMost(f64),
-    /// Not even whether it is above or below one.
+    /// Not even known to be above or below one.
     Unknown,
 }
 
-/// An interval whose ends are this many times apart says nothing about the size.
+/// An interval whose ends are this many times apart gives no information about the size.
 const TOO_WIDE: f64 = 4.0;
-/// Ratios beyond this, or below its inverse, are no measurements.
+/// Ratios beyond this, or below its inverse, are not measurements.
 const UNBOUNDED: f64 = 1e6;
 
 impl Ratio {
-    /// What `found` bears out. Ends that are zero, infinite or no number bear out nothing.
+    /// What `found` supports. Ends that are zero, infinite or not a number support nothing.
     #[must_use]
     pub fn of(found: &Estimate) -> Self {
         let usual =

@@ -1,4 +1,4 @@
-//! What a recording says about itself, in addition to its events.
+//! The metadata of a recording, in addition to its events.
 
 use crate::allocator::{Allocator, AllocatorKind, ProcessAllocators};
 use crate::contention::Contention;
@@ -12,8 +12,8 @@ use crate::timeline::Timeline;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// The facts that perf.data has no section for. Stored as JSON in a feature section that perf
-/// passes over, so the file stays readable everywhere.
+/// The facts for which perf.data has no section. Stored as JSON in a feature section that perf
+/// skips, so the file remains readable everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sidecar {
@@ -35,7 +35,7 @@ pub struct Sidecar {
     pub timeline: Timeline,
     /// Allocators found in the main process.
     pub allocators: Vec<Allocator>,
-    /// Allocators by process, where others of the tree were looked at, too.
+    /// Allocators by process, if others of the tree were examined, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessAllocators>,
     /// The machine.
@@ -44,74 +44,74 @@ pub struct Sidecar {
     pub losses: Losses,
     /// How events were collected.
     pub collection: Collection,
-    /// Counters over time; empty where none was read.
+    /// Counters over time; empty if none were read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
-    /// What the machine offers for cures.
+    /// Remedies that the machine offers.
     #[serde(default, skip_serializing_if = "Surroundings::is_empty")]
     pub surroundings: Surroundings,
-    /// Page sizes, where they were looked at.
+    /// Page sizes, if they were examined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_sizes: Option<PageSizesSeen>,
-    /// Huge pages of the process tree, where it was seen to hold any.
+    /// Huge pages of the process tree, if any were seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<HugePageUse>,
-    /// How much the CPUs were shared with others meanwhile; `None` where nothing told.
+    /// How much the CPUs were shared with others meanwhile; `None` without any evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
-    /// What threads were seen to do meanwhile; `None` where nobody looked.
+    /// What the threads were doing meanwhile; `None` if they were not sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,
-    /// What its tasks waited for by the kernel's count; `None` where that was not counted.
+    /// What its tasks waited for, as counted by the kernel; `None` if it was not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<Delays>,
-    /// Threads that ended, as the kernel counted each.
+    /// Threads that ended, with the kernel's counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<CountedTask>,
-    /// Threads that ended and are not among them.
+    /// Other threads that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_tasks: Option<OtherTasks>,
 }
 
-/// What the machine offers for cures.
+/// Remedies that the machine offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Surroundings {
     /// Allocator libraries that could be preloaded, with their paths.
     pub libraries: Vec<(AllocatorKind, String)>,
-    /// Path of Pagewise's own library that can be preloaded.
+    /// Path of Pagewise's own preloadable library.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_library: Option<String>,
-    /// What reading a single page from their disk takes, by the paths of files that were waited for at
+    /// Time to read a single page from their disk, by path, for files that threads waited for at
     /// random positions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub page_reads: Vec<(String, Nanos)>,
 }
 
 impl Surroundings {
-    /// Whether nothing is known of them.
+    /// Whether nothing is known about them.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What was seen of page sizes, of the machine and of the program.
+/// Page sizes, as observed on the machine and in the program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageSizesSeen {
     /// `transparent_hugepage/enabled`.
     pub enabled: String,
-    /// Sizes between a base page and the largest, smallest first, and who gets them.
+    /// Sizes between a base page and the largest, smallest first, and which memory gets them.
     pub between: Vec<(Bytes, String)>,
-    /// The process of the tree that held most memory that huge pages could map, at that moment; one
-    /// that runs on, at the end.
+    /// The process of the tree that had the most memory that huge pages could map, at that moment;
+    /// for a process that keeps running, at the end.
     pub process: Option<ProcessPages>,
-    /// What the first touch of fresh memory costs here, where faults took a share worth naming.
+    /// What the first touch of fresh memory costs here, if faults took a relevant share.
     pub first_touch: Option<FirstTouch>,
     /// The process that was attached to.
     pub attached: Option<i32>,
-    /// What a second of watching its translations showed.
+    /// The result of watching its address translations for one second.
     pub watched: Option<String>,
 }
 
@@ -123,28 +123,28 @@ pub struct ProcessPages {
     pub huge: Bytes,
     /// Memory in whole slots of huge pages.
     pub memory: Bytes,
-    /// What making all of them huge would add.
+    /// Memory that making all of them huge would add.
     pub growth: Bytes,
 }
 
-/// Nanoseconds of CPU time for each base page of memory that is touched first, round by round.
+/// Nanoseconds of CPU time per base page of memory touched for the first time, round by round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstTouch {
-    /// One fault for each base page.
+    /// One fault per base page.
     pub base: Vec<f64>,
-    /// One fault for each huge page, where faults give them.
+    /// One fault per huge page, if faults allocate huge pages.
     pub huge: Vec<f64>,
 }
 
-/// Huge pages that processes were seen to hold, and how much of them was in use.
+/// Huge pages seen in processes, and how much of them was in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugePageUse {
-    /// Most that was held at once.
+    /// Largest amount at one time.
     pub held: Bytes,
-    /// Share (0 to 1) of their base pages that held nothing but zeros; `None` where that could not
-    /// be read.
+    /// Share (0 to 1) of their base pages that contained only zeros; `None` where that could not be
+    /// read.
     pub zeros: Option<f64>,
 }
 
@@ -152,33 +152,33 @@ pub struct HugePageUse {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counter {
-    /// perf's name of it.
+    /// perf's name for it.
     pub name: String,
-    /// Share of the time in which it really counted (0 to 1): below 1 where there were more
-    /// counters than the CPU has room for. Values are scaled up for it.
+    /// Share of the time in which it actually counted (0 to 1): below 1 if there were more counters
+    /// than the CPU has room for. Values are scaled up accordingly.
     pub counted: f64,
     /// Moments on the events' clock, each with the count since the one before.
     pub points: Vec<(Nanos, f64)>,
 }
 
-/// How events were collected, so that analysis knows what may be missing.
+/// How events were collected, so that an analysis can take into account what may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Collection {
     /// Name of the mode: `sampled` or `full`.
     pub mode: String,
-    /// Whether every process of the machine was observed; the cost is the machine's then, and the
-    /// command only tells how long.
+    /// Whether every process of the machine was observed; the cost is then that of the machine, and
+    /// the command only determines the duration.
     #[serde(default)]
     pub whole_machine: bool,
-    /// Whether a process was observed that ran already.
+    /// Whether an already running process was observed.
     #[serde(default)]
     pub attached: bool,
     /// Windows during which each fault was recorded with begin and end, on the events' clock.
     pub latency_windows: Vec<(Nanos, Nanos)>,
-    /// Windows during which faults were recorded, on the events' clock; between them they were
-    /// not, to burden the program less. A fault in a window stands for its share of the pauses next
-    /// to it too. Empty when faults were recorded all the time.
+    /// Windows during which faults were recorded, on the events' clock; between them they were not,
+    /// to burden the program less. A fault in a window also stands for its share of the adjacent
+    /// pauses. Empty when faults were recorded all the time.
     #[serde(default)]
     pub fault_windows: Vec<(Nanos, Nanos)>,
     /// Windows during which each memory system call was recorded, on the events' clock. Empty
@@ -191,12 +191,12 @@ pub struct Collection {
     pub mapping_windows: Vec<(Nanos, Nanos)>,
     /// Estimated nanoseconds that recording itself cost the program.
     pub own_cost: Nanos,
-    /// What was asked for but not to be had, in words for the user, each with its remedy.
+    /// What was requested but not available, in words for the user, each with its remedy.
     pub notes: Vec<String>,
 }
 
 impl Sidecar {
-    /// Allocators of a process; the main one's where it was not looked at.
+    /// Allocators of a process; those of the main process if it was not examined.
     #[must_use]
     pub fn allocators_of(&self, pid: i32) -> &[Allocator] {
         let own = self.processes.iter().find(|process| process.pid == pid);

@@ -1,4 +1,4 @@
-//! What one run of a program cost, as `wait4(2)` accounts it.
+//! The resources used by one run of a program, as accounted by `wait4(2)`.
 
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct RunCost {
     pub minor_faults: u64,
     /// Faults that needed I/O (`ru_majflt`).
     pub major_faults: u64,
-    /// Largest resident set of any one process (`ru_maxrss`).
+    /// Peak resident memory of any one process (`ru_maxrss`).
     pub max_rss: Bytes,
     /// Voluntary context switches.
     pub voluntary_switches: u64,
@@ -26,7 +26,7 @@ pub struct RunCost {
 }
 
 impl RunCost {
-    /// What was used since an earlier reading of the same counts, in `wall` of elapsed time.
+    /// Resources used since an earlier reading of the same counts, in `wall` of elapsed time.
     #[must_use]
     pub fn since(&self, before: &Self, wall: Nanos) -> Self {
         Self {
@@ -72,7 +72,7 @@ pub enum Ending {
     Running,
 }
 
-/// Name of a signal for a person, such as `SIGSEGV (signal 11)`; the number alone where Linux
+/// Display name of a signal, such as `SIGSEGV (signal 11)`; only the number where Linux
 /// architectures differ or the signal is rare.
 #[must_use]
 pub fn signal_name(signal: i32) -> String {
@@ -94,7 +94,7 @@ pub fn signal_name(signal: i32) -> String {
 }
 
 impl Ending {
-    /// How a command ended, to go after "the command".
+    /// How a command ended, to follow "the command".
     #[must_use]
     pub fn clause(self) -> String {
         match self {
@@ -104,7 +104,7 @@ impl Ending {
         }
     }
 
-    /// How it ended, to go after "the program": `exited with status 3`.
+    /// How it ended, to follow "the program": `exited with status 3`.
     #[must_use]
     pub fn words(self) -> String {
         match self {

@@ -1,5 +1,5 @@
-//! Two whole runs of a command side by side: what changed for the user, by which causes of faults,
-//! and what was set differently.
+//! Two whole runs of a command side by side: what changed for the user, through which causes of
+//! faults, and which settings differ.
 
 use crate::answer::{Evidence, Kind};
 use crate::findings::Cause;
@@ -30,7 +30,7 @@ impl Evidence for RunDiff {
 }
 
 impl RunDiff {
-    /// Whether any figure differs by more than two runs of one program do.
+    /// Whether any figure differs by more than two runs of the same program do.
     #[must_use]
     pub fn differs(&self) -> bool {
         self.figures.iter().any(|figure| figure.differs)
@@ -50,7 +50,8 @@ pub enum Quantity {
     Faults,
     /// Page faults that needed I/O.
     MajorFaults,
-    /// Largest resident set of any one process, or of all together under a budget that they share, bytes.
+    /// Peak resident memory of any one process, or of all together under a budget that they share,
+    /// bytes.
     PeakMemory,
     /// Page faults that waited for the store of `pagewise run`.
     Refaults,
@@ -68,7 +69,7 @@ pub struct FigureChange {
     pub a: f64,
     /// In B.
     pub b: f64,
-    /// Whether they differ by more than two runs of one program on one machine do.
+    /// Whether they differ by more than two runs of the same program on one machine do.
     pub differs: bool,
 }
 
@@ -78,12 +79,12 @@ pub struct FigureChange {
 pub struct CauseChange {
     /// The cause.
     pub cause: Cause,
-    /// Its name for a person.
+    /// Its name for display.
     pub label: String,
     /// Faults in A, with their 95 % interval.
     pub a: Estimate,
     /// Faults in B.
     pub b: Estimate,
-    /// Whether the intervals are apart, and the change makes a tenth or more of the faults.
+    /// Whether the intervals are apart, and the change is a tenth or more of the faults.
     pub differs: bool,
 }

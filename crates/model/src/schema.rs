@@ -1,4 +1,4 @@
-//! One JSON Schema of all documents that Pagewise writes, made from their types.
+//! One JSON Schema for all documents that Pagewise writes, generated from their types.
 
 use crate::answer::{Document, Evidence, SCHEMA_VERSION};
 use crate::{
@@ -11,10 +11,10 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 /// Schema (draft 2020-12) of every document, by `kind`. All fields are listed and no others are
-/// allowed, so that tests find one that was forgotten; a reader should be more lenient.
+/// allowed, so that tests find a forgotten one; a reader should be more lenient.
 ///
 /// # Panics
-/// When two documents have types of one name, which a test rules out.
+/// When two documents have types of the same name, which a test rules out.
 #[must_use]
 pub fn schema() -> Value {
     let mut all = Documents {
@@ -62,7 +62,7 @@ impl Documents {
     }
 
     fn finish(mut self) -> Value {
-        // Whatever its evidence is: that is replaced by all the parts that there are.
+        // The evidence type does not matter: it is replaced by all the parts.
         self.types.subschema_for::<Document<capability::Check>>();
         let mut defs = self.types.take_definitions(true);
         let sums =
@@ -95,7 +95,7 @@ impl Documents {
     }
 }
 
-/// Puts another schema in the place of a field's, which keeps its description.
+/// Replaces the schema of a field, which keeps its description.
 fn set_field(defs: &mut Map<String, Value>, document: &str, name: &str, mut schema: Value) {
     let root = defs
         .get_mut(document)
@@ -109,7 +109,7 @@ fn set_field(defs: &mut Map<String, Value>, document: &str, name: &str, mut sche
     fields.insert(name.to_owned(), schema);
 }
 
-/// Fields that may be left out are never null.
+/// Optional fields are left out and never null.
 fn strip_null(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else {
         return;
@@ -132,7 +132,7 @@ fn strip_null(schema: &mut Value) {
     }
 }
 
-/// Allows no fields but those that are listed, and drops the widths of integers.
+/// Allows no fields other than those listed, and drops the widths of integers.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

@@ -1,20 +1,20 @@
-//! One of two that are compared.
+//! One of the two sides of a comparison.
 
 use crate::answer::Subject;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 
-/// One of two recordings, traces or runs, and what it holds in sum.
+/// One of two recordings, traces or runs, with its sums.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "{E}Side"))]
 pub struct Side<E> {
-    /// What it is called here.
+    /// Its name in this comparison.
     pub name: String,
-    /// What was observed; absent where that is not known.
+    /// What was observed; absent if unknown.
     #[serde(default, skip_serializing_if = "Subject::is_machine")]
     pub subject: Subject,
-    /// The host; absent where that is not known.
+    /// The host; absent if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host: String,
     /// Its sums.
@@ -22,7 +22,7 @@ pub struct Side<E> {
     pub sums: E,
 }
 
-/// A side is read as its sums with a name.
+/// A side dereferences to its sums.
 impl<E> Deref for Side<E> {
     type Target = E;
 

@@ -1,4 +1,4 @@
-//! Call stacks, interned: a stack is stored once, samples refer to it by number.
+//! Call stacks, interned: each stack is stored once, and samples refer to it by number.
 
 use crate::event::{Callchain, CpuMode};
 use crate::known::Known;
@@ -16,10 +16,10 @@ pub struct StackId(pub u32);
 pub struct FrameKey {
     /// Process whose address space the address belongs to; -1 for the kernel.
     pub pid: i32,
-    /// Mode that the address executed in.
+    /// Mode in which the address was executed.
     pub mode: CpuMode,
-    /// The address that executed. Of a caller, an address within its call: the byte before that to
-    /// which the call returns.
+    /// The executed address. For a caller, an address within its call instruction: the byte before
+    /// the return address.
     pub address: u64,
 }
 
@@ -35,16 +35,17 @@ impl FrameKey {
 
 /// Interned stacks of raw addresses.
 ///
-/// Callers' addresses repeat from sample to sample, that of the innermost function mostly does
-/// not. So what stands behind the innermost address is looked up as a whole, by a hash of its
-/// bytes (see [`Known`]), and only callers that are new are gone through one by one.
+/// Callers' addresses repeat from sample to sample; that of the innermost function mostly does not.
+/// So the addresses after the innermost one are looked up as a whole, by a hash of their bytes (see
+/// [`Known`]), and only new callers are processed one by one.
 #[derive(Clone, Debug)]
 pub struct StackTable {
-    /// Addresses, each once; everything below refers to their places here.
+    /// Addresses, each once; the fields below refer to their indices here.
     keys: Vec<FrameKey>,
-    /// Places by process and mode, then by address: what a process uses stays in the cache.
+    /// Indices by process and mode, then by address: what a process uses stays in the cache.
     places: FxHashMap<(i32, CpuMode), FxHashMap<u64, u32>>,
-    /// Chains of callers one after another, each innermost first, and where each ends.
+    /// Chains of callers one after another, each innermost first; the next field has the end of
+    /// each.
     callers: Vec<u32>,
     ends: Vec<usize>,
     known: Known<u32>,
@@ -66,13 +67,13 @@ impl Stack {
         callers: 0,
     };
 
-    /// The place of its innermost address in [`StackTable::keys`]; of an empty stack, none.
+    /// The index of its innermost address in [`StackTable::keys`]; `None` for an empty stack.
     #[must_use]
     pub fn innermost(self) -> Option<usize> {
         (self != Self::EMPTY).then_some(self.innermost as usize)
     }
 
-    /// Which of [`StackTable::callers`] its callers are.
+    /// The index of its callers in [`StackTable::callers`].
     #[must_use]
     pub fn callers(self) -> usize {
         self.callers as usize
@@ -162,7 +163,7 @@ impl StackTable {
         &self.keys
     }
 
-    /// Every chain of callers as places in [`Self::keys`], innermost first. The first is empty.
+    /// Every chain of callers as indices into [`Self::keys`], innermost first. The first is empty.
     pub fn callers(&self) -> impl Iterator<Item = &[u32]> + '_ {
         (0..self.ends.len()).map(|chain| self.callers_at(chain))
     }
@@ -223,7 +224,7 @@ mod tests {
         );
     }
 
-    /// What the chain's frames are, decoded one by one.
+    /// The chain's frames, decoded one by one.
     fn naive(pid: i32, chain: Callchain<'_>) -> Vec<FrameKey> {
         let words: Vec<u64> = chain.words().collect();
         let is_marker = |word: u64| word >= crate::event::PERF_CONTEXT_MAX;

@@ -1,10 +1,10 @@
-//! Stacks as a tree, so that a stack ten thousand deep costs what its new frames cost.
+//! Stacks as a tree, so that a stack ten thousand deep costs only its new frames.
 
 use crate::pairs::Pairs;
 use crate::profile::{Frame, FrameId, NodeId};
 
-/// Stacks as a tree: each node adds one frame to its parent's stack. Node 0 is the empty stack;
-/// a parent's number is always below its child's, so one pass backwards sums a tree up.
+/// Stacks as a tree: each node adds one frame to its parent's stack. Node 0 is the empty stack; a
+/// parent's number is always below its child's, so a single backward pass sums up a tree.
 #[derive(Clone, Debug)]
 pub struct StackTree {
     parents: Vec<NodeId>,
@@ -35,13 +35,13 @@ impl StackTree {
         node
     }
 
-    /// The same where that stack is known already.
+    /// The same if that stack already exists.
     #[inline]
     pub(crate) fn known_child(&self, parent: NodeId, frame: FrameId) -> Option<NodeId> {
         self.children.find((parent.0, frame.0)).map(NodeId)
     }
 
-    /// As [`child`](Self::child), but a frame that repeats its caller's in a broken chain adds
+    /// As [`child`](Self::child), but in a broken chain, a frame that repeats its caller adds
     /// nothing.
     pub fn child_in_chain(&mut self, parent: NodeId, id: FrameId, frame: &Frame) -> NodeId {
         match frame.is_of_broken_chain() && self.frame(parent) == Some(id) {
@@ -59,13 +59,13 @@ impl StackTree {
         node
     }
 
-    /// How many nodes there are, the root included.
+    /// The number of nodes, the root included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// Whether there is no stack but the empty one.
+    /// Whether there is only the empty stack.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parents.len() == 1
@@ -93,10 +93,10 @@ impl StackTree {
         })
     }
 
-    /// Each node but the root: its number, its parent, its frame; parents come first.
+    /// Each node except the root: its number, its parent, its frame; parents come first.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (NodeId, NodeId, FrameId)> + '_ {
         let pairs = self.parents.iter().zip(&self.frames).enumerate().skip(1);
-        // A number that does not fit was never given out, see `child`.
+        // A number that does not fit was never assigned, see `child`.
         pairs.map(|(at, (&parent, &frame))| {
             (NodeId(u32::try_from(at).unwrap_or(u32::MAX)), parent, frame)
         })
@@ -105,7 +105,7 @@ impl StackTree {
     /// Turns each node's own weight into the weight of all stacks that begin with it.
     ///
     /// # Panics
-    /// When `weights` has not one value for each node.
+    /// When `weights` does not have one value per node.
     pub fn accumulate<W: Copy + std::ops::AddAssign>(&self, weights: &mut [W]) {
         assert_eq!(weights.len(), self.len(), "one weight for each node");
         for at in (1..weights.len()).rev() {

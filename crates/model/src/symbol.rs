@@ -1,4 +1,4 @@
-//! Names of code addresses, found once per unique address after a recording was analysed.
+//! Names of code addresses, resolved once per unique address after a recording was analysed.
 
 use crate::stack::FrameKey;
 use rustc_hash::FxHashMap;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unnamed {
-    /// No mapping holds it: a broken frame-pointer chain.
+    /// No mapping contains it: a broken frame-pointer chain.
     NoMapping,
-    /// Its file carries no symbol for it.
+    /// Its file has no symbol for it.
     NoSymbol,
-    /// Its file could not be read any more.
+    /// Its file could no longer be read.
     NoFile,
     /// Kernel addresses are hidden (`kernel.kptr_restrict`).
     KernelHidden,
@@ -21,21 +21,21 @@ pub enum Unnamed {
     Jit,
 }
 
-/// What is known of one address.
+/// What is known about one address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Name {
     /// Function names, innermost inlined function first, and the module (file name, `[kernel]`).
     Known {
         /// Demangled function names; more than one when calls were inlined here.
         functions: Vec<String>,
-        /// Short name of the file that holds the code.
+        /// Short name of the file that contains the code.
         module: String,
     },
     /// No name, with the reason, and the module where one is known.
     Unknown {
         /// Why there is no name.
         reason: Unnamed,
-        /// Short name of the file that holds the code, or empty.
+        /// Short name of the file that contains the code, or empty.
         module: String,
     },
 }
@@ -45,14 +45,14 @@ pub enum Name {
 pub struct NameId(u32);
 
 impl NameId {
-    /// As an index of what is kept for each name.
+    /// As an index into tables with one entry per name.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Names, each once: thousands of addresses lie in one function.
+/// Names, each once: one function has thousands of addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     names: Vec<Name>,
@@ -71,7 +71,7 @@ impl Names {
         new
     }
 
-    /// All of them, in the order of their numbers.
+    /// All names, in the order of their numbers.
     #[must_use]
     pub fn all(&self) -> &[Name] {
         &self.names
@@ -83,7 +83,7 @@ impl Names {
 pub struct NamedList {
     /// The names.
     pub names: Names,
-    /// Which of them each address of the list has.
+    /// The name of each address of the list.
     pub of: Vec<NameId>,
 }
 
@@ -104,7 +104,7 @@ impl SymbolTable {
         }
     }
 
-    /// What is known of an address.
+    /// What is known about an address.
     #[must_use]
     pub fn get(&self, key: &FrameKey) -> Option<&Name> {
         let name = self.by_address.get(key)?;

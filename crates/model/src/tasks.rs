@@ -1,15 +1,15 @@
-//! Time of single tasks (threads), as it was counted and seen while a program was observed: the
+//! Time of single tasks (threads), as counted and sampled while a program was observed: the
 //! evidence for an account by process and thread ([`crate::account::Tasks`]).
 
 use crate::delays::Delays;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Tasks of each kind that a recording keeps one by one, those that used most CPU time; some 300
-/// bytes each. The others are added up.
+/// Number of tasks of each kind that a recording keeps individually, those with the most CPU time;
+/// about 300 bytes each. The others are added up.
 pub const MOST_RECORDED: usize = 1_000;
 
-/// A task that ended, as the kernel counted it then (taskstats).
+/// A task that ended, with the kernel's counts at that time (taskstats).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountedTask {
@@ -21,7 +21,7 @@ pub struct CountedTask {
     pub parent: i32,
     /// Name, at most 15 bytes.
     pub name: String,
-    /// When its end was told, on the events' clock.
+    /// When its end was reported, on the events' clock.
     pub ended: Nanos,
     /// From its birth until it began to end.
     pub lifetime: Nanos,
@@ -31,7 +31,8 @@ pub struct CountedTask {
     pub delays: Delays,
 }
 
-/// A task as looks at the process tree saw it (`/proc/PID/task/TID/{stat,wchan,schedstat}`).
+/// A task as seen in samples ("looks") of the process tree
+/// (`/proc/PID/task/TID/{stat,wchan,schedstat}`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeenTask {
@@ -43,12 +44,12 @@ pub struct SeenTask {
     pub parent: i32,
     /// Name, at most 15 bytes.
     pub name: String,
-    /// When it was there first, on the events' clock: at the first look, or for one that was born
-    /// later, when it was met, less what it had run and been ready by then.
+    /// When it first existed, on the events' clock: at the first look, or, for a task that was
+    /// created later, when it was first seen, less the time that it had run and been ready by then.
     pub began: Nanos,
-    /// When it was seen last. What follows was counted until then.
+    /// When it was last seen. The fields below were counted until then.
     pub last: Nanos,
-    /// Whether it had ended by then, so that nothing is missing.
+    /// Whether it had ended by then, so that no time is missing.
     pub is_over: bool,
     /// Time on a CPU.
     pub run: Nanos,
@@ -59,20 +60,20 @@ pub struct SeenTask {
     pub sleeps: Vec<Sleep>,
 }
 
-/// Looks that saw a task sleep in one place.
+/// Looks in which a task slept in one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sleep {
-    /// A number into [`crate::looks::Looks::places`]; `None` where the place is not shown.
+    /// An index into [`crate::looks::Looks::places`]; `None` where the place is not shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<u32>,
-    /// Looks that saw it there.
+    /// Number of these looks.
     pub looks: u64,
     /// Time between those looks and the ones before them.
     pub time: Nanos,
 }
 
-/// Tasks that are not kept one by one.
+/// Tasks that are not kept individually.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherTasks {
@@ -82,13 +83,13 @@ pub struct OtherTasks {
     pub lifetime: Nanos,
     /// Time on a CPU.
     pub run: Nanos,
-    /// Time ready to run without a CPU; `None` where that was not counted of each.
+    /// Time ready to run without a CPU; `None` if it was not counted for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Nanos>,
 }
 
 impl OtherTasks {
-    /// Both together.
+    /// Sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -122,7 +123,7 @@ impl From<&SeenTask> for OtherTasks {
     }
 }
 
-/// Keeps those of `tasks` that used most CPU time, and adds up the others.
+/// Keeps those of `tasks` with the most CPU time, and adds up the others.
 #[must_use]
 pub fn largest<T>(mut tasks: Vec<T>, run: fn(&T) -> Nanos) -> (Vec<T>, Option<OtherTasks>)
 where

@@ -1,4 +1,4 @@
-//! What a process tree held and faulted, point by point: findfault.sh's table.
+//! Memory and faults of a process tree, point by point: the table of findfault.sh.
 
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub struct TimelinePoint {
     pub time: Nanos,
     /// Virtual size, summed over the tree.
     pub vsize: Bytes,
-    /// Resident set, summed over the tree (shared pages count once per process).
+    /// Resident memory, summed over the tree (shared pages count once per process).
     pub rss: Bytes,
     /// Proportional set size, where it was read (it is costly, so not at every point).
     pub pss: Option<Bytes>,
@@ -29,8 +29,8 @@ pub struct TimelinePoint {
     pub processes: u32,
     /// Threads alive.
     pub threads: u32,
-    /// Processes whose main thread ran, or waited for nothing but a CPU or a disk, at that moment;
-    /// `None` where it was not looked at.
+    /// Processes whose main thread was running, or waiting only for a CPU or a disk, at that
+    /// moment; `None` if this was not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<u32>,
 }
@@ -42,9 +42,9 @@ pub struct TimelinePoint {
 pub struct PressurePoint {
     /// Time since observation began.
     pub time: Nanos,
-    /// Time that some task stalled for memory (PSI `some`), where PSI is on.
+    /// Time in which some task was stalled on memory (PSI `some`), where PSI is on.
     pub stall_some: Option<Nanos>,
-    /// Time that all tasks stalled for memory (PSI `full`), where PSI is on.
+    /// Time in which all tasks were stalled on memory (PSI `full`), where PSI is on.
     pub stall_full: Option<Nanos>,
     /// Pages swapped in (`pswpin`).
     pub swap_in: u64,
@@ -56,21 +56,21 @@ pub struct PressurePoint {
     pub kswapd_scanned: u64,
     /// Direct compaction stalls (`compact_stall`).
     pub compact_stalls: u64,
-    /// Huge pages given at fault time (`thp_fault_alloc`).
+    /// Huge pages allocated at fault time (`thp_fault_alloc`).
     pub thp_fault_alloc: u64,
-    /// Huge pages wanted at fault time but not to be had (`thp_fault_fallback`).
+    /// Huge pages requested at fault time but not available (`thp_fault_fallback`).
     pub thp_fault_fallback: u64,
     /// Huge pages built by khugepaged (`thp_collapse_alloc`).
     pub thp_collapse: u64,
     /// Huge pages split (`thp_split_page`).
     pub thp_split: u64,
-    /// File pages that came back soon after eviction (`workingset_refault_file`).
+    /// File pages refaulted soon after eviction (`workingset_refault_file`).
     pub refaults_file: u64,
-    /// Anonymous pages that came back soon after eviction (`workingset_refault_anon`).
+    /// Anonymous pages refaulted soon after eviction (`workingset_refault_anon`).
     pub refaults_anon: u64,
     /// Memory of the cgroup, where it could be read.
     pub cgroup_usage: Option<Bytes>,
-    /// Times that the cgroup hit its limit (`memory.failcnt` or `memory.events` `max`).
+    /// How often the cgroup hit its limit (`memory.failcnt` or `memory.events` `max`).
     pub cgroup_limit_hits: Option<u64>,
 }
 
@@ -78,13 +78,13 @@ pub struct PressurePoint {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
-    /// Interval asked for; real points may be later under load.
+    /// Requested interval; actual points may be later under load.
     pub interval: Nanos,
     /// Of the process tree.
     pub points: Vec<TimelinePoint>,
     /// Of the machine and cgroup.
     pub pressure: Vec<PressurePoint>,
-    /// Points that are missing because a reading failed or came later than the next was due.
+    /// Points that are missing because a reading failed or came after the next was due.
     #[serde(default)]
     pub gaps: u64,
     /// What the sampler changed or could not read, in words for the user.

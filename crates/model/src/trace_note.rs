@@ -1,17 +1,17 @@
 //! What `pagewise trace` writes into a trace next to the kernel's text: comment lines, which other
-//! readers pass over.
+//! readers skip.
 //!
 //! ```text
 //! # pagewise: {"root_only":{"latency":{…}}}
 //! ```
 //!
-//! Notes of one kind add up, so that a capture can write them as it goes and keeps what it had
-//! when it is killed.
+//! Notes of one kind add up, so that a capture can write them as it goes and loses nothing if it is
+//! killed.
 
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// What such a line begins with.
+/// The start of such a line.
 pub const MARK: &str = "# pagewise: ";
 
 /// One line.
@@ -21,8 +21,8 @@ pub const MARK: &str = "# pagewise: ";
 pub enum TraceNote {
     /// How the capture was made; its first line.
     Capture(CaptureNote),
-    /// Faults of a stretch of time in which their roots alone were traced, which are not in the
-    /// text: what a fault takes without the calls inside being traced.
+    /// Faults of a stretch of time in which only their roots were traced, which are not in the
+    /// text: the time of a fault when the calls inside it are not traced.
     RootOnly {
         /// Their latencies in nanoseconds, without interrupts and time off the CPU.
         latency: Histogram,
@@ -61,7 +61,7 @@ pub struct CaptureNote {
     pub depth: u32,
     /// KiB of buffer for each CPU.
     pub buffer_kib: u64,
-    /// Whether durations hold the time asleep.
+    /// Whether durations include time asleep.
     pub sleep_time: bool,
 }
 
@@ -69,12 +69,12 @@ impl TraceNote {
     /// The line, without its newline.
     #[must_use]
     pub fn to_line(&self) -> String {
-        // Neither maps with odd keys nor fallible serialisers are in it.
+        // It contains no maps with unusual keys and no fallible serialisers.
         let json = serde_json::to_string(self).unwrap_or_default();
         format!("{MARK}{json}")
     }
 
-    /// The note in a line; `None` when it is none, or of a kind that a later version writes.
+    /// The note in a line; `None` if it is not one, or of a kind from a later version.
     #[must_use]
     pub fn of_line(line: &[u8]) -> Option<Self> {
         let json = line.trim_ascii().strip_prefix(MARK.as_bytes())?;

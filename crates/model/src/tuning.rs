@@ -1,4 +1,4 @@
-//! What came of trying settings on a command.
+//! The results of trying settings on a command.
 
 use crate::advice::Settings;
 use crate::answer::{Evidence, Kind};
@@ -7,15 +7,15 @@ use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// All that was tried, and the best of it.
+/// Everything that was tried, and the best of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuning {
-    /// The best, when fresh runs show that it is beyond doubt faster.
+    /// The best setting, if fresh runs show with certainty that it is faster.
     pub winner: Option<Winner>,
     /// Whether the best setting did no better than a placebo of the same length.
     pub luck: bool,
-    /// Each arm that was not rejected against the baseline.
+    /// Each arm that was not rejected, compared with the baseline.
     pub comparisons: Vec<Comparison>,
     /// The clock of `time_and_memory`: elapsed time, or CPU time on a machine too noisy for that.
     pub clock: Clock,
@@ -41,9 +41,9 @@ pub struct Winner {
     pub summary: String,
     /// The value that won.
     pub won_at_value: Option<Bytes>,
-    /// The smallest that is as good.
+    /// The smallest value that is as good.
     pub smallest_sufficient_value: Option<Bytes>,
-    /// Fresh runs against the baseline.
+    /// Fresh runs compared with the baseline.
     pub confirmation: Comparison,
     /// What it costs, in words.
     pub price: String,
@@ -51,7 +51,7 @@ pub struct Winner {
     pub exports: BTreeMap<String, String>,
 }
 
-/// One setting's place.
+/// One setting's position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Point {
@@ -61,9 +61,9 @@ pub struct Point {
     pub seconds: f64,
     /// Peak resident bytes, typical.
     pub peak_bytes: f64,
-    /// Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
+    /// Whether it differs from the baseline with certainty, or is the baseline. Others are noise.
     pub told_apart: bool,
-    /// Whether it is distinguished and no other such setting is better in one and no worse in the
+    /// Whether it differs and no other such setting is better in one figure and no worse in the
     /// other.
     pub on_front: bool,
 }

@@ -1,4 +1,4 @@
-//! Units as types, so that a nanosecond never meets a microsecond by accident.
+//! Units as types, so that nanoseconds and microseconds are never mixed by accident.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -90,7 +90,7 @@ impl From<std::time::Duration> for Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// Three significant digits with the unit that suits: `890 ns`, `1.47 µs`, `27.4 ms`, `3.20 s`.
+    /// Three significant digits with a suitable unit: `890 ns`, `1.47 µs`, `27.4 ms`, `3.20 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         scaled(
             f,
@@ -125,7 +125,7 @@ impl Bytes {
     }
 }
 
-/// A text that is no size.
+/// A text that is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a size; examples: 512M, 2G")]
 pub struct NoSize(pub String);
@@ -195,7 +195,7 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt:
     f.pad(&format!("{quotient:.digits$} {name}"))
 }
 
-/// A value with the interval that holds it with 95 % confidence.
+/// A value with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
@@ -218,7 +218,7 @@ impl Estimate {
         }
     }
 
-    /// Whether the interval holds `other`.
+    /// Whether the interval contains `other`.
     #[must_use]
     pub fn covers(&self, other: f64) -> bool {
         self.low <= other && other <= self.high
@@ -235,7 +235,7 @@ impl Estimate {
         }
     }
 
-    /// The product of two quantities that are not negative, whose errors may go the same way.
+    /// The product of two quantities that are not negative and whose errors may have the same sign.
     #[must_use]
     pub fn times(&self, other: Self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Rows of a process tree that is watched.
+//! Rows of a watched process tree.
 
 use crate::answer::{Evidence, Kind};
 use crate::timeline::TimelinePoint;
@@ -13,7 +13,7 @@ pub struct Row {
     pub time_s: f64,
     /// Virtual size in bytes.
     pub vsize_bytes: u64,
-    /// Resident set in bytes.
+    /// Resident memory in bytes.
     pub rss_bytes: u64,
     /// Proportional set size in bytes; absent where it was not read at this point, since it is costly.
     pub pss_bytes: Option<u64>,
@@ -67,7 +67,7 @@ impl Row {
         }
     }
 
-    /// Its values, with commas between.
+    /// Its values, separated by commas.
     #[must_use]
     pub fn csv(&self) -> String {
         let pss = self
@@ -92,7 +92,7 @@ impl Row {
     }
 }
 
-/// Growth a second; 0 at the first point, where no time has passed.
+/// Growth per second; 0 at the first point, where no time has passed.
 #[allow(
     clippy::cast_precision_loss,
     reason = "a rate needs no more than 53 bits"

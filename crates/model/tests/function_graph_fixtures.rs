@@ -58,8 +58,8 @@ fn every_fixture_is_understood() {
     assert_eq!(count, 23);
 }
 
-/// The tracer shows what the kernel calls between announcing a switch and making it: the task is
-/// not back yet by that.
+/// The tracer shows what the kernel calls between announcing a switch and making it: these calls do
+/// not mean that the task is back.
 #[test]
 fn a_task_that_is_about_to_leave_is_not_back() {
     let text = "\
@@ -87,7 +87,8 @@ fn a_task_that_is_about_to_leave_is_not_back() {
     assert_eq!(fault.off_cpu, [expected]);
 }
 
-/// Where a line's columns stood must not change what the next one says, wherever its own are.
+/// The positions of a line's columns must not change how the next line is read, wherever its own
+/// are.
 #[test]
 fn durations_are_read_at_whatever_column_they_begin() {
     let durations = ["0.670 us", "10.303 us", "1234.567 us", "12345.67 us", ""];
@@ -133,7 +134,7 @@ fn node(name: &str, depth: u16, end: u32, children_ns: u64) -> (String, u16, u32
     (name.to_owned(), depth, end, children_ns)
 }
 
-/// Two interrupts at the exit of `f`: one came before its clock was stopped, one behind.
+/// Two interrupts at the exit of `f`: one came before its clock was stopped, one after it.
 #[test]
 fn interrupts_at_an_exit_are_told_apart_by_their_times() {
     const TRACE: &str = "\
@@ -160,7 +161,7 @@ fn interrupts_at_an_exit_are_told_apart_by_their_times() {
     );
 }
 
-/// As 6.12 has it: `g` had ended when the interrupt came, but stood open still.
+/// As in 6.12: `g` had ended when the interrupt came, but was still open.
 #[test]
 fn an_interrupt_is_not_inside_a_call_that_is_too_short_for_it() {
     const TRACE: &str = "\
@@ -187,9 +188,9 @@ fn an_interrupt_is_not_inside_a_call_that_is_too_short_for_it() {
     );
 }
 
-/// The level of `f` counts before its clock starts and its line is written: an interrupt that comes
-/// then stands two levels below the caller, before `f`. It is inside `f` where `f`'s time has room
-/// for it.
+/// The level of `f` is raised before its clock starts and its line is written: an interrupt that
+/// comes then appears two levels below the caller, before `f`. It is inside `f` if `f` took long
+/// enough.
 #[test]
 fn an_interrupt_at_an_entry_is_inside_where_there_is_time_for_it() {
     let trace = |f: &str| {
@@ -203,7 +204,8 @@ fn an_interrupt_at_an_entry_is_inside_where_there_is_time_for_it() {
 "
         )
     };
-    // The line of `f` says when it began; 100 µs later it ends, so 160 µs hold the interrupt's 50.
+    // The line of `f` has the time of its beginning; 100 µs later it ends, so 160 µs include the
+    // interrupt's 50.
     let inside = [
         node("handle_mm_fault", 0, 3, 160_000),
         node("f", 1, 3, 50_000),
@@ -218,7 +220,7 @@ fn an_interrupt_at_an_entry_is_inside_where_there_is_time_for_it() {
     assert_eq!(nodes(&trace("! 101.000")), before);
 }
 
-/// Without times of lines, `f`'s duration alone tells.
+/// Without times of lines, only `f`'s duration decides.
 #[test]
 fn an_interrupt_at_an_entry_without_times_is_inside_what_takes_as_long() {
     let trace = |f: &str| {

@@ -1,4 +1,4 @@
-//! Interrupts are learned from where they stand: their names do not matter.
+//! Interrupts are learned from their position: their names do not matter.
 
 use pagewise_model::formats::function_graph::{CallTree, Names, is_interrupt, read};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ fn fixture(name: &str) -> String {
     String::from_utf8(text).expect("text")
 }
 
-/// The outermost calls that are taken for an interrupt's, by name, and how many calls are left.
+/// The outermost calls that are attributed to interrupts, by name, and how many calls are left.
 fn interrupts(text: &str) -> (BTreeMap<String, u64>, u64) {
     let (mut found, mut others) = (BTreeMap::new(), 0);
     let mut sink = |tree: &CallTree, names: &Names| {
@@ -39,7 +39,7 @@ const FRAMES: &[&str] = &[
     "__hrtimer_rearm_deferred",
 ];
 
-/// With the frames of 7.2 under names that nobody knows, nearly all are found, and nothing else.
+/// With the frames of 7.2 under unknown names, nearly all are found, and nothing else.
 #[test]
 fn frames_under_unknown_names_are_found() {
     let text = fixture("anon-7.2.txt.zst");
@@ -68,7 +68,7 @@ fn frames_under_unknown_names_are_found() {
     );
 }
 
-/// No function that a fault calls itself is taken for an interrupt's.
+/// No function that a fault calls directly is attributed to an interrupt.
 #[test]
 fn what_is_taken_for_an_interrupt_is_one() {
     const EXPECTED: &[&str] = &[

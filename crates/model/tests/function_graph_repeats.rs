@@ -1,4 +1,5 @@
-//! The file `trace` of kernels up to 4.18 repeats itself; what is read is what was traced.
+//! The file `trace` of kernels up to 4.18 repeats itself; the reader returns exactly what was
+//! traced.
 
 use pagewise_model::formats::function_graph::{
     CallTree, Cores, Counts, Names, read_bytes, read_on,
@@ -22,7 +23,7 @@ fn trees(text: &str, cores: Option<Cores>) -> (Vec<CallTree>, Counts, Losses) {
     (found, summary.counts, summary.incomplete)
 }
 
-/// A text as 4.18's file has it: each read goes back to the event whose number is that of the
+/// A text as in the file of 4.18: each read goes back to the event whose number is that of the
 /// lines so far, though a leaf is one line of two events.
 fn repeated(text: &str, page: usize) -> (String, u64) {
     let lines: Vec<&str> = text.lines().filter(|line| line.contains('|')).collect();
@@ -38,7 +39,7 @@ fn repeated(text: &str, page: usize) -> (String, u64) {
     while printed < events.len() {
         let mut at = printed;
         let begun = out.len();
-        // Behind the last line, the end of a leaf that it was goes on in time.
+        // After the last line, if it was a leaf, the end of that leaf continues in time order.
         let is_end = at > 0 && events[at - 1].0 == events[at].0;
         let is_repeat = last.is_some_and(|last| events[at].0 + usize::from(is_end) <= last);
         repeats += u64::from(is_repeat);
@@ -100,7 +101,7 @@ fn repeats_are_dropped_and_counted() {
     }
 }
 
-/// Faults among whose calls, of ever other names, are those of a switch of tasks.
+/// Faults with calls of ever new names, among them those of a task switch.
 fn switching() -> String {
     let mut text = String::new();
     let mut now = 0;
@@ -123,7 +124,7 @@ fn switching() -> String {
     text
 }
 
-/// Ids of names begin anew where a piece is read once more.
+/// Name ids start anew when a piece is read again.
 #[test]
 fn what_functions_do_is_known_by_the_names_of_the_last_reading() {
     let (text, repeats) = repeated(&switching(), 3000);
@@ -135,7 +136,7 @@ fn what_functions_do_is_known_by_the_names_of_the_last_reading() {
     }
 }
 
-/// 16,000 lines of a real one, of which 4,000 and more are repeats.
+/// 16,000 lines of a real trace, of which more than 4,000 are repeats.
 #[test]
 fn a_trace_of_4_18_has_nearly_all_its_faults() {
     let text = fixture("anon-4.18.txt.zst");
@@ -157,7 +158,7 @@ fn a_trace_of_4_18_has_nearly_all_its_faults() {
     }
 }
 
-/// A repeat may be as short as the line that was the last: time stands still there.
+/// A repeat may be only the last line: time then stands still.
 #[test]
 fn the_last_line_alone_is_a_repeat_where_no_task_does_that_twice() {
     let line = |us: u32, cpu: u32, span: &str, call: &str| {
@@ -185,7 +186,7 @@ fn the_last_line_alone_is_a_repeat_where_no_task_does_that_twice() {
         let on_cores = trees(&again, Some(Cores { threads: 2, piece }));
         assert_eq!(on_cores, (found.clone(), counts, incomplete.clone()));
     }
-    // Two CPUs that the text does not tell apart may well do the same at once.
+    // Two CPUs that the text does not distinguish may well do the same at the same time.
     let unknown = again.replace("0)  wl-7  |", "");
     let (_, counts, _) = trees(&unknown, None);
     assert_eq!((counts.repeats, counts.calls), (0, 6));

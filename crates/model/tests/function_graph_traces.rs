@@ -1,5 +1,5 @@
-//! Every real trace is read without an unknown line, and what comes out is checked against
-//! counts taken with other tools.
+//! Every real trace is read without an unknown line, and the result is checked against counts taken
+//! with other tools.
 
 #[path = "../../../tests/traces.rs"]
 mod traces;
@@ -19,7 +19,7 @@ fn open(path: &Path) -> Box<dyn Read> {
     Box::new(BufReader::new(file))
 }
 
-/// Parts of the `.head` files were cut with `grep -n`, whose line numbers are no part of them.
+/// Parts of the `.head` files were cut with `grep -n`, which added line numbers.
 fn without_line_numbers(mut input: Box<dyn Read>) -> Box<dyn Read> {
     let mut text = Vec::new();
     input.read_to_end(&mut text).expect("readable");
@@ -79,7 +79,7 @@ fn texts(folder: &Path) -> Vec<PathBuf> {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
-        // trace-cmd's text has another form, and its test another file.
+        // trace-cmd's text has another form, and its test is in another file.
         let is_text = name.ends_with(".txt.zst") && name != "report.txt.zst"
             || name.trim_end_matches(".zst").ends_with(".head")
             || ["lost.txt", "pipe.txt", "thresh.txt"].contains(&name.as_str());

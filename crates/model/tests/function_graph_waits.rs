@@ -1,9 +1,9 @@
-//! Time off the CPU is told from work by the frames of the scheduler, whether or not another task
-//! is seen to run meanwhile; and from interrupts, which put tasks aside.
+//! Time off the CPU is distinguished from work by the frames of the scheduler, whether or not
+//! another task is seen to run meanwhile; and from interrupts, which preempt tasks.
 
 use pagewise_model::formats::function_graph::{CallTree, Names, OffCpu, Wait, read_bytes};
 
-/// `seconds.micros cpu duration depth call`, a line each, as the kernel prints them.
+/// `seconds.micros cpu duration depth call`, one per line, as printed by the kernel.
 fn trace(lines: &[(&str, u32, &str, usize, &str)]) -> String {
     let line = |&(time, cpu, span, depth, call): &(&str, u32, &str, usize, &str)| {
         let us = if span.is_empty() { "   " } else { " us" };
@@ -34,7 +34,7 @@ fn waits(text: &str) -> Vec<(String, u64, Wait)> {
     waits.map(|off| (name(off), off.ns, off.wait)).collect()
 }
 
-/// As in a trace of 6.1: the next task calls nothing that is traced, so no line tells of it.
+/// As in a trace of 6.1: the next task calls nothing that is traced, so no line shows it.
 #[test]
 fn a_preemption_is_seen_though_the_next_task_calls_nothing() {
     let text = trace(&[
@@ -69,14 +69,14 @@ fn a_task_that_leaves_the_run_queue_or_calls_schedule_sleeps() {
         waits(&text)
     };
     let away = ("schedule".to_owned(), 3_000_000, Wait::Blocked);
-    // The task went on with another CPU.
+    // The task continued on another CPU.
     let away = [away];
     assert_eq!(asleep("dequeue_task_fair();"), away);
     assert_eq!(asleep("update_rq_clock();"), away);
 }
 
-/// The function in which a task comes back may be left out by a filter: what calls the switch
-/// ends behind it.
+/// The function in which a task comes back may be left out by a filter: the caller of the switch
+/// ends after it.
 #[test]
 fn a_switch_is_seen_where_the_way_back_is_not_traced() {
     let text = trace(&[
@@ -91,7 +91,7 @@ fn a_switch_is_seen_where_the_way_back_is_not_traced() {
     assert_eq!(waits(&text), [away]);
 }
 
-/// The line of a switch, and the event, tell of the same time as the gap: it counts once.
+/// The line of a switch, and the event, report the same time as the gap: it counts once.
 #[test]
 fn a_switch_that_is_told_twice_counts_once() {
     let before = [
@@ -125,8 +125,8 @@ fn a_switch_that_is_told_twice_counts_once() {
     assert_eq!(waits(&text), [away]);
 }
 
-/// As in a trace of 7.2: an interrupt's tail lets another task run, inside whatever it struck.
-/// The scheduler's calls are the interrupt's, and the time away is the call's in which it struck:
+/// As in a trace of 7.2: an interrupt's tail lets another task run, inside whatever it struck. The
+/// scheduler's calls belong to the interrupt, and the time away to the call in which it struck:
 /// here at its entry, one level off.
 #[test]
 fn a_task_that_an_interrupt_puts_aside_is_off_the_cpu_where_it_struck() {

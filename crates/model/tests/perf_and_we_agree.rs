@@ -1,8 +1,8 @@
-//! What perf records, we read as `perf script` does: plain, packed, through a pipe, with copied
+//! We read perf's recordings as `perf script` does: plain, packed, through a pipe, with copied
 //! stacks, with tracepoints.
 //!
-//! Needs `perf` and the right to record software events; without them the tests say so and pass.
-//! The committed fixtures of `perf_data_fixtures.rs` cover machines without perf.
+//! Needs `perf` and the right to record software events; without them the tests print a message and
+//! pass. The committed fixtures of `perf_data_fixtures.rs` cover machines without perf.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -30,8 +30,8 @@ fn ours(bytes: &[u8]) -> Vec<Row> {
     rows
 }
 
-/// The same from `perf script`, which separates samples with chains by blank lines. `None`, said
-/// aloud, where perf cannot read what it recorded itself (an older perf than its kernel).
+/// The same from `perf script`, which separates samples with chains by blank lines. `None`, with a
+/// message, where perf cannot read its own recording (an older perf than its kernel).
 fn perfs(file: &Path, chains: bool) -> Option<Vec<Row>> {
     let fields = if chains {
         "tid,time,event,ip"
@@ -74,7 +74,7 @@ fn perfs(file: &Path, chains: bool) -> Option<Vec<Row>> {
     Some(rows)
 }
 
-/// Records a short program. `None`, said aloud, where that is not possible here.
+/// Records a short program. `None`, with a message, where that is not possible here.
 fn recorded(arguments: &[&str], file: &Path) -> Option<Vec<u8>> {
     let pipe = arguments.contains(&"-o-");
     let mut perf = Command::new("perf");
@@ -104,7 +104,7 @@ fn recorded(arguments: &[&str], file: &Path) -> Option<Vec<u8>> {
 fn agree(arguments: &[&str], chains: bool) {
     let directory = tempfile::tempdir().expect("temporary directory");
     let file = directory.path().join("perf.data");
-    // perf 6.1 can't read some of its own files of a busy machine ("Bad address").
+    // perf 6.1 cannot read some of its own files from a busy machine ("Bad address").
     for _ in 0..8 {
         let Some(bytes) = recorded(arguments, &file) else {
             return;
@@ -155,7 +155,7 @@ fn packed_through_a_pipe() {
 
 #[test]
 fn with_copied_stacks() {
-    // perf shows chains that it unwound, so only the samples themselves compare.
+    // perf shows the chains that it unwound, so only the samples themselves are compared.
     agree(
         &["--call-graph", "dwarf,1024", "-e", "page-faults", "-c", "3"],
         false,

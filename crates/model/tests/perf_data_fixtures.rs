@@ -1,5 +1,5 @@
-//! perf.data files that perf made, committed so that machines without perf test the reader too,
-//! and what is left of them after damage. See `fixtures/README.md` for the commands.
+//! perf.data files made by perf, committed so that the reader is also tested on machines without
+//! perf, and damaged copies of them. See `fixtures/README.md` for the commands.
 
 use pagewise_model::event::{Event, EventKind};
 use pagewise_model::formats::perf_data::{PerfData, Reading};
@@ -73,7 +73,8 @@ fn counts_are_those_of_perf_script() {
     check("pipe", &[("page-faults", 62), ("minor-faults", 62)]);
 }
 
-/// perf 6.16 and newer pack into `PERF_RECORD_COMPRESSED2`, which says how many bytes are no padding.
+/// perf 6.16 and newer pack into `PERF_RECORD_COMPRESSED2`, which contains the number of bytes
+/// without padding.
 #[test]
 fn packed_records_of_either_kind_hold_the_same() {
     const DATA: std::ops::Range<usize> = 40..56;
@@ -110,7 +111,7 @@ fn packed_records_of_either_kind_hold_the_same() {
     }
     assert!(packed > 0);
     let grown = records.len() as u64 - size;
-    // The sections' table stands behind the records, and the sections behind it.
+    // The table of sections follows the records, and the sections follow the table.
     let mut new = [&old[..start], &records, &old[end..]].concat();
     new[DATA.start + 8..DATA.end].copy_from_slice(&(size + grown).to_le_bytes());
     let table = start + records.len();
@@ -191,7 +192,7 @@ fn cut_anywhere_nothing_panics_and_order_holds() {
 }
 
 /// The stable stand-in for the fuzzer: bits, words and stretches of the fixtures are changed at
-/// random, with a fixed seed, for some two seconds.
+/// random, with a fixed seed, for about two seconds.
 #[test]
 fn damaged_anyhow_nothing_panics() {
     let fixtures: Vec<Vec<u8>> = FIXTURES.iter().map(|(name, _)| fixture(name)).collect();
@@ -218,7 +219,7 @@ fn damaged_anyhow_nothing_panics() {
     );
 }
 
-/// Changes one place; every second one within the header and the attributes, where it hurts.
+/// Changes one place; half of the time within the header and the attributes, where it matters most.
 fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     let range = if random.below(2) == 0 {
         bytes.len().min(600)

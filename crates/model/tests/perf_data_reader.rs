@@ -1,4 +1,4 @@
-//! The reader against naive twins: order, fields, truncation, damage.
+//! The reader against naive counterparts: order, fields, truncation, damage.
 
 mod made;
 
@@ -13,7 +13,7 @@ use pagewise_model::units::Nanos;
 use proptest::prelude::*;
 use std::io::Cursor;
 
-/// Address of each sample in the order they were handed out, with its time, and the losses.
+/// Address of each sample in the order in which they were passed on, with its time, and the losses.
 fn samples(bytes: &[u8]) -> (Vec<(u64, u64)>, Losses) {
     let data = PerfData::parse(bytes).expect("a perf.data file");
     let mut seen = Vec::new();
@@ -25,8 +25,8 @@ fn samples(bytes: &[u8]) -> (Vec<(u64, u64)>, Losses) {
     (seen, losses.expect("readable"))
 }
 
-/// Rings drained in turn: each turn takes of each ring what is older than the moment at which
-/// that ring's turn comes. Returns the file and its samples in file order.
+/// Rings drained in turn: each turn takes from each ring the records that are older than the moment
+/// of that ring's turn. Returns the file and its samples in file order.
 fn drained(rings: &[Vec<u64>], moments: &[u64]) -> (Vec<u8>, Vec<(u64, u64)>) {
     let mut in_file = Vec::new();
     let mut taken = vec![0; rings.len()];
@@ -262,7 +262,7 @@ fn each_byte_that_is_cut_off_is_counted() {
         writer.records(&sample).expect("in memory");
     }
     let size = plain_sample(7, 1, 1).len();
-    // The writer died: the header tells no size, so the data end where the file does.
+    // The writer crashed: the header has no size, so the data end where the file does.
     drop(writer);
     let whole = disk.into_inner();
     let truncated = |bytes: &[u8]| samples(bytes).1.of(LossKind::Truncated);
@@ -359,7 +359,7 @@ fn made_up_records_come_back_as_they_were() {
     );
 }
 
-/// Since Linux 5.12 a mapping may tell its file by build id, in place of device and inode.
+/// Since Linux 5.12 a mapping may identify its file by build id instead of device and inode.
 #[test]
 fn mappings_tell_files_by_build_id_where_a_bit_says_so() {
     const MISC: usize = 4;

@@ -1,6 +1,6 @@
-//! perf itself opens what [`Writer`] writes: same counts, same names, no complaint.
+//! perf itself opens what [`Writer`] writes: same counts, same names, no warnings.
 //!
-//! Needs the `perf` program; without it the tests say so and pass.
+//! Needs the `perf` program; without it the tests print a message and pass.
 
 #[macro_use]
 #[path = "../../../tests/skipped.rs"]
@@ -95,7 +95,7 @@ fn sidecar() -> Sidecar {
     serde_json::from_str(text).expect("the fixture is a sidecar")
 }
 
-/// 100 faults and 5 calls of brk of one process, with mapping, name and birth.
+/// 100 faults and 5 calls of brk of one process, with mapping, name and fork.
 fn write_recording(path: &Path) {
     let sources = [
         SourceAttr {

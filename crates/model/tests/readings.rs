@@ -1,9 +1,9 @@
-//! What the readers make of everything in the repository, whole and damaged: each event, tree and
-//! sample, by a fingerprint. A change of any of them shows here, wanted or not.
+//! The results of the readers for everything in the repository, intact and damaged: each event,
+//! tree and sample, as a fingerprint. Any change shows here, intended or not.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p pagewise-model --test readings` writes `fixtures/readings`
-//! anew; with `READINGS=FOLDER` each test writes what it read as text, to be compared with that of
-//! the build before.
+//! `UPDATE_GOLDEN=1 cargo test -p pagewise-model --test readings` rewrites `fixtures/readings`;
+//! with `READINGS=FOLDER` each test writes what it read as text, for comparison with the previous
+//! build.
 
 use pagewise_model::event::Event;
 use pagewise_model::formats::function_graph::{
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// FNV-1a of what is written to it, and its lines where somebody wants to read them.
+/// FNV-1a of what is written to it, and its lines if they are requested.
 struct Reading {
     hash: u64,
     lines: u64,
@@ -62,8 +62,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All files below a folder with one of these endings, by their path in the repository; links lead
-/// to files that are met by themselves.
+/// All files below a folder with one of these endings, by their path in the repository; links are
+/// skipped, since their targets are found anyway.
 fn files(folder: &str, endings: &[&str]) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
@@ -91,8 +91,8 @@ fn files(folder: &str, endings: &[&str]) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// The file as it is, and so many times damaged: bits flipped, stretches gone, twice or elsewhere,
-/// the end cut off.
+/// The file as it is, and this many times damaged: bits flipped, stretches removed, duplicated or
+/// moved, the end cut off.
 fn and_damaged(bytes: &[u8], times: u64) -> Vec<Vec<u8>> {
     let mut all = vec![bytes.to_vec()];
     for seed in 0..times {
@@ -124,14 +124,14 @@ fn and_damaged(bytes: &[u8], times: u64) -> Vec<Vec<u8>> {
     all
 }
 
-/// At most so many bytes, up to the end of a line.
+/// At most this many bytes, up to the end of a line.
 fn beginning(bytes: &[u8], most: usize) -> &[u8] {
     let cut = &bytes[..bytes.len().min(most)];
     let end = cut.iter().rposition(|&byte| byte == b'\n');
     end.map_or(cut, |end| &cut[..=end])
 }
 
-/// Holds what is read of each file against what was.
+/// Compares the reading of each file with the stored one.
 fn hold(kind: &str, found: &[(String, Vec<u8>)], damages: u64, read: fn(&[u8], &mut Reading)) {
     let kept = root().join(format!("crates/model/tests/fixtures/readings/{kind}.txt"));
     let mut now = String::new();
@@ -175,7 +175,7 @@ fn hold(kind: &str, found: &[(String, Vec<u8>)], damages: u64, read: fn(&[u8], &
     );
 }
 
-/// Trees and what stands between them.
+/// Trees and what is between them.
 struct Trees<'a>(&'a mut Reading);
 
 impl Sink for Trees<'_> {
@@ -263,7 +263,7 @@ fn of_texts_of_traces() {
     hold("trace_texts", &found, 5, text_of_a_trace);
 }
 
-/// Longer stretches, in which waits, interrupts and losses are met.
+/// Longer stretches, which contain waits, interrupts and losses.
 #[test]
 fn of_long_texts_of_traces() {
     let mut found = files("tests/fixtures/traces", &[".txt.zst"]);
@@ -411,7 +411,7 @@ fn accesses(bytes: &[u8], reading: &mut Reading) {
     }
 }
 
-/// A file of each kind that can be written, with mappings, notes and two threads.
+/// A file of each writable kind, with mappings, notes and two threads.
 fn written() -> Vec<(String, Vec<u8>)> {
     let make = |is_by_page: bool| {
         let mut writer = match is_by_page {
@@ -469,7 +469,7 @@ fn of_traces_of_accesses() {
     hold("accesses", &found, 25, accesses);
 }
 
-/// The same file always reads the same: what is kept above depends on nothing else.
+/// The same file always gives the same reading: the fingerprints above depend on nothing else.
 #[test]
 fn readings_repeat() {
     let mut seen = BTreeMap::new();

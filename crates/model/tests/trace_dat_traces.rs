@@ -1,4 +1,4 @@
-//! trace.dat against what `trace-cmd report` (3.1.6) prints of the same files: the text, read by
+//! trace.dat against what `trace-cmd report` (3.1.6) prints for the same files: the text, read by
 //! the text parser, must give the same trees.
 
 #[macro_use]
@@ -22,7 +22,7 @@ fn unpacked(path: &Path) -> Vec<u8> {
     zstd::decode_all(packed.as_slice()).expect("zstd")
 }
 
-/// A tree in what text and file have in common: times in microseconds.
+/// A tree reduced to what text and file have in common: times in microseconds.
 type Comparable = (
     Option<u32>,
     Option<u32>,
@@ -51,7 +51,7 @@ fn from_text(text: &[u8]) -> (Vec<Comparable>, Summary) {
     (trees, summary)
 }
 
-/// Whether a duration in nanoseconds is what the text has in its precision.
+/// Whether a duration in nanoseconds matches the text at its precision.
 fn same_span(ns: u64, printed: u64) -> bool {
     let tick = match ns {
         0..10_000_000 => 1,
@@ -71,7 +71,7 @@ fn assert_same(dat: &Comparable, text: &Comparable) {
     }
 }
 
-/// What `trace-cmd report` prints of trace.dat; of a whole one, its first lines.
+/// The output of `trace-cmd report` for trace.dat; for a whole file, its first lines.
 #[test]
 fn names_tasks_times_and_durations_are_those_of_trace_cmd_report() {
     for traces in traces::all() {
@@ -85,8 +85,8 @@ fn names_tasks_times_and_durations_are_those_of_trace_cmd_report() {
         for (dat, text) in found.iter().zip(&printed) {
             assert_same(dat, text);
         }
-        // `entries` of the option CPUSTAT and the calls of the whole of trace-cmd's text; of the cut,
-        // records and funcgraph_entry by `trace-cmd report -N`.
+        // `entries` of the option CPUSTAT and the calls in all of trace-cmd's text; for the cut
+        // file, records and funcgraph_entry from `trace-cmd report -N`.
         let expected = traces.expect((369_112, 181_434), (17_931, 8963));
         assert_eq!((summary.counts.lines, summary.counts.calls), expected);
         assert_eq!(found.len(), traces.expect(2290, 52));
@@ -107,8 +107,8 @@ fn version_6_is_read_too() {
 }
 
 /// Calls around the gaps are left out. In the whole file there is one gap more than trace-cmd 3.1.6
-/// prints: it has the leaf `policy_nodemask()` at 154.540415 from the start before a gap and an end
-/// behind it, and does not notice the 2.3 ms between, so that its text has a whole call there.
+/// prints: it builds the leaf `policy_nodemask()` at 154.540415 from the start before a gap and an
+/// end after it, and does not notice the 2.3 ms between, so that its text has a whole call there.
 #[test]
 fn lost_records_are_counted() {
     for traces in traces::all() {
@@ -119,7 +119,8 @@ fn lost_records_are_counted() {
         assert_eq!((counts.losses, counts.lost_events), lost);
         let left_out: u64 = summary.incomplete.iter().map(|(_, count)| count).sum();
         assert!(left_out > 0 && left_out <= 2 * (lost.0 + 1), "{left_out}");
-        // The cut's text has 74 closings at the top level, of which some lost their begin in a gap.
+        // The text of the cut file has 74 closings at the top level; some of them lost their
+        // beginning in a gap.
         let least = traces.expect(463, 74 - 2 * 13);
         assert!(
             (least..=traces.expect(463, 74)).contains(&found.len()),
@@ -129,7 +130,7 @@ fn lost_records_are_counted() {
     }
 }
 
-/// With the tool at hand, every tree of every file is held to its text.
+/// If the tool is available, every tree of every file is compared with its text.
 #[test]
 fn the_whole_files_agree_with_trace_cmd() {
     let both = |traces| ["trace", "v6"].map(|name| (name, dat(&traces, name)));
@@ -151,7 +152,7 @@ fn the_whole_files_agree_with_trace_cmd() {
     }
 }
 
-/// Cut anywhere, a file is refused with the place, or read as far as it goes.
+/// Cut anywhere, a file is refused with the offset, or read as far as possible.
 #[test]
 fn a_cut_file_is_refused_or_read_as_far_as_it_goes() {
     let both = |traces| ["v6", "lost"].map(|name| (name, dat(&traces, name)));
@@ -167,8 +168,8 @@ fn a_cut_file_is_refused_or_read_as_far_as_it_goes() {
                 continue;
             };
             let counts = dat.read(&mut sink).counts;
-            // Beside what is needed there is the unused end of a last page, and of version 7 what
-            // follows the records.
+            // Apart from the required data there is the unused end of a last page and, in version
+            // 7, what follows the records.
             let all_there = trees.len() == whole.len();
             assert!(all_there || counts.missing_bytes > 0, "{name} {end}");
             assert_eq!(trees, whole[..trees.len()], "{name} {end}");

@@ -1,5 +1,5 @@
-//! A table that is used all the time beside a file's worth of data that passes once: the program says
-//! so, and runs as well where no pager is.
+//! A table that is used all the time next to a file's worth of data that is read once: the program
+//! declares this, and works just as well without the pager.
 //!
 //!   cargo build --release -p pagewise-pager --features hints --example hints
 //!   pagewise run --memory 48M --min-region 1M --stats -- target/release/examples/hints

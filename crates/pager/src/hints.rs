@@ -1,5 +1,5 @@
-//! Hints from a Rust program to the pager, should there be one (feature `hints`): the counterpart of
-//! the inline functions of `pagewise_pager.h`. Where the library is not loaded they do nothing.
+//! Hints from a Rust program to the pager, if it is loaded (feature `hints`): the counterpart of
+//! the inline functions of `pagewise_pager.h`. Without the library they do nothing.
 //!
 //! ```no_run
 //! use pagewise_pager::hints::{self, Role};
@@ -11,17 +11,17 @@ use core::ffi::{CStr, c_int, c_void};
 pub use pagewise_policy::Role;
 use std::io;
 
-/// Says how `memory` is used.
+/// Declares how `memory` is used.
 ///
 /// # Errors
-/// `ENOENT` where the pager manages nothing of it.
+/// `ENOENT` if the pager manages none of it.
 pub fn declare<T>(memory: &[T], role: Role) -> io::Result<()> {
     type Hint = unsafe extern "C" fn(*const c_void, usize, u32) -> c_int;
     let Some(place) = find(c"pagewise_hint") else {
         return Ok(());
     };
-    // SAFETY: the pager exports a function of this type by this name; it takes any address, and
-    // reads or writes nothing there.
+    // SAFETY: the pager exports a function of this type by this name; it accepts any address, and
+    // does not read or write there.
     let errno = unsafe {
         let hint: Hint = core::mem::transmute(place);
         hint(memory.as_ptr().cast(), size_of_val(memory), role.code())
@@ -37,7 +37,7 @@ pub fn read_ahead<T>(memory: &[T]) -> io::Result<()> {
     call(c"pagewise_prefetch", memory)
 }
 
-/// Brings `memory` in and keeps it resident.
+/// Reads `memory` in and keeps it resident.
 ///
 /// # Errors
 /// As [`declare`]; `ENOMEM` beyond half of the budget.
@@ -62,7 +62,7 @@ pub fn send_away<T>(memory: &[T]) -> io::Result<()> {
 }
 
 fn find(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: dlsym looks a constant name up.
+    // SAFETY: dlsym looks up a constant name.
     let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!place.is_null()).then_some(place)
 }
@@ -72,7 +72,7 @@ fn call<T>(name: &CStr, memory: &[T]) -> io::Result<()> {
     let Some(place) = find(name) else {
         return Ok(());
     };
-    // SAFETY: as in `declare`; contents stay what they are whatever the pager does with pages.
+    // SAFETY: as in `declare`; contents do not change, whatever the pager does with pages.
     let errno = unsafe {
         let call: Call = core::mem::transmute(place);
         call(memory.as_ptr().cast(), size_of_val(memory))

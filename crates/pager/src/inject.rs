@@ -1,8 +1,8 @@
-//! What tests break: capabilities of the kernel that are taken for absent, and transfers of the store
+//! Faults for tests: kernel capabilities that are treated as absent, and transfers of the store
 //! that fail.
 //!
 //! A library with debug assertions or the feature `inject` has this module; any other has
-//! `inject_absent.rs` in its place, and with it neither the variables of the environment nor the code.
+//! `inject_absent.rs` instead, with neither the environment variables nor the code.
 
 use crate::page::PAGE_BYTES;
 use crate::store::StoreError;
@@ -10,24 +10,24 @@ use crate::store::device::{Operation, Transfer, error};
 use crate::sys::{self, uffd::Progress};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Whether a test takes `name` away (`PAGEWISE_PAGER_WITHOUT`, names between commas). Allocates: for
-/// the start alone.
+/// Whether a test disables `name` (`PAGEWISE_PAGER_WITHOUT`, names separated by commas). Allocates:
+/// only for the start.
 #[must_use]
 pub fn takes_away(name: &str) -> bool {
     let all = std::env::var("PAGEWISE_PAGER_WITHOUT").unwrap_or_default();
     all.split(',').any(|one| one == name)
 }
 
-/// Whether the kernel loses sight of moves (`PAGEWISE_PAGER_WITHOUT=told_moves`).
+/// Whether the kernel fails to report moves (`PAGEWISE_PAGER_WITHOUT=told_moves`).
 static FORGETS_MOVES: AtomicBool = AtomicBool::new(false);
 
-/// Reads what [`told`] does, at the start.
+/// Reads the setting of [`told`] at the start.
 pub fn prepare() {
     FORGETS_MOVES.store(takes_away("told_moves"), Ordering::Relaxed);
 }
 
-/// What a move of `wanted` bytes tells, which came to `progress`: each 64th time its last page was
-/// moved without being reported, as Linux 6.18 does now and then where it swaps.
+/// The result of a move of `wanted` bytes that came to `progress`: every 64th time, its last page
+/// was moved without being reported, as Linux 6.18 occasionally does when it swaps.
 pub fn told(progress: Progress, wanted: u64) -> Progress {
     /// Moves so far.
     static MOVES: AtomicU64 = AtomicU64::new(0);
@@ -52,14 +52,14 @@ pub fn store_faults() -> Option<String> {
     std::env::var("PAGEWISE_STORE_FAULTS").ok()
 }
 
-/// What a description must be.
+/// The required form of a description.
 pub const FORM: &str = "PAGEWISE_STORE_FAULTS is not a list of OPERATION:KIND@N or OPERATION:KIND%N \
                         (operations read, write; kinds eio, enospc, short, flip, slow)";
 
-/// Most rules of a description.
+/// Largest number of rules in a description.
 const MAX_RULES: usize = 8;
 
-/// What an operation does wrong.
+/// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Fails with this `errno`.
@@ -74,9 +74,9 @@ enum Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// The nth and all that follow, counted from 1.
+    /// The nth and all following ones, counted from 1.
     From(u64),
-    /// Each nth.
+    /// Every nth.
     Each(u64),
 }
 
@@ -87,8 +87,8 @@ struct Rule {
     when: When,
 }
 
-/// Parsed rules, such as `write:enospc@100,read:flip%50`, by which the device below the checksums fails,
-/// and how far each operation has counted.
+/// Parsed rules, such as `write:enospc@100,read:flip%50`, that make the device below the checksums
+/// fail, and the count of each operation.
 #[derive(Debug, Default)]
 pub struct Injected {
     rules: [Option<Rule>; MAX_RULES],
@@ -97,7 +97,7 @@ pub struct Injected {
 }
 
 impl Injected {
-    /// Parses `OPERATION:KIND@N` (from the Nth on) and `OPERATION:KIND%N` (each Nth), separated by
+    /// Parses `OPERATION:KIND@N` (from the Nth on) and `OPERATION:KIND%N` (every Nth), separated by
     /// commas; operations `read`, `write`; kinds `eio`, `enospc`, `short`, `flip`, `slow`. `None`
     /// for anything else.
     #[must_use]
@@ -114,10 +114,10 @@ impl Injected {
         Some(injected)
     }
 
-    /// Runs `plain`, which does `transfer`, or does wrong what the rules say of it.
+    /// Runs `plain`, which does `transfer`, or fails as the rules demand.
     ///
     /// # Safety
-    /// The transfer's memory is the caller's for the whole call.
+    /// The transfer's memory belongs to the caller for the whole call.
     pub unsafe fn transfer(
         &self,
         operation: Operation,
@@ -139,7 +139,7 @@ impl Injected {
         Ok(())
     }
 
-    /// Counts an operation and tells what it must do wrong.
+    /// Counts an operation and returns how it must fail.
     fn next(&self, operation: Operation) -> Option<Kind> {
         let counter = match operation {
             Operation::Read => &self.reads,

@@ -1,19 +1,19 @@
-//! The released library: nothing is taken away and nothing fails on purpose.
+//! The released library: nothing is disabled and nothing fails on purpose.
 
 use crate::store::StoreError;
 use crate::store::device::{Operation, Transfer};
 use crate::sys::uffd::Progress;
 
-/// Nothing is taken away.
+/// Nothing is disabled.
 #[must_use]
 pub const fn takes_away(_name: &str) -> bool {
     false
 }
 
-/// Nothing is to be read.
+/// There is no setting to read.
 pub const fn prepare() {}
 
-/// What the kernel tells.
+/// The kernel's result, unchanged.
 pub const fn told(progress: Progress, _wanted: u64) -> Progress {
     progress
 }
@@ -27,12 +27,12 @@ pub const fn store_faults() -> Option<String> {
 /// Why a description is refused.
 pub const FORM: &str = "this build cannot inject transfer failures";
 
-/// There is none.
+/// No value of this type exists.
 #[derive(Debug)]
 pub enum Injected {}
 
 impl Injected {
-    /// No description is one.
+    /// No description is valid.
     #[must_use]
     pub const fn parse(_text: &str) -> Option<Self> {
         None
@@ -41,7 +41,7 @@ impl Injected {
     /// Cannot be called.
     ///
     /// # Safety
-    /// None is needed.
+    /// No requirement.
     pub unsafe fn transfer(
         &self,
         _operation: Operation,

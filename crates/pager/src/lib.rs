@@ -1,5 +1,5 @@
 //! User-level paging: keeps a program's large anonymous memory inside a budget, with a policy and a
-//! store of the user's choice, without the program knowing.
+//! store of the user's choice, transparently to the program.
 //!
 //! ```text
 //!   program ──touches a missing page──▶ handler ──▶ paging ──▶ store     (bytes at rest)
@@ -8,11 +8,11 @@
 //!                                                     └─────▶ figures   (counters, traces)
 //! ```
 //!
-//! The crate has two shapes. As a preloaded library (feature `preload`) it takes over the program's
-//! memory calls and starts by itself. As an ordinary library it lends its policies and stores to
+//! The crate has two forms. As a preloaded library (feature `preload`) it takes over the program's
+//! memory calls and starts by itself. As an ordinary library it provides its policies and stores to
 //! the simulator and to tests, and takes over nothing.
 //!
-//! Whatever runs while a page is missing may not allocate, take a lock of std, use thread-local
+//! Code that runs while a page is missing must not allocate, take a lock of std, use thread-local
 //! storage or panic: it runs inside signal handlers and on threads that libc does not know.
 
 #![allow(

@@ -1,5 +1,5 @@
 //! Advice to the kernel on the files that a program maps, which the program itself does not give:
-//! `PAGEWISE_FILES` holds the advice for each mapping of a file. Works without the pager.
+//! `PAGEWISE_FILES` contains the advice for each mapping of a file. Works without the pager.
 
 use crate::sys::call3;
 use core::ffi::c_int;
@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 
 /// The variable.
 const VARIABLE: &str = "PAGEWISE_FILES";
-/// Its values, and what each says (`madvise(2)`).
+/// Its values, with the advice for each (`madvise(2)`).
 const VALUES: [(&str, c_int); 4] = [
     ("random", libc::MADV_RANDOM),
     ("sequential", libc::MADV_SEQUENTIAL),
@@ -16,8 +16,8 @@ const VALUES: [(&str, c_int); 4] = [
 ];
 /// Linux 5.14.
 const MADV_POPULATE_READ: c_int = 22;
-/// The kernel starts to read no more than one window of read-ahead a call (force_page_cache_ra() in
-/// mm/readahead.c), whatever was asked for: 128 KiB at the least that is usual.
+/// The kernel starts to read no more than one window of read-ahead per call (force_page_cache_ra()
+/// in mm/readahead.c), whatever was requested: at least 128 KiB in common configurations.
 const WINDOW: usize = 128 << 10;
 /// Smaller mappings are read at once anyway.
 const LEAST_BYTES: usize = 1 << 20;
@@ -25,7 +25,7 @@ const NONE: i32 = -1;
 
 static ADVICE: AtomicI32 = AtomicI32::new(NONE);
 
-/// Takes the user's wish. What is no value of the variable is told and nothing done.
+/// Reads the user's setting. An invalid value is reported and ignored.
 pub fn prepare() {
     let Ok(wish) = std::env::var(VARIABLE) else {
         return;
@@ -43,8 +43,8 @@ fn advice_named(wish: &str) -> Option<c_int> {
     found.map(|&(_, advice)| advice)
 }
 
-/// Says of a new mapping of a file what was asked for. The kernel is free to follow it; code is
-/// left alone.
+/// Gives the requested advice for a new mapping of a file. The kernel is free to follow it; code is
+/// left unchanged.
 pub fn advise(start: usize, length: usize, protection: c_int, fd: c_int) {
     advise_as(
         ADVICE.load(Ordering::Relaxed),
@@ -80,7 +80,7 @@ mod tests {
 
     const READ: c_int = libc::PROT_READ;
 
-    /// Maps so many bytes of `file`, with `wish` said of them, while `look` looks at them.
+    /// Maps this many bytes of `file` with the advice `wish` while `look` examines them.
     fn mapped<T>(
         file: &File,
         bytes: usize,
@@ -96,12 +96,12 @@ mod tests {
         assert_ne!(start, libc::MAP_FAILED);
         advise_as(advice, start as usize, bytes, protection, fd);
         let found = look(start);
-        // SAFETY: mapped above, and nobody has a reference into it.
+        // SAFETY: mapped above, and nothing has a reference into it.
         unsafe { libc::munmap(start, bytes) };
         found
     }
 
-    /// What the kernel says of such a mapping: its flags, and its resident KiB (proc_pid_smaps(5)).
+    /// The kernel's data on such a mapping: its flags, and its resident KiB (proc_pid_smaps(5)).
     fn said(file: &File, bytes: usize, protection: c_int, wish: &str) -> (String, u64) {
         let (start, smaps) = mapped(file, bytes, protection, wish, |start| {
             let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -150,7 +150,7 @@ mod tests {
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         let in_memory = |start| {
             let mut pages = vec![0_u8; bytes / 4096];
-            // SAFETY: one byte for each page of the mapping.
+            // SAFETY: one byte per page of the mapping.
             let known = unsafe { libc::mincore(start, bytes, pages.as_mut_ptr()) };
             assert_eq!(known, 0);
             pages.iter().filter(|&&page| page & 1 == 1).count()

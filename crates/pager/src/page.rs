@@ -1,11 +1,11 @@
-//! How pages are named.
+//! How pages are numbered.
 //!
 //! Managed memory is numbered by chunks of address space, in the order in which they come into use
-//! ([`crate::paging::numbers`]). A page's number is its chunk's number and its place in there, so numbers
-//! are dense and neighbours inside a chunk are neighbours in memory.
+//! ([`crate::paging::numbers`]). A page's number consists of its chunk's number and its index in
+//! the chunk, so numbers are dense, and neighbours inside a chunk are neighbours in memory.
 
-/// Base-2 logarithm of the page size. The pager runs on x86-64 alone, where the architecture fixes
-/// it; the start checks it against the kernel's word (`AT_PAGESZ`).
+/// Base-2 logarithm of the page size. The pager runs only on x86-64, where the architecture fixes
+/// it; the start checks it against the kernel's value (`AT_PAGESZ`).
 pub const PAGE_SHIFT: u32 = 12;
 /// Bytes in a page.
 pub const PAGE_BYTES: usize = 1 << PAGE_SHIFT;

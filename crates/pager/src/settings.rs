@@ -1,4 +1,4 @@
-//! What the command line told the pager: one environment variable, `PAGEWISE_PAGER`, of
+//! The settings passed by the command to the pager: one environment variable, `PAGEWISE_PAGER`, of
 //! `name=value` parts separated by newlines.
 
 use std::ffi::CString;
@@ -6,7 +6,7 @@ use std::ffi::CString;
 /// The variable.
 pub const VARIABLE: &str = "PAGEWISE_PAGER";
 
-/// How faults shall be delivered.
+/// How faults are to be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The safest that works.
@@ -17,12 +17,12 @@ pub enum Choice {
     Signal,
 }
 
-/// What to do where pages must leave and the store has no room.
+/// What to do if pages must be evicted and the store has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
     /// Wait until there is room again.
     Wait,
-    /// Keep more in memory than was asked for, and say so.
+    /// Keep more in memory than requested, and report it.
     Exceed,
     /// End the program.
     End,
@@ -36,7 +36,7 @@ impl WhenFull {
         ("end", Self::End),
     ];
 
-    /// The one of this name.
+    /// The value of this name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         let mut all = Self::NAMES.into_iter();
@@ -67,27 +67,27 @@ pub struct Settings {
     pub store_bytes: u64,
     /// Bytes of memory for compressed pages, within the budget.
     pub compressed_bytes: u64,
-    /// Whether what goes to disk is encrypted.
+    /// Whether data on disk is encrypted.
     pub encrypt: bool,
-    /// How faults shall be delivered.
+    /// How faults are to be delivered.
     pub delivery: Choice,
     /// Smallest region to manage, bytes.
     pub smallest: u64,
-    /// What that may fall to while much memory lies in smaller ones, bytes.
+    /// Lower limit of that size while much memory is in smaller regions, bytes.
     pub smallest_ever: u64,
     /// Processors whose time the run may use.
     pub processors: u32,
     /// Resident pages per second whose next use is watched.
     pub watch: u32,
-    /// What to do where the store is full.
+    /// What to do if the store is full.
     pub when_full: WhenFull,
     /// Whether programs that cannot be managed are refused.
     pub strict: bool,
-    /// Process id of who launches the run's first program.
+    /// Id of the process that launches the run's first program.
     pub launcher: u32,
     /// Path of the run's shared memory; empty for none.
     pub shared: CString,
-    /// Path of the file to record page events to; empty for none.
+    /// Path of the file for recording page events; empty for none.
     pub record: String,
 }
 
@@ -123,7 +123,7 @@ impl Settings {
         )
     }
 
-    /// Settings out of that text; the name of what is missing or wrong.
+    /// Parses the settings from that text.
     ///
     /// # Errors
     /// The name of the first part that is absent or malformed.

@@ -1,4 +1,4 @@
-//! How the pager starts: settings from the environment, what the kernel offers, store and policy.
+//! How the pager starts: settings from the environment, kernel features, store and policy.
 
 use crate::figures::{places, recorder};
 use crate::handler;
@@ -19,22 +19,22 @@ use pagewise_wire::shared::{self, Delivery, Run, Why, capability};
 /// Why the pager does not work in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The page size is another.
+    /// The page size is different.
     PageSize,
     /// No userfaultfd.
     NoUserfaultfd(i32),
-    /// No room for tables.
+    /// No memory for tables.
     NoMemory,
-    /// The store cannot be made, for this `errno`.
+    /// The store cannot be created, with this `errno`.
     Store(i32),
-    /// The policy cannot be made.
+    /// The policy cannot be created.
     Policy,
     /// A sanitizer's runtime is in the process.
     Sanitizer,
 }
 
 impl Refusal {
-    /// In words, with what to do.
+    /// The reason in words, with what to do.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Refusal {
 /// A store at a place that would not keep what is written there.
 const KEEPS_NOTHING: i32 = libc::ENOTBLK;
 
-/// Why a store cannot be made, and what to do.
+/// Why a store cannot be created, and what to do.
 const fn store_words(errno: i32) -> &'static str {
     match errno {
         libc::EROFS => {
@@ -88,10 +88,10 @@ const fn store_words(errno: i32) -> &'static str {
     }
 }
 
-/// Whether a store could be made at `path` by this process; nothing stays.
+/// Whether this process could create a store at `path`; nothing is left behind.
 ///
 /// # Errors
-/// The `errno` that says why not.
+/// The `errno` with the reason.
 pub fn check_store(path: &std::ffi::CStr) -> Result<(), Refusal> {
     let file = open_store(path).map_err(Refusal::Store)?;
     sys::close(file);
@@ -101,8 +101,7 @@ pub fn check_store(path: &std::ffi::CStr) -> Result<(), Refusal> {
 /// Starts the pager in this process.
 ///
 /// # Errors
-/// When something that it cannot do without is missing. The program then runs as if the pager were
-/// not there.
+/// When a prerequisite is missing. The program then runs as without the pager.
 pub fn start(settings: &Settings) -> Result<(), Refusal> {
     let pager = &PAGER;
     check_host()?;
@@ -147,13 +146,13 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
 }
 
 fn check_host() -> Result<(), Refusal> {
-    // SAFETY: getauxval only reads what the kernel gave the process.
+    // SAFETY: getauxval only reads what the kernel passed to the process.
     let page = unsafe { libc::getauxval(libc::AT_PAGESZ) };
     if page as usize != PAGE_BYTES {
         return Err(Refusal::PageSize);
     }
     let runtimes = [c"__asan_init", c"__tsan_init", c"__msan_init"];
-    // SAFETY: dlsym looks constant names up.
+    // SAFETY: dlsym looks up constant names.
     let found = runtimes
         .iter()
         .any(|name| !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null());
@@ -163,9 +162,9 @@ fn check_host() -> Result<(), Refusal> {
     }
 }
 
-/// Finds out what the kernel offers.
+/// Finds out which features the kernel has.
 fn probe(pager: &Pager) {
-    // For children that have given their rights up.
+    // For children that have dropped their privileges.
     if !takes_away("device") {
         uffd::prepare();
     }
@@ -199,7 +198,7 @@ fn probe(pager: &Pager) {
     pager.capabilities.store(found, Ordering::Relaxed);
 }
 
-/// Decides how faults are delivered, and why so.
+/// Decides how faults are delivered, and why.
 fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
     let opened = pager.open_uffds();
     if !opened {
@@ -226,9 +225,9 @@ fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// io_uring and kernel AIO keep hold of memory between two calls. Where faults raise SIGBUS they fail
-/// on missing pages, and without `UFFDIO_MOVE` what a device writes meanwhile could be lost: there
-/// the program gets none.
+/// io_uring and kernel AIO keep references to memory between two calls. If faults raise SIGBUS they
+/// fail on missing pages, and without `UFFDIO_MOVE` data written by a device meanwhile could be
+/// lost: in these cases the program gets neither.
 fn guard_asynchronous(pager: &Pager) {
     let first = pager.delivery.load(Ordering::Relaxed) & 0xff;
     let safe = first == Delivery::Handler as u32 && pager.can(capability::MOVE);
@@ -238,7 +237,7 @@ fn guard_asynchronous(pager: &Pager) {
             .fetch_or(capability::ASYNCHRONOUS_IO, Ordering::Relaxed);
     } else if seccomp::refuse_asynchronous() {
         let libraries = [c"io_uring_queue_init", c"io_queue_init"];
-        // SAFETY: dlsym looks constant names up.
+        // SAFETY: dlsym looks up constant names.
         let used = |name: &std::ffi::CStr| unsafe {
             !libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).is_null()
         };
@@ -252,7 +251,7 @@ fn guard_asynchronous(pager: &Pager) {
     }
 }
 
-/// Tells once why io_uring and kernel AIO answer ENOSYS.
+/// Reports once why io_uring and kernel AIO answer ENOSYS.
 pub fn say_refused(pager: &Pager) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if pager.can(capability::ASYNCHRONOUS_IO) || SAID.swap(true, Ordering::Relaxed) {
@@ -307,7 +306,7 @@ fn open_named_store(
         key: settings.encrypt.then(random_key),
         faults: faults.as_deref(),
     };
-    // SAFETY: file and shared memory were made for this store alone, and are never closed.
+    // SAFETY: file and shared memory were created only for this store, and are never closed.
     match unsafe { store::open(&settings.store_kind, place, &options) } {
         Ok(store) => Ok(Box::leak(store)),
         Err(error) => {
@@ -317,10 +316,11 @@ fn open_named_store(
     }
 }
 
-/// A key that lives as long as this process and its forks.
+/// A key for the lifetime of this process and its forks.
 fn random_key() -> [u8; 32] {
     let mut key = [0_u8; 32];
-    // SAFETY: the buffer lives through the call. 32 bytes come in one piece (getrandom(2)).
+    // SAFETY: the buffer lives through the call. 32 bytes are always returned completely
+    // (getrandom(2)).
     let answer = unsafe { sys::call3(libc::SYS_getrandom, key.as_mut_ptr() as usize, 32, 0) };
     if answer != 32 {
         fatal::say(format_args!("the kernel gives no random key for the store"));
@@ -330,7 +330,7 @@ fn random_key() -> [u8; 32] {
 }
 
 /// The store's file: without a name in a directory, or the given file or device itself. The `errno`
-/// where there can be none.
+/// if it cannot be opened.
 fn open_store(path: &std::ffi::CStr) -> Result<i32, i32> {
     let open = |flags: i32| {
         let answer = sys::open(path, flags | libc::O_RDWR);
@@ -355,7 +355,7 @@ fn open_store(path: &std::ffi::CStr) -> Result<i32, i32> {
     open(own | libc::O_DIRECT).or_else(|_| open(own))
 }
 
-/// Opens what is to be recorded to, where that is asked for.
+/// Opens the file for recording, if requested.
 fn record(settings: &Settings) {
     use std::os::fd::IntoRawFd;
     if settings.record.is_empty() {
@@ -371,7 +371,7 @@ fn record(settings: &Settings) {
 }
 
 /// Whether this is the program that the run was started for, so that it must not run without a
-/// budget: those that it starts are told of at the end.
+/// budget; programs that it starts are only reported at the end.
 #[must_use]
 pub fn is_first(settings: &Settings) -> bool {
     // SAFETY: takes no arguments.
@@ -383,7 +383,7 @@ pub fn is_first(settings: &Settings) -> bool {
 pub fn attach(settings: &Settings) {
     let bytes = size_of::<Run>();
     // SAFETY: the path lives through the call; the mapping is at an address of the kernel's choice
-    // and stays for ever. A file that is too short is left alone: its size is checked first.
+    // and remains. A file that is too short is not mapped: its size is checked first.
     unsafe {
         let fd = libc::open(settings.shared.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         let mut status: libc::stat = core::mem::zeroed();
@@ -415,14 +415,14 @@ pub fn attach(settings: &Settings) {
     }
 }
 
-/// The process is about to end in order: last figures.
+/// The process is about to exit normally: final figures.
 pub fn finish() {
     let own = PAGER.process.load(Ordering::Relaxed) == sys::process_id();
     if !PAGER.is_started() || !own {
         return;
     }
-    // The kernel fills what lies on the stack, and this process's pages are given up: those of a stack
-    // that is managed must stay until the end.
+    // The kernel fills buffers on the stack, and this process's pages are given up: the pages of a
+    // managed stack must remain until the end.
     let _stack = PAGER.keep_stack();
     PAGER.refresh_limit();
     // A program that never had memory under management has nothing to survey.

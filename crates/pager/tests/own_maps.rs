@@ -1,4 +1,5 @@
-//! In a process of its own: other tests make more of the pager's mappings than a program ever has.
+//! In a process of its own, since other tests create more mappings of the pager than a program ever
+//! has.
 
 use pagewise_pager::sys;
 use pagewise_pager::sys::maps::{Mapping, each};
@@ -22,7 +23,7 @@ fn the_programs_mappings_are_told_and_the_pagers_are_not() {
     assert!(listed(here).is_some_and(|one| one.accessible));
     let own = sys::map(1 << 20).expect("room");
     assert_eq!(listed(own as u64), None);
-    // SAFETY: made above, and used by nobody.
+    // SAFETY: made above, and used by nothing.
     unsafe { sys::unmap(own, 1 << 20) };
     let again = sys::map(2 << 20).expect("room");
     assert_eq!(listed(again as u64), None);

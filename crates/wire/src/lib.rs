@@ -1,7 +1,7 @@
-//! Records that the pager, inside a running program, and the command line share.
+//! Records shared by the pager, inside a running program, and the `pagewise` command.
 //!
-//! Everything here lies in shared memory or in a file: `repr(C)`, no pointers, sizes asserted.
-//! The version of a record is raised with each change of it.
+//! Everything here is in shared memory or in a file: `repr(C)`, no pointers, sizes asserted. The
+//! version of a record is increased with each change of it.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -9,5 +9,5 @@ pub mod shared;
 pub mod snapshot;
 pub mod trace;
 
-/// Version of the shared memory. Both sides come out of one build, so they must be equal.
+/// Version of the shared memory. Both sides come from one build, so they must be equal.
 pub const VERSION: u32 = 7;

@@ -1,17 +1,17 @@
-//! The shared memory of a run: made by the command line, mapped by every process of the run.
+//! The shared memory of a run: created by the command, mapped by every process of the run.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// First eight bytes of the shared memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PWPAGER\x01");
-/// Processes of one run that are distinguished at a time. One more takes the place of one that is
-/// gone.
+/// Number of processes of one run that are distinguished at a time. A further one takes the place
+/// of one that has ended.
 pub const PROCESSES: usize = 64;
-/// Programs that are not managed and are distinguished.
+/// Number of unmanaged programs that are distinguished.
 pub const STRANGERS: usize = 16;
-/// Words of the name of one.
+/// Words in the name of one.
 pub const STRANGER_WORDS: usize = 4;
-/// Regions of a process that are distinguished.
+/// Number of regions of a process that are distinguished.
 pub const REGIONS: usize = 64;
 /// Buckets of a latency histogram: bucket `n` counts durations in `[2^(n/2), 2^((n+1)/2))` ns.
 pub const LATENCY_BUCKETS: usize = 64;
@@ -27,25 +27,25 @@ pub struct Run {
     pub magic: AtomicU64,
     /// [`crate::VERSION`].
     pub version: AtomicU32,
-    /// Programs that came to manage memory: each fork, and each exec.
+    /// Number of programs that started to manage memory: each fork, and each exec.
     pub taken: AtomicU32,
-    /// Bytes that all processes may keep resident together; 0 where each has its own budget.
+    /// Bytes that all processes may keep resident together; 0 if each has its own budget.
     pub tree_bytes: AtomicU64,
-    /// What those that came since the command line's last look have taken for a start, beyond the shares
-    /// that it has dealt out.
+    /// Bytes that processes started since the command's last check have taken at first, beyond the
+    /// shares that it has assigned.
     pub newcomers_bytes: AtomicU64,
-    /// One for each process that manages memory.
+    /// One entry for each process that manages memory.
     pub processes: [Process; PROCESSES],
-    /// The counters of all that have no place: what was counted in places that were taken again, and
-    /// what those count that found none. Nothing else in it means anything.
+    /// The counters of all processes without a place: counts from places that were reused, and
+    /// counts of processes that found none. No other field in it is meaningful.
     pub others: Process,
-    /// Of [`Run::taken`], those whose place was taken again after their end.
+    /// Of [`Run::taken`], processes whose place was reused after their end.
     pub displaced: AtomicU32,
-    /// Of [`Run::taken`], those that found none, as so many lived at the time.
+    /// Of [`Run::taken`], processes that found no place, because too many were alive at the time.
     pub unplaced: AtomicU32,
     /// Programs that the run's processes started and that are not managed, by reason and name.
     pub strangers: [StrangerPlace; STRANGERS],
-    /// Those that found no place there.
+    /// Number of those that found no place there.
     pub more_strangers: AtomicU32,
     /// Whether several processes share [`Run::tree_bytes`].
     pub several: AtomicU32,
@@ -69,45 +69,45 @@ pub struct StrangerPlace {
 pub enum Stranger {
     /// Linked statically.
     Static = 1,
-    /// Built for a word size that the library is not.
+    /// Built for another word size than the library.
     WordSize = 2,
     /// Another dynamic linker than glibc's.
     OtherLibc = 3,
-    /// Runs with its owner's rights, so that the linker preloads nothing.
+    /// Runs with its owner's rights, so that the dynamic linker preloads nothing.
     Privileged = 4,
     /// Started without the run's environment.
     Cleared = 5,
     /// The pager could not start in it.
     Failed = 6,
-    /// Its runtime is Go's, which maps memory past any library.
+    /// A Go program, whose runtime maps memory without any library.
     Go = 7,
 }
 
-/// Figures of one process. All counters only grow unless said otherwise.
+/// Figures of one process. All counters only grow unless stated otherwise.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Process {
     /// Process id; zero while the place was never taken.
     pub pid: AtomicU32,
-    /// One once the process ended in order.
+    /// 1 once the process has exited normally.
     pub ended: AtomicU32,
     /// Command name, as in `/proc/PID/comm`.
     pub name: [AtomicU64; 2],
     /// Bytes that the process may keep resident.
     pub budget_bytes: AtomicU64,
-    /// Its share of [`Run::tree_bytes`], dealt by the command line, and what it shares with others besides.
+    /// Its share of [`Run::tree_bytes`], assigned by the command, plus what it shares with others.
     /// Rises and falls.
     pub share_bytes: AtomicU64,
-    /// Pages that may be resident now: the budget less metadata, page tables and memory that is not
-    /// managed. Rises and falls.
+    /// Pages that may be resident now: the budget minus metadata, page tables and memory that is
+    /// not managed. Rises and falls.
     pub limit_pages: AtomicU64,
     /// Managed pages that are resident. Rises and falls.
     pub resident_pages: AtomicU64,
-    /// Most that were resident at a time.
+    /// Peak number of resident pages.
     pub peak_pages: AtomicU64,
     /// Bytes resident that are not managed, as last measured. Rises and falls.
     pub unmanaged_bytes: AtomicU64,
-    /// Size from which memory is managed, bytes. Falls while much lies in smaller pieces.
+    /// Size from which memory is managed, bytes. Falls while much memory is in smaller pieces.
     pub smallest_bytes: AtomicU64,
     /// Bytes of address space that are managed. Rises and falls.
     pub managed_bytes: AtomicU64,
@@ -117,13 +117,13 @@ pub struct Process {
     pub refaults: AtomicU64,
     /// First writes to clean pages.
     pub dirtied: AtomicU64,
-    /// Faults that found their page already there.
+    /// Faults on pages that were already resident.
     pub spurious: AtomicU64,
-    /// Faults that waited for another thread working at the same page.
+    /// Faults that waited for another thread working on the same page.
     pub collisions: AtomicU64,
     /// Pages read from the store.
     pub pages_read: AtomicU64,
-    /// Of these, pages that no one had asked for yet.
+    /// Of these, pages that were not needed yet.
     pub pages_prefetched: AtomicU64,
     /// Pages written to the store.
     pub pages_written: AtomicU64,
@@ -135,9 +135,9 @@ pub struct Process {
     pub evictions: AtomicU64,
     /// Pages written ahead of need.
     pub pages_cleaned: AtomicU64,
-    /// Times a faulting thread had to wait for room.
+    /// How often a faulting thread had to wait for room.
     pub throttled: AtomicU64,
-    /// Nanoseconds waited so.
+    /// Nanoseconds of these waits.
     pub throttled_ns: AtomicU64,
     /// Pages given back by the program.
     pub pages_removed: AtomicU64,
@@ -145,7 +145,7 @@ pub struct Process {
     pub store_memory_bytes: AtomicU64,
     /// Errors of the store.
     pub store_errors: AtomicU64,
-    /// Pages on which the kernel refused what was asked, by and large pinned ones.
+    /// Pages for which the kernel refused a request, mostly pinned ones.
     pub refused: AtomicU64,
     /// Faults resolved in the faulting thread.
     pub by_signal: AtomicU64,
@@ -159,56 +159,56 @@ pub struct Process {
     pub capabilities: AtomicU64,
     /// Regions in [`Process::regions`] (largest first when there are more).
     pub region_count: AtomicU32,
-    /// Regions in all.
+    /// Total number of regions.
     pub region_total: AtomicU32,
     /// The regions.
     pub regions: [Region; REGIONS],
-    /// Pages whose next use was to be seen.
+    /// Pages watched for their next use.
     pub pages_watched: AtomicU64,
-    /// Uses of them that were.
+    /// Uses of these pages that were seen.
     pub pages_sampled: AtomicU64,
-    /// One if the process holds a lock (an open file description's) on the byte of the shared file
-    /// that has the number of this place: while it is held, the process lives.
+    /// 1 if the process holds a lock (of an open file description) on the byte of the shared file
+    /// with the number of this place: while it is held, the process is alive.
     pub marked: AtomicU32,
     /// Number of the program ([`Run::taken`] at its start) that opened the store. Forks share it.
     pub family: AtomicU32,
     /// Bytes on disk in that store, of the whole family. Rises and falls.
     pub store_disk_bytes: AtomicU64,
-    /// Refaults of the pages that are followed, by how many pages were evicted since theirs was; each
-    /// stands for so many as one page of those followed does.
+    /// Refaults of the followed pages, by the number of pages evicted since their eviction; each
+    /// stands for as many refaults as one followed page represents.
     pub distance_waited: [AtomicU64; DISTANCE_BUCKETS],
-    /// The same for pages that came back before anyone asked for them.
+    /// The same for pages that were read back before they were needed.
     pub distance_ahead: [AtomicU64; DISTANCE_BUCKETS],
     /// Refaults in [`Process::distance_waited`], each counted once.
     pub distance_samples: AtomicU64,
-    /// Sum of the squares of what each of them stands for.
+    /// Sum of the squares of the numbers that they stand for.
     pub distance_squares: AtomicU64,
-    /// Pages that are followed and came back at least once. Rises and falls.
+    /// Followed pages that came back at least once. Rises and falls.
     pub distance_pages: AtomicU64,
     /// Nanoseconds that surveys of the regions took.
     pub survey_ns: AtomicU64,
-    /// Resident pages, chosen at random, whose next use was awaited for a second.
+    /// Resident pages, chosen at random, that were watched for a second for their next use.
     pub heat_soon_of: AtomicU64,
-    /// Of these, used meanwhile.
+    /// Of these, those that were used.
     pub heat_soon: AtomicU64,
-    /// Of these, seen written: by their first use, or by a later one if they were clean.
+    /// Of these, those seen written: by their first use, or by a later one if they were clean.
     pub heat_written: AtomicU64,
-    /// Pages whose next use was awaited for eight seconds.
+    /// Pages that were watched for eight seconds for their next use.
     pub heat_later_of: AtomicU64,
-    /// Of these, used meanwhile.
+    /// Of these, those that were used.
     pub heat_later: AtomicU64,
-    /// The process that wants all pages in memory while it lives, whatever the budget; [`RELEASED`] from
-    /// when it does not until they have left; zero for none.
+    /// Id of the process that wants all pages in memory while it is alive, whatever the budget;
+    /// [`RELEASED`] after its end until the pages have been evicted; zero for none.
     pub hold: AtomicU32,
-    /// The last one for which they were.
+    /// The last process for which all pages were in memory.
     pub filled_for: AtomicU32,
 }
 
-/// In [`Process::hold`]: nobody wants them any more.
+/// In [`Process::hold`]: no process wants the pages any more.
 pub const RELEASED: u32 = u32::MAX;
 
 impl Process {
-    /// All that only grows, and so adds up over processes.
+    /// All counters that only grow, and thus add up over processes.
     pub fn counters(&self) -> impl Iterator<Item = &AtomicU64> {
         let single = [
             &self.first_touches,
@@ -246,8 +246,8 @@ impl Process {
         single.into_iter().chain(latencies).chain(distances)
     }
 
-    /// Adds what was counted here to `other`, and leaves nothing but the process id. First there,
-    /// then here: who reads meanwhile finds too much rather than too little.
+    /// Adds the counts of this process to `other`, and leaves only the process id. First adds
+    /// there, then subtracts here: a concurrent reader sees too much rather than too little.
     pub fn hand_over(&self, other: &Self) {
         for (own, sum) in self.counters().zip(other.counters()) {
             let counted = own.load(Ordering::Relaxed);
@@ -291,10 +291,10 @@ impl Process {
 pub struct Region {
     /// First address.
     pub start: AtomicU64,
-    /// First address behind.
+    /// First address past it.
     pub end: AtomicU64,
-    /// [`Delivery`] in bits 0 to 7, [`Why`] in bits 8 to 15, role in bits 16 to 23, and in bits 32 to
-    /// 47 the number of the mapping that it is, or is a part of.
+    /// [`Delivery`] in bits 0 to 7, [`Why`] in bits 8 to 15, role in bits 16 to 23, and in bits 32
+    /// to 47 the number of its mapping.
     pub delivery: AtomicU64,
     /// Faults in all parts of the mapping.
     pub faults: AtomicU64,
@@ -306,8 +306,8 @@ pub struct Region {
     pub dirty: AtomicU64,
     /// Evicted pages.
     pub evicted: AtomicU64,
-    /// Of the last pages that were watched, those of this region: the five counts that
-    /// [`Process::heat_soon_of`] and those behind it are of all.
+    /// Counts for this region among the last watched pages: the same five counts as
+    /// [`Process::heat_soon_of`] and the fields after it for all pages.
     pub heat: [AtomicU32; 5],
     /// Zero.
     pub reserved: AtomicU32,
@@ -329,18 +329,18 @@ pub enum Delivery {
 pub enum Why {
     /// The default: system calls on missing pages simply work.
     Transparent = 0,
-    /// Asked for on the command line.
+    /// Requested on the command line.
     CommandLine = 1,
-    /// Asked for by the program's hint.
+    /// Requested by the program's hint.
     Hint = 2,
     /// The kernel does not let an unprivileged process handle faults taken inside the kernel.
     Unprivileged = 3,
-    /// Memory that an allocator cuts into pieces: buffers of libc itself and locks lie in it, which
-    /// it passes to the kernel where no shim sees them.
+    /// Memory that an allocator cuts into pieces: it contains buffers and locks of libc itself,
+    /// which libc passes to the kernel where no shim sees them.
     Allocator = 4,
 }
 
-/// What the kernel offers.
+/// Features of the kernel.
 pub mod capability {
     /// Faults taken in the kernel can be handled.
     pub const KERNEL_FAULTS: u64 = 1 << 0;

@@ -1,4 +1,4 @@
-//! The shared memory's bytes as figures, without a mapping: the command line reads them as a file.
+//! The shared memory's bytes as figures, without a mapping: the command reads them as a file.
 
 use crate::VERSION;
 use crate::shared::{
@@ -19,13 +19,13 @@ pub fn header() -> [u8; 12] {
     bytes
 }
 
-/// Where the budget of all processes is, as the command line sets it at the start.
+/// Offset of the budget of all processes, set by the command at the start.
 pub const TREE_AT: usize = offset_of!(Run, tree_bytes);
-/// Where it finds, and forgets, what newcomers took.
+/// Offset of the bytes taken by newcomers, which the command reads and clears.
 pub const NEWCOMERS_AT: usize = offset_of!(Run, newcomers_bytes);
-/// Where it says whether several processes live, in 32 bits.
+/// Offset of the flag for several living processes, 32 bits.
 pub const SEVERAL_AT: usize = offset_of!(Run, several);
-/// Bytes of the head.
+/// Length of the head.
 pub const HEAD_BYTES: usize = offset_of!(Run, processes);
 
 /// Bytes up to the end of the first `count` places.
@@ -34,13 +34,14 @@ pub fn bytes_of_first(count: usize) -> usize {
     HEAD_BYTES + count.min(PROCESSES) * size_of::<Process>()
 }
 
-/// Where the share of the process in `place` is.
+/// Offset of the share of the process in `place`.
 #[must_use]
 pub fn share_at(place: usize) -> usize {
     HEAD_BYTES + place * size_of::<Process>() + offset_of!(Process, share_bytes)
 }
 
-/// Where it is said who wants all pages of the process in `place` in memory, in 32 bits.
+/// Offset of the id of the process that wants all pages of the process in `place` in memory, 32
+/// bits.
 #[must_use]
 pub fn hold_at(place: usize) -> usize {
     HEAD_BYTES + place * size_of::<Process>() + offset_of!(Process, hold)
@@ -50,7 +51,7 @@ pub fn hold_at(place: usize) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessBytes<'a>(&'a [u8]);
 
-/// One region's part of it.
+/// One region's part of the shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct RegionBytes<'a>(&'a [u8]);
 
@@ -68,7 +69,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
         .map_or(0, u32::from_le_bytes)
 }
 
-/// The processes in the memory's `bytes`, with the number of their place.
+/// The processes in the memory's `bytes`, each with the number of its place.
 pub fn processes(bytes: &[u8]) -> impl Iterator<Item = (usize, ProcessBytes<'_>)> {
     let start = offset_of!(Run, processes);
     let size = size_of::<Process>();
@@ -78,26 +79,26 @@ pub fn processes(bytes: &[u8]) -> impl Iterator<Item = (usize, ProcessBytes<'_>)
         .filter(|(_, process)| process.pid() != 0)
 }
 
-/// Processes that came in all.
+/// Total number of processes.
 #[must_use]
 pub fn taken(bytes: &[u8]) -> u32 {
     u32_at(bytes, offset_of!(Run, taken))
 }
 
-/// Those whose place was taken again after their end.
+/// Number of processes whose place was reused after their end.
 #[must_use]
 pub fn displaced(bytes: &[u8]) -> u32 {
     u32_at(bytes, offset_of!(Run, displaced))
 }
 
-/// Those that found no place.
+/// Number of processes that found no place.
 #[must_use]
 pub fn unplaced(bytes: &[u8]) -> u32 {
     u32_at(bytes, offset_of!(Run, unplaced))
 }
 
-/// Programs that are not managed: reason (a [`Stranger`](crate::shared::Stranger) as a number), how
-/// often, and name.
+/// Programs that are not managed: reason (a [`Stranger`](crate::shared::Stranger) as a number),
+/// count, and name.
 pub fn strangers(bytes: &[u8]) -> impl Iterator<Item = (u32, u32, &[u8])> {
     let start = offset_of!(Run, strangers);
     let size = size_of::<StrangerPlace>();
@@ -109,20 +110,20 @@ pub fn strangers(bytes: &[u8]) -> impl Iterator<Item = (u32, u32, &[u8])> {
     })
 }
 
-/// Those of them that found no place.
+/// Number of unmanaged programs that found no place.
 #[must_use]
 pub fn more_strangers(bytes: &[u8]) -> u32 {
     u32_at(bytes, offset_of!(Run, more_strangers))
 }
 
-/// What those two sorts have counted together; only counters mean something in it.
+/// The sum of the counts of these two kinds of processes; only counters are meaningful in it.
 #[must_use]
 pub fn others(bytes: &[u8]) -> ProcessBytes<'_> {
     let start = offset_of!(Run, others);
     ProcessBytes(bytes.get(start..).unwrap_or(&[]))
 }
 
-/// Reads the counter called by its field.
+/// Reads the counter given by its field.
 #[macro_export]
 macro_rules! counter {
     ($process:expr, $field:ident) => {
@@ -137,25 +138,26 @@ impl<'a> ProcessBytes<'a> {
         u32_at(self.0, offset_of!(Process, pid))
     }
 
-    /// Whether it ended in order.
+    /// Whether it exited normally.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         u32_at(self.0, offset_of!(Process, ended)) != 0
     }
 
-    /// Who wants all pages in memory, and for whom they last were; zero for nobody.
+    /// The process that wants all pages in memory, and the last one for which they were; zero for
+    /// none.
     #[must_use]
     pub fn hold(&self) -> [u32; 2] {
         [offset_of!(Process, hold), offset_of!(Process, filled_for)].map(|at| u32_at(self.0, at))
     }
 
-    /// Whether it marks that it lives, by a lock on the byte with the number of its place.
+    /// Whether it shows that it is alive with a lock on the byte with the number of its place.
     #[must_use]
     pub fn is_marked(&self) -> bool {
         u32_at(self.0, offset_of!(Process, marked)) != 0
     }
 
-    /// Which store it has: forks share one.
+    /// The number of its store: forks share one.
     #[must_use]
     pub fn family(&self) -> u32 {
         u32_at(self.0, offset_of!(Process, family))
@@ -181,7 +183,7 @@ impl<'a> ProcessBytes<'a> {
         self.histogram(offset_of!(Process, latency_fast))
     }
 
-    /// Latencies of faults that did.
+    /// Latencies of faults that read the store.
     #[must_use]
     pub fn latency_read(&self) -> [u64; LATENCY_BUCKETS] {
         self.histogram(offset_of!(Process, latency_read))
@@ -193,7 +195,7 @@ impl<'a> ProcessBytes<'a> {
         self.histogram(offset_of!(Process, distance_waited))
     }
 
-    /// Those of pages that came back before anyone asked for them.
+    /// Refault distances of pages that were read back before they were needed.
     #[must_use]
     pub fn distance_ahead(&self) -> [u64; DISTANCE_BUCKETS] {
         self.histogram(offset_of!(Process, distance_ahead))
@@ -203,7 +205,7 @@ impl<'a> ProcessBytes<'a> {
         core::array::from_fn(|bucket| u64_at(self.0, start + bucket * 8))
     }
 
-    /// Regions in all.
+    /// Total number of regions.
     #[must_use]
     pub fn region_total(&self) -> u32 {
         u32_at(self.0, offset_of!(Process, region_total))
@@ -228,7 +230,7 @@ impl RegionBytes<'_> {
         u64_at(self.0, offset_of!(Region, start))
     }
 
-    /// First address behind.
+    /// First address past it.
     #[must_use]
     pub fn end(&self) -> u64 {
         u64_at(self.0, offset_of!(Region, end))
@@ -247,14 +249,14 @@ impl RegionBytes<'_> {
         [offset_of!(Region, faults), offset_of!(Region, refaults)].map(|at| u64_at(self.0, at))
     }
 
-    /// What is known of the heat of its pages, as [`Region::heat`].
+    /// The heat of its pages, as in [`Region::heat`].
     #[must_use]
     pub fn heat(&self) -> [u64; 5] {
         let start = offset_of!(Region, heat);
         core::array::from_fn(|which| u64::from(u32_at(self.0, start + which * 4)))
     }
 
-    /// Delivery, reason and role, a byte each.
+    /// Delivery, reason and role, one byte each.
     #[must_use]
     pub fn delivery(&self) -> [u8; 3] {
         let bytes = u64_at(self.0, offset_of!(Region, delivery)).to_le_bytes();

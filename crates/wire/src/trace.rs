@@ -1,7 +1,7 @@
 //! A recorded sequence of page events: one [`Header`], then [`Record`]s to the end of the file.
 //!
-//! Pages are numbered as the pager numbers them, which differs from run to run with the layout of
-//! the address space. [`Event::Region`] tells where a region starts in that numbering, before any
+//! Pages are numbered as in the pager, and the numbers differ from run to run with the layout of
+//! the address space. [`Event::Region`] gives the start of a region in that numbering, before any
 //! other event of the region, so that pages of two runs can be matched by region and offset.
 
 /// Version of traces.
@@ -48,7 +48,7 @@ impl Header {
         bytes
     }
 
-    /// The header out of its bytes; none if they do not start with [`MAGIC`].
+    /// The header from its bytes; `None` if they do not start with [`MAGIC`].
     #[must_use]
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let half = |at: usize| {
@@ -96,7 +96,7 @@ pub enum Event {
     Dirtied = 5,
     /// Read in ahead of any access.
     Prefetched = 6,
-    /// A sample that was taken away was touched.
+    /// A sampled page that was out of reach was touched.
     Sampled = 7,
     /// Evicted without writing.
     Dropped = 8,
@@ -147,7 +147,7 @@ impl Record {
         }
     }
 
-    /// The same in this region; numbers from 4095 on are one.
+    /// The same in this region; all numbers from 4095 on are stored as 4095.
     #[must_use]
     pub const fn in_region(self, region: u16) -> Self {
         let region = if region < 0xfff { region as u64 } else { 0xfff };
@@ -189,21 +189,21 @@ impl Record {
         u16::from_le_bytes([low, high & 0xf])
     }
 
-    /// What happened; none for a number that this version does not know.
+    /// What happened; `None` for a number that this version does not know.
     #[must_use]
     pub fn event(self) -> Option<Event> {
         let [number, ..] = self.what.to_le_bytes();
         Event::ALL.get(usize::from(number).wrapping_sub(1)).copied()
     }
 
-    /// The record in eight and eight bytes.
+    /// The record as two words of eight bytes.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 16] {
         let value = (self.what as u128) << 64 | self.time_ns as u128;
         value.to_le_bytes()
     }
 
-    /// A record out of its bytes.
+    /// A record from its bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         let [a, b, c, d, e, f, g, h, rest @ ..] = bytes;

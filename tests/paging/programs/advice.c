@@ -1,5 +1,5 @@
-/* What a program may tell the kernel about its memory: protection in stripes, locked ranges, lazily
- * freed and dropped ones, copies for children, populated mappings. Arguments: MiB. */
+/* What a program may request from the kernel for its memory: protection in stripes, locked ranges,
+ * lazily freed and dropped ones, copies for children, populated mappings. Arguments: MiB. */
 #include "check.h"
 #include <sys/resource.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
-/* Forks while other threads allocate, free and fault in what they allocated, so that they hold
- * malloc's locks at any moment; the children allocate as well. Also forks that no library is told
- * of: _Fork, clone, the system call. Arguments: MiB, rounds. */
+/* Forks while other threads allocate, free and fault in their allocations, so that malloc's locks
+ * may be held at any moment; the children allocate as well. Also forks that bypass libraries:
+ * _Fork, clone, the system call. Arguments: MiB, rounds. */
 #include "check.h"
 #include <sched.h>
 #include <signal.h>

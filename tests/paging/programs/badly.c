@@ -1,4 +1,4 @@
-/* Bad pointers: where Linux answers EFAULT, so must a program that is paged, and live on.
+/* Bad pointers: where Linux answers EFAULT, a paged program must get the same answer, and survive.
  * Argument: MiB. */
 #include "check.h"
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* What the programs share: pages that know what they must hold. */
+/* Common to the programs: pages whose expected contents can be checked. */
 #ifndef CHECK_H
 #define CHECK_H
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* Eight threads change, drop, move, protect and read back pages of their own, side by side in one
+/* Eight threads change, drop, move, protect and read back their own pages, side by side in one
  * mapping, while memory is short. Arguments: MiB, seconds. */
 #include "check.h"
 

@@ -1,7 +1,7 @@
-/* What libc and the kernel write while a process is being made lies in managed memory: an untouched or
- * evicted stack of the child, the words for its number, the arguments of clone3. The caller itself may
- * stand on such a stack, as coroutines do. A hang is a failure: the time limit ends it.
- * Arguments: MiB; one more where the caller's stack may be managed as well. */
+/* Managed memory to which libc and the kernel write while a process is being created: an untouched
+ * or evicted stack of the child, the words for its id, the arguments of clone3. The caller itself
+ * may run on such a stack, as coroutines do. A hang is a failure: the time limit ends it.
+ * Arguments: MiB; one more if the caller's stack may be managed as well. */
 #include "check.h"
 #include <linux/sched.h>
 #include <sched.h>

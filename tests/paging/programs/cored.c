@@ -1,6 +1,7 @@
-/* Fills memory, some of it with zeros, leaves some untouched, and waits: a debugger looks at it meanwhile.
- * Arguments: MiB, a file that it makes when it is ready (with its number and the memory's address) and
- * whose end it waits for. Or: "check", MiB, that file, and a core of the process: each page must be in it. */
+/* Fills memory, some of it with zeros, leaves some untouched, and waits while a debugger examines
+ * it. Arguments: MiB, a file that it creates when it is ready (with its process id and the memory's
+ * address) and for whose removal it waits. Or: "check", MiB, that file, and a core of the process:
+ * each page must be in it. */
 #include "check.h"
 #include <elf.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* Ends by a fault of its own while most of its memory is away: it must end so, soon, and not hang in
- * the core dump. Arguments: MiB, how many threads go on meanwhile. */
+/* Ends by a fault of its own while most of its memory is evicted: it must end in this way, soon,
+ * and not hang in the core dump. Arguments: MiB, number of threads that keep running meanwhile. */
 #include "check.h"
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
-/* A program that lowers its limit of file sizes while it has pages away, and sends more of them away by
- * name: no signal, no wrong byte. Argument: MiB. */
+/* A program that lowers its file size limit while it has evicted pages, and explicitly evicts more:
+ * no signal, no wrong byte. Argument: MiB. */
 #include "check.h"
 #include <sys/resource.h>
 

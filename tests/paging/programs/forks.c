@@ -1,6 +1,6 @@
-/* Forks while threads fault: parent and child both keep all pages. Also vfork, posix_spawn, exec,
- * a child that execs a copy of this program, children that are killed, and one whose number the
- * kernel writes. Arguments: MiB, rounds. */
+/* Forks while threads fault: parent and child both keep all pages. Also vfork, posix_spawn, exec, a
+ * child that execs a copy of this program, children that are killed, and one whose id the kernel
+ * writes. Arguments: MiB, rounds. */
 #include "check.h"
 #include <sched.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* Code that is loaded later, and a small stack for signals of the program's own: neither may be in
- * the pager's way, nor it in theirs. The library is this program again, built with -DGUEST. Arguments:
+/* Code that is loaded later, and a small signal stack of the program's own: neither may disturb the
+ * pager, nor be disturbed by it. The library is this program again, built with -DGUEST. Arguments:
  * MiB, path of the library. */
 #include "check.h"
 #ifdef GUEST

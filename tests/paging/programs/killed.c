@@ -1,5 +1,5 @@
-/* Children that rewrite what they share and are killed at it, while the parent rewrites its own: what
- * each child held in the store must come back. Arguments: MiB, rounds. */
+/* Children that rewrite shared memory and are killed meanwhile, while the parent rewrites its own:
+ * the slots of each child in the store must be freed. Arguments: MiB, rounds. */
 #include "check.h"
 #include <signal.h>
 

@@ -1,5 +1,6 @@
-/* mlockall of all kinds: what is locked stays, within the budget; what would not fit is refused. Run with
- * --memory 64M --min-region 1M. Argument: "now" for what is there alone, or "all". */
+/* mlockall of all kinds: locked memory stays resident, within the budget; what would not fit is
+ * refused. Run with --memory 64M --min-region 1M. Argument: "now" for present memory only, or
+ * "all". */
 #include "check.h"
 #include <sys/resource.h>
 

@@ -1,7 +1,7 @@
-/* More processes than a run has places for figures, one after the other and then at once: some end,
- * some become another program, some are killed. Arguments: MiB that each touches, processes. What it
- * prints last: how many programs there were, and pages that they must have evicted together at least
- * (third argument: MiB of the budget). */
+/* More processes than a run has places for figures, one after the other and then at the same time:
+ * some end, some become another program, some are killed. Arguments: MiB that each touches,
+ * processes. Finally prints the number of programs and the least number of pages that they must
+ * have evicted together (third argument: MiB of the budget). */
 #include "check.h"
 #include <signal.h>
 

@@ -1,6 +1,6 @@
 /* A program with a userfaultfd of its own, on a part of memory that was paged before: it gets its
- * faults, and what it had written there stays. Beside it, memory that a kernel may drop (MAP_DROPPABLE).
- * Argument: MiB. */
+ * faults, and earlier contents remain. In addition, memory that the kernel may drop
+ * (MAP_DROPPABLE). Argument: MiB. */
 #include "check.h"
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

@@ -1,6 +1,6 @@
-/* Nothing is allocated while a fault is served. This program's malloc and its kin come before all
- * others; calls are counted that come from threads which the program did not make (the pager's own),
- * and from a thread of the program while it does nothing but touch memory (a signal handler of the
+/* Nothing is allocated while a fault is handled. This program's malloc and related functions come
+ * before all others; it counts calls from threads that the program did not create (the pager's
+ * own), and from a thread of the program while it only touches memory (a signal handler of the
  * pager runs there). Arguments: MiB. */
 #include "check.h"
 #include <sys/syscall.h>

@@ -1,6 +1,7 @@
-/* Memory that is read before anything is written to it, beside pages of a file: both count. What is
- * read so must not be taken for resident and turn out to be more later, once it is written.
- * Arguments: MiB, MiB of the budget; the process must stay within that and a tenth. */
+/* Memory that is read before anything is written to it, together with pages of a file: both count.
+ * Memory read in this way must not be counted as resident and then turn out to be more later, when
+ * it is written. Arguments: MiB, MiB of the budget; the process must stay within that plus a tenth.
+ */
 #include "check.h"
 #include <sys/resource.h>
 

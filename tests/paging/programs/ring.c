@@ -1,6 +1,6 @@
-/* io_uring on missing pages: buffers given with each request, and registered ones that the kernel
- * keeps while memory is short. By system calls alone. Where the pager refuses io_uring ("refused" as
- * third argument), every way to a ring and to kernel AIO must be shut. Arguments: MiB, folder. */
+/* io_uring on missing pages: buffers passed with each request, and registered ones that the kernel
+ * keeps while memory is short. Uses only system calls. If the pager refuses io_uring ("refused" as
+ * third argument), every way to a ring and to kernel AIO must be closed. Arguments: MiB, folder. */
 #include "check.h"
 #include <fcntl.h>
 #include <linux/io_uring.h>

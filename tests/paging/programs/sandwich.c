@@ -1,5 +1,5 @@
 /* malloc inside: blocks of every size, kept, moved and freed by eight threads; and a malloc that
- * aborts when it is called while a fault is resolved. Built with -DGUARD it replaces malloc. */
+ * aborts if it is called while a fault is resolved. Built with -DGUARD it replaces malloc. */
 #include "check.h"
 #define THREADS 8
 static double until;

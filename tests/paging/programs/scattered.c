@@ -1,6 +1,6 @@
 /* Memory in pieces of 256 KiB, each in a GiB of its own, as V8 scatters its heap; some later grow
- * downwards to 3 MiB, so that they cross pieces that were numbered at different times. Arguments: how
- * many, MiB of the budget; the process must stay within that and a tenth. */
+ * downwards to 3 MiB, so that they cross pieces that were numbered at different times. Arguments:
+ * number of pieces, MiB of the budget; the process must stay within that plus a tenth. */
 #include "check.h"
 #include <sys/resource.h>
 

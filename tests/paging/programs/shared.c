@@ -1,5 +1,5 @@
 /* Eight threads read and write the same pages at random, under locks of their own: each page has a
- * counter that all of them raise. Arguments: MiB, seconds. */
+ * counter that all of them increment. Arguments: MiB, seconds. */
 #include "check.h"
 #define THREADS 8
 #define LOCKS 1024

@@ -1,8 +1,7 @@
-/* Beside an array of 64 MiB much memory in mappings of 2 MiB that do not adjoin, each too small to
- * manage by default; taken over while threads write to them, after some were locked or kept from
- * children. Arguments: MiB,
- * MiB of the budget, and "bounded" where the process must stay within that and a tenth, "open" where
- * it must not, as --min-region was given. */
+/* In addition to an array of 64 MiB, much memory in mappings of 2 MiB that are not adjacent, each
+ * too small to be managed by default; taken over while threads write to them, after some were
+ * locked or kept from children. Arguments: MiB, MiB of the budget, and "bounded" if the process
+ * must stay within that plus a tenth, "open" if it need not, because --min-region was given. */
 #include "check.h"
 #include <sys/resource.h>
 

@@ -1,5 +1,5 @@
-/* A server that starts as root, takes an ordinary user's number and forks: its children keep all pages.
- * Arguments: MiB, number of the user. */
+/* A server that starts as root, takes the id of an ordinary user and forks: its children keep all
+ * pages. Arguments: MiB, id of the user. */
 #include "check.h"
 #include <fcntl.h>
 #include <grp.h>

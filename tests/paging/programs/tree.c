@@ -1,8 +1,8 @@
-/* Several processes at once, each with pages of its own or its parent's, that all must keep. Arguments:
- * what they do, MiB, seconds.
- *   alike   four children fill and read so many MiB each
- *   uneven  one child reads so many MiB again and again, one holds as much and sleeps
- *   inherit the parent fills so many MiB, four children read them, and write an eighth each */
+/* Several processes at the same time, each with pages of its own or of its parent, which all must
+ * keep. Arguments: what they do, MiB, seconds.
+ *   alike   four children fill and read this many MiB each
+ *   uneven  one child reads this many MiB again and again, one has as much and sleeps
+ *   inherit the parent fills this many MiB, four children read them, and write an eighth each */
 #include "check.h"
 #include <sys/resource.h>
 

@@ -1,4 +1,4 @@
-/** Arrays that live, beside garbage that does not: the collector moves what the pager pages. */
+/** Live arrays together with garbage: the collector moves memory that the pager pages. */
 public class Arrays {
     static int expected(int array, int index) {
         return array * 31 + index * 7;

@@ -1,5 +1,5 @@
 // Eight threads churn through the allocator: objects of all sizes, containers, and blocks that one
-// thread makes and another gives back. Each object knows what it holds; the sums printed do not
+// thread creates and another gives back. Each object's contents are known; the sums printed do not
 // depend on how the threads interleave.
 #include <atomic>
 #include <condition_variable>

@@ -1,5 +1,5 @@
-// Columns of numbers in V8's heap, each an object of a quarter MiB somewhere in the address space, and
-// strings; sums along and across. Argument: how many columns.
+// Columns of numbers in V8's heap, each an object of a quarter MiB somewhere in the address space,
+// and strings; sums along and across. Argument: number of columns.
 "use strict";
 const count = Number(process.argv[2]);
 const rows = 30000;

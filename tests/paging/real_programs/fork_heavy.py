@@ -1,4 +1,4 @@
-"""A large table, and many children that each read half of it and change a part: what they find comes
+"""A large table, and many children that each read half of it and change a part: their results come
 back through pipes, and the parent changes the table meanwhile."""
 import hashlib
 import os

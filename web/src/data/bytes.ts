@@ -1,4 +1,7 @@
-/** Bytes inside the page: thirteen bits as two characters out of 91; and numbers in bytes. `bytes.rs` writes them. */
+/**
+ * Bytes embedded in the page: thirteen bits as two characters out of 91, and numbers in bytes.
+ * Written by `bytes.rs`.
+ */
 
 const DIGITS = "!#$%'()*+,-./0123456789:;=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
 
@@ -19,7 +22,7 @@ export function decodeBytes(text: string): Uint8Array<ArrayBuffer> {
   return bytes.subarray(0, length);
 }
 
-/** Where a column lies among the bytes: first byte and length. */
+/** Position of a column in the bytes: first byte and length. */
 export type Column = [from: number, length: number];
 
 export async function inflate(bytes: Uint8Array<ArrayBuffer>, format: CompressionFormat): Promise<Uint8Array> {
@@ -29,7 +32,7 @@ export async function inflate(bytes: Uint8Array<ArrayBuffer>, format: Compressio
 
 type Numbers = Float64Array | Uint32Array | Uint16Array | Uint8Array;
 
-/** Numbers of seven bits a byte, lowest first; the top bit says that more follow. */
+/** Numbers with seven bits per byte, lowest first; the top bit means that more follow. */
 export function varints<T extends Numbers>(bytes: Uint8Array, into: T, first = 0): T {
   let at = first;
   for (let from = 0; from < bytes.length; from += 1) {
@@ -49,7 +52,7 @@ export function varints<T extends Numbers>(bytes: Uint8Array, into: T, first = 0
   return into;
 }
 
-/** Reads columns out of the page's bytes. */
+/** Reads columns from the page's bytes. */
 export type Reader = <T extends Numbers>(column: Column, into: T, first?: number) => Promise<T>;
 
 export function reader(bytes: Uint8Array<ArrayBuffer>): Reader {

@@ -1,7 +1,8 @@
 /**
- * What the Rust side writes about a function_graph trace: `pagewise_model::fault_paths::TracedFaults`
- * as JSON (its schema is docs/schema/schema.json) with names for people. Times are nanoseconds.
- * "raw" is as traced, "corrected" without the tracer's own cost.
+ * What the Rust side writes about a function_graph trace:
+ * `pagewise_model::fault_paths::TracedFaults` as JSON (schema in docs/schema/schema.json) with
+ * names for people. Times are in nanoseconds. "raw" is as traced, "corrected" is without the
+ * tracer's own cost.
  */
 import type { Latencies, TracedFaults } from "./schema";
 export type { Mode, Latency, Bounds, Latencies, TimeSplit, LayerFindings, Contributor, ClassFindings, CallNode, CallMap, OtherCalls, Calibration, Contrast, Overrepresented, Excess, TimeBlock, ChangePoint, TraceTimeline as Timeline, LockWait, Holder, ChargePath, TreePattern, TracedFaults } from "./schema";
@@ -19,7 +20,7 @@ export interface PathFindings {
   latency: Latencies;
 }
 
-/** Names for people. */
+/** Display names. */
 export interface Labels {
   classes: Record<string, string>;
   layers: Record<string, string>;

@@ -1,12 +1,12 @@
-/** What all documents have in common, as `crates/report/src/html/head.rs` writes it. */
+/** What all documents have in common, as written by `crates/report/src/html/head.rs`. */
 import type { Advice, Diagnosis, HostSnapshot, Proof } from "./schema";
 
 export interface Head {
   /** The document's command; empty where it has none. */
   command: string[];
-  /** The process that the command became, or those that ran already. */
+  /** The process that the command became, or those that were already running. */
   pids: number[];
-  /** The machine that recorded; empty strings and zeros where nothing is known of it. */
+  /** The machine that recorded; empty strings and zeros if nothing is known about it. */
   host: HostSnapshot;
   /** The answer in a sentence or two; empty where there is none. */
   verdict: string;

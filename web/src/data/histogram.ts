@@ -1,6 +1,8 @@
 import type { Histogram } from "./types";
 
-/** First value of a bucket and the first past it: the twin of `bucket_range` in the model. */
+/**
+ * First value of a bucket and the first past it: the counterpart of `bucket_range` in the model.
+ */
 export function bucketRange(bucket: number): [low: number, high: number] {
   if (bucket < 256) return [bucket, bucket + 1];
   const shift = Math.floor(bucket / 128) - 1;

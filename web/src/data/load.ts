@@ -2,7 +2,10 @@ import { decodeBytes, inflate, reader } from "./bytes";
 import type { Page } from "./page";
 import { unpack } from "./profile";
 
-/** Reads the report out of its script elements: JSON, deflated and in base64 when large; and the columns of its profiles. */
+/**
+ * Reads the report from its script elements: JSON, deflated and base64-encoded if large, and the
+ * columns of its profiles.
+ */
 export async function load(element: HTMLElement, columns: HTMLElement): Promise<Page> {
   const text = element.textContent ?? "";
   const json = element.dataset["encoding"] === "deflate" ? await inflateText(text) : text;

@@ -1,4 +1,6 @@
-/** What a page holds, as `crates/report/src/html/document.rs` writes it: each part that there is. */
+/**
+ * The contents of a page, as written by `crates/report/src/html/document.rs`: the parts that exist.
+ */
 import type { FaultDiffPage } from "./faultDiff";
 import type { FaultPathsPage } from "./faultPaths";
 import type { Head } from "./head";
@@ -7,7 +9,7 @@ import type { ProfileDiffPage } from "./profileDiff";
 import type { Balance, HugeSimulation, PagingTimeline, RunDiff } from "./schema";
 import type { Report } from "./types";
 
-/** The parts; a page has those that its document has. */
+/** The parts; a page has those of its document. */
 export interface Parts {
   /** Faults of a recording: causes, costs, advice. */
   faults: Report;
@@ -21,7 +23,7 @@ export interface Parts {
   balance: Balance;
   /** Simulated page sizes. */
   simulation: HugeSimulation;
-  /** Two runs as wholes. */
+  /** Two whole runs. */
   run_diff: RunDiff;
   /** Two profiles. */
   profile_diff: ProfileDiffPage;
@@ -31,6 +33,6 @@ export interface Parts {
 
 export interface Page extends Partial<Parts>, Head {
   generator: string;
-  /** The command or the files that it is about. */
+  /** The command or the files that the page is about. */
   subject: string;
 }

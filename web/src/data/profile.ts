@@ -1,4 +1,6 @@
-/** Profiles as `crates/report/src/html/pack.rs` and `track.rs` write them, and what they become. */
+/**
+ * Profiles as written by `crates/report/src/html/pack.rs` and `track.rs`, and their decoded form.
+ */
 import type { Column, Reader } from "./bytes";
 import type { ProfileSummary } from "./profileFindings";
 import { preorder, type Tree } from "../layout/tree";
@@ -52,7 +54,7 @@ interface PackedTrack {
 
 export interface Counter {
   name: string;
-  /** Share of the time that it was counted. */
+  /** Share of the time in which it was counted. */
   counted: number;
   /** Milliseconds since the first moment, and the count since the point before. */
   points: [number, number][];
@@ -71,7 +73,7 @@ export interface ProfileData {
 export interface Profiles {
   tree: Tree;
   frames: Frame[];
-  /** For each frame, whether a CPU in it has nothing to do. */
+  /** For each frame, whether a CPU in it is idle. */
   idle: Uint8Array;
   sides: Side[];
 }
@@ -96,7 +98,7 @@ export interface Threads {
   comms: string[];
   /** Index in `comms` of each thread. */
   comm: Uint32Array;
-  /** Paths of control groups; none where they were not recorded. */
+  /** Paths of control groups; empty if they were not recorded. */
   cgroups: string[];
   /** Index in `cgroups` of each thread. */
   cgroup: Uint32Array;
@@ -116,9 +118,9 @@ export interface Track {
   threads: Uint32Array;
   /** Index in `leaves`. */
   stacks: Uint32Array;
-  /** Nodes that are whole stacks of samples. */
+  /** Nodes that are complete stacks of samples. */
   leaves: Uint32Array;
-  /** One weight for all, or one for each. */
+  /** One weight for all samples, or one per sample. */
   weight: number | Float64Array;
 }
 
@@ -143,7 +145,7 @@ async function unpackSide(side: PackedSide, read: Reader): Promise<Side> {
   return { ...side, start_ns: start, threads: { count, pids, tids, comms: side.comms, comm, cgroups: side.cgroups, cgroup }, tracks };
 }
 
-/** Differences of either sign, as `zigzag` folds them, summed up. */
+/** Zigzag-coded differences, summed up. */
 function steps(folded: Float64Array): Int32Array {
   let value = 0;
   return Int32Array.from(folded, (code) => (value += code % 2 === 0 ? code / 2 : -(code + 1) / 2));
@@ -166,7 +168,10 @@ async function unpackTrack(track: PackedTrack, read: Reader): Promise<Track> {
   return { event: track.event, unit: track.unit, frequency: track.frequency, count: n, times, cpus, cpuNumbers: track.cpu_numbers, threads, stacks, leaves, weight: weights ?? track.weight ?? 1 };
 }
 
-/** 0 is the CPU that came after the one before when that was met last; else the number and one. */
+/**
+ * 0 is the CPU that followed the previous one at its last occurrence; otherwise the number plus
+ * one.
+ */
 function byTurns(codes: Uint16Array, cpus: number): void {
   const next = new Uint16Array(cpus);
   let before = 0;
@@ -178,7 +183,7 @@ function byTurns(codes: Uint16Array, cpus: number): void {
   }
 }
 
-/** 0 is what was there on that CPU; else the value and one. */
+/** 0 is the last value on that CPU; otherwise the value plus one. */
 function kept(codes: Uint32Array | Float64Array, cpus: Uint16Array, count: number): void {
   const held = new Float64Array(count);
   for (let at = 0; at < codes.length; at += 1) {

@@ -1,6 +1,6 @@
 /**
- * Names come from programs that nobody vouches for. Control, bidirectional and zero-width
- * characters are written out, so that a name shows what it is; `visible.rs` is the Rust twin.
+ * Names come from untrusted programs. Control, bidirectional and zero-width characters are written
+ * out, so that a name shows what it is; `visible.rs` is the Rust counterpart.
  */
 const ACTIVE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 

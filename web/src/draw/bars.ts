@@ -1,10 +1,10 @@
-/** Horizontal bars as a table: they wrap, print and read aloud without a canvas. */
+/** Horizontal bars as a table: they wrap, print and can be read aloud without a canvas. */
 import { h, type Child } from "../dom";
 
-/** Width of the smallest bar that is not nothing, per cent. */
+/** Smallest width of a bar that is not zero, per cent. */
 const LEAST = 0.4;
 
-/** A bar as long as its share of the room; nothing has no length. */
+/** A bar as long as its share of the available width; zero has no length. */
 export function strip(ink: string, share: number): HTMLElement {
   const fill = h("div", { class: `bar ${ink}` });
   fill.style.width = `${share > 0 ? Math.max(LEAST, share * 100) : 0}%`;
@@ -24,7 +24,7 @@ export interface Bar {
   ink: string;
 }
 
-/** `minor` names heads of columns that narrow screens leave out. */
+/** `minor` lists the heads of columns that are hidden on narrow screens. */
 export function barTable(caption: string, heads: string[], bars: Bar[], minor: string[] = []): HTMLElement {
   const ink = (column: number) => (minor.includes(heads[column + 1] ?? "") ? "number minor" : "number");
   const most = Math.max(...bars.map((bar) => bar.share), 1e-12);

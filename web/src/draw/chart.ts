@@ -34,7 +34,7 @@ export function yAxis(plot: Plot, ticks: Tick[]): SVGElement[] {
   ]);
 }
 
-/** What the axes are; the caption above a chart may tell the vertical one already. */
+/** What the axes are; the caption above a chart may already name the vertical one. */
 export interface Axes {
   up?: string;
   across: string;
@@ -43,7 +43,7 @@ export interface Axes {
 /** Height of the line that names the axes. */
 const NAMES = 16;
 
-/** An SVG that is drawn anew for each width; `title` is what a screen reader says. */
+/** An SVG that is redrawn for each width; `title` is the text for screen readers. */
 export function chart(plotHeight: number, title: string, draw: (svg: SVGElement, width: number) => void, axes: Axes | null = null): SVGElement {
   const height = plotHeight + (axes ? NAMES : 0);
   const svg = s("svg", { role: "img", "aria-label": title, class: "chart" });

@@ -1,4 +1,4 @@
-/** One of a few: a row of buttons. */
+/** A choice of one out of a few: a row of buttons. */
 import { h } from "../dom";
 
 export function choice(label: string, options: [value: string, name: string][], chosen: (value: string) => void): HTMLElement {

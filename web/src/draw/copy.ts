@@ -1,7 +1,10 @@
-/** Text to copy, with a button that does. */
+/** Text to copy, with a copy button. */
 import { h } from "../dom";
 
-/** Our own texts, shown line by line as they are; the file they come from escapes odd characters. */
+/**
+ * Our own texts, shown line by line unchanged; odd characters are escaped in the file from which
+ * they come.
+ */
 export function copyBox(text: string): HTMLElement {
   const code = h("code", {});
   // Long values may break after their separators; the breaks are not part of the text.

@@ -17,7 +17,7 @@ const WANTED = 340;
 
 export type Colouring = "faults" | "churn";
 
-/** Everything that drawing and pointing need to know. */
+/** The data for drawing and pointing. */
 interface State {
   map: FaultMap;
   layout: MapLayout;
@@ -63,7 +63,7 @@ function drawBands(context: CanvasRenderingContext2D, { layout, name }: State, l
 
 function drawCells(context: CanvasRenderingContext2D, { map, layout, by }: State, left: number, width: number): void {
   const cellWidth = (width - left) / map.columns;
-  // Cells are told apart where there is room, and flow together where there is none.
+  // Cells are separated where there is room, and merge where there is none.
   const gap = Math.min(cellWidth, layout.rowHeight) >= 3 ? 0.5 : 0;
   const inks = { heat: color("heat"), churn: color("churn"), needed: color("needed") };
   for (const cell of map.cells) {

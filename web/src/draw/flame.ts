@@ -13,7 +13,7 @@ import { filler, type Filler } from "./flameColors";
 const ROW = 20;
 /** Narrower boxes have no label, pixels. */
 const LEAST_LABEL = 26;
-/** Rows beyond this are scrolled to, share of the window's height. */
+/** Rows beyond this height are scrolled, share of the window's height. */
 const TALLEST = 0.8;
 
 export interface FlameFrame {
@@ -21,18 +21,18 @@ export interface FlameFrame {
   module: string;
 }
 
-/** A tree with what its boxes stand for. */
+/** A tree with the meaning of its boxes. */
 export interface FlameData {
   tree: Tree;
   frames: FlameFrame[];
   amounts: Amounts;
-  /** What the root is called. */
+  /** The name of the root. */
   root: string;
 }
 
 export interface FlameGraph {
   element: HTMLElement;
-  /** Another choice of samples; the zoom stays where the tree is the same. */
+  /** Shows another choice of samples; the zoom is kept if the tree is the same. */
   show: (data: FlameData) => void;
   /** Marks frames; returns the share of all beneath them. */
   find: (frames: Uint8Array | null) => Match;
@@ -46,7 +46,7 @@ export interface FlameWords {
   /** What boxes are weighed by. */
   readonly of: string;
   weight: (total: number) => string;
-  /** The group that a colour stands for, named in the tip; empty names are none. */
+  /** The group that a colour stands for, named in the tooltip; an empty name means none. */
   module: (module: string) => string;
   search: string;
 }
@@ -169,7 +169,7 @@ function followKeys(canvas: HTMLCanvasElement, state: State, go: Go): void {
   });
 }
 
-/** Draws the rows that are scrolled into view; the canvas stays there. */
+/** Draws the rows that are scrolled into view; the canvas moves along. */
 function draw(canvas: HTMLCanvasElement, scroller: HTMLElement, state: State): void {
   const { width } = state;
   if (width === 0) return;
@@ -210,7 +210,7 @@ function drawBox(context: CanvasRenderingContext2D, state: State, box: Box, y: n
   context.strokeRect(box.left + 1, y + 1, Math.max(1, box.width - 3), ROW - 3);
 }
 
-/** As much of `text` as is at most `room` pixels wide. */
+/** The part of `text` that is at most `room` pixels wide. */
 function fitting(context: CanvasRenderingContext2D, text: string, room: number): string {
   const width = context.measureText(text).width;
   if (width <= room) return text;
@@ -219,7 +219,7 @@ function fitting(context: CanvasRenderingContext2D, text: string, room: number):
   return keep > 0 ? `${text.slice(0, keep)}…` : "";
 }
 
-/** Names may be of any length; a label shows no more than this of one. */
+/** Names may have any length; a label shows at most this many characters. */
 const MOST_LETTERS = 300;
 
 function title(data: FlameData, node: number): string {
@@ -229,12 +229,12 @@ function title(data: FlameData, node: number): string {
 
 const moduleOf = ({ tree, frames }: FlameData, node: number): string => (node === 0 ? "" : (frames[tree.frames[node]!]?.module ?? ""));
 
-/** How a node differs, where two sides are compared. */
+/** How a node differs, if two sides are compared. */
 function change({ amounts: { base, chosen, samples } }: FlameData, node: number): Change | null {
   return base && chosen ? changeOf(base[node]!, chosen[node]!, [base[0]!, chosen[0]!], samples) : null;
 }
 
-/** Figures of a node, most telling first. */
+/** Figures of a node, most informative first. */
 function figures({ data, words }: State, node: number): string[] {
   const { widths } = data.amounts;
   const differs = change(data, node);

@@ -1,4 +1,4 @@
-/** Colours of boxes: by the file that holds the code, or by how much a box differs. */
+/** Colours of boxes: by the file that contains the code, or by how much a box differs. */
 import { changeOf } from "../layout/amounts";
 import { color } from "../theme";
 import type { FlameData } from "./flame";
@@ -10,7 +10,10 @@ export const filler = (data: FlameData): Filler => (data.amounts.base ? byChange
 const HUES = [28, 205, 150, 265, 340, 95, 50, 180];
 const SHADES = 5;
 
-/** Each file gets a hue, the heaviest first, so that neighbours differ and a reload looks the same. */
+/**
+ * Each file gets a hue, the heaviest first, so that neighbours differ and a reload gives the same
+ * picture.
+ */
 function byModule({ tree, frames, amounts: { widths } }: FlameData): Filler {
   const weights = new Map<string, number>();
   const own = widths.slice();
@@ -32,7 +35,7 @@ function byModule({ tree, frames, amounts: { widths } }: FlameData): Filler {
   };
 }
 
-/** Red grew, blue shrank, by how much; pale where the change may be chance. */
+/** Red for growth, blue for decrease, by size; pale if the change may be chance. */
 function byChange({ amounts: { base, chosen, samples } }: FlameData): Filler {
   const none = color("flame-none");
   const [saturation, light, strong] = ["diff-saturation", "flame-light", "diff-strong"].map((name) => Number.parseFloat(color(name))) as [number, number, number];

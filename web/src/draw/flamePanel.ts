@@ -6,7 +6,7 @@ import { single } from "../layout/amounts";
 import { flatten, matching } from "../layout/tree";
 import { flameGraph, type FlameWords } from "./flame";
 
-/** `what` is the end of "12 % of …" behind a search; `leftOut` counts boxes that are missing. */
+/** `what` completes "12 % of …" after a search; `leftOut` is the number of missing boxes. */
 export function flamePanel(root: FlameNode, words: FlameWords, what: string, leftOut: number): HTMLElement {
   const { tree, frames, totals } = flatten(root);
   const data = { tree, frames, amounts: single({ totals, samples: 0, span: 1 }), root: root.name };

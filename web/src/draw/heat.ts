@@ -7,7 +7,7 @@ import { color, onTheme } from "../theme";
 import { hideTip, showTip } from "../tooltip";
 import { surface } from "./canvas";
 
-/** Room for labels left of the cells; lanes under the map keep to it. */
+/** Room for labels left of the cells; lanes under the map use the same. */
 export const LEFT = 58;
 const AXIS = 22;
 const WIDEST = 72;
@@ -17,7 +17,7 @@ export type Cells = [from: number, to: number];
 export interface HeatView {
   element: HTMLElement;
   show: (heat: Heat) => void;
-  /** Marks the chosen cells, and those that they are compared with. */
+  /** Marks the chosen cells, and those with which they are compared. */
   select: (chosen: Cells | null, base: Cells | null) => void;
 }
 
@@ -105,7 +105,7 @@ export function heatView(first: Heat, label: string, events: HeatEvents): HeatVi
   };
 }
 
-/** One pixel per cell, to be stretched. */
+/** One pixel per cell, stretched later. */
 function picture(heat: Heat): HTMLCanvasElement {
   const { rows } = heat.scale;
   const canvas = h("canvas", { width: heat.columns, height: rows });
@@ -174,7 +174,10 @@ function draw(context: CanvasRenderingContext2D, heat: Heat, cells: HTMLCanvasEl
   }
 }
 
-/** All cells of a range of time: the rest of its first column, whole columns, the start of its last. */
+/**
+ * All cells of a time range: the rest of its first column, whole columns, and the start of its last
+ * one.
+ */
 function drawRange(context: CanvasRenderingContext2D, heat: Heat, range: Cells | null, wide: number, ink: string, dash: number[]): void {
   if (!range) return;
   const { rows } = heat.scale;

@@ -1,2 +1,2 @@
-/** Colours of series that are told apart, not judged. */
+/** Colours of series that are distinguished, not judged. */
 export const INKS = ["needed", "good", "kernel", "violet", "rose"];

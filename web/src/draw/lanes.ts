@@ -21,7 +21,7 @@ export interface LanesView {
   hover: (column: number | null) => void;
 }
 
-/** Units of one. */
+/** Units in the singular. */
 const ONE: Record<Exclude<Lane["unit"], "ratio">, string> = { CPUs: "CPU", threads: "thread", "per second": "per second" };
 
 export const laneValue = (lane: Lane, value: number): string => (lane.unit === "ratio" ? value.toFixed(2) : `${compact(value)} ${value === 1 ? ONE[lane.unit] : lane.unit}`);

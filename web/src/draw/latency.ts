@@ -9,7 +9,7 @@ import { chart, xAxis, yAxis, type Plot } from "./chart";
 
 export interface Series {
   name: string;
-  /** Class that gives the colour, k0 to k8. */
+  /** Class for the colour, k0 to k8. */
   ink: string;
   buckets: Bucket[];
 }
@@ -28,7 +28,7 @@ export interface LatencyLook {
 /** Modes that have room for their words. */
 const MOST_LABELS = 4;
 const ROW = 14;
-/** Lower charts stand in tables, whose heads name their axes. */
+/** Charts lower than this are in tables, whose heads name their axes. */
 const LEAST_NAMED = 100;
 
 export function latencyChart(look: LatencyLook): SVGElement {

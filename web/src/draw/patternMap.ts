@@ -11,7 +11,7 @@ const HEIGHT = 42;
 const GAP_X = 40;
 const GAP_Y = 9;
 const MARGIN = 6;
-/** Characters of a name that fit a box. */
+/** Number of characters of a name that fit into a box. */
 const NAME = 25;
 
 export interface PatternLook {
@@ -90,7 +90,10 @@ export function patternView(tree: CallTree, unfolding: Unfolding, look: PatternL
 const left = (box: PatternBox) => MARGIN + box.column * (WIDTH + GAP_X);
 const top = (box: PatternBox) => MARGIN + box.row * (HEIGHT + GAP_Y);
 
-/** From the right of the caller to the left of the called; as thick as the path is frequent. */
+/**
+ * An edge from the right of the caller to the left of the callee; the more frequent the path, the
+ * thicker.
+ */
 function edge(box: PatternBox, tree: CallTree, look: PatternLook): SVGElement {
   const parent = box.parent!;
   const wide = box.small.length > 0 ? 1.5 : 1 + 7 * Math.sqrt(box.call.faults / Math.max(1, tree.faults));
@@ -173,7 +176,7 @@ function button(box: PatternBox, toggle: (box: PatternBox) => void): SVGElement 
   );
 }
 
-/** Mean corrected time in one fault that has the call. */
+/** Mean corrected time per fault that has the call. */
 const perFault = (call: Call): string => nanos(call.correctedTotal / Math.max(1, call.faults));
 
 function tip(box: PatternBox, tree: CallTree, look: PatternLook): Node[] {
@@ -199,7 +202,7 @@ function fitted(name: string): string {
   return text.length <= NAME ? text : `${text.slice(0, NAME - 1)}…`;
 }
 
-/** Where a key leads; right unfolds and left folds, as in a file tree. */
+/** The call to which a key leads; right unfolds and left folds, as in a file tree. */
 function step(key: string, from: Call | null, unfolding: Unfolding, redraw: () => void): Call | null {
   if (!from) return null;
   const siblings = from.parent?.children ?? [from];

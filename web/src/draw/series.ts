@@ -9,7 +9,7 @@ import { chart, xAxis, yAxis, type Plot } from "./chart";
 export interface Line {
   name: string;
   points: Point[];
-  /** Class that gives the colour. */
+  /** Class for the colour. */
   ink: string;
 }
 
@@ -25,14 +25,14 @@ export interface Pane {
   levels?: { at: number; name: string }[];
   /** A logarithmic axis of values; for lines that are far apart. */
   log?: boolean;
-  /** Labels of the horizontal axis, where it is not nanoseconds. */
+  /** Labels of the horizontal axis, if it is not in nanoseconds. */
   time?: (value: number) => string;
-  /** What the horizontal axis is, where it is not time. */
+  /** Name of the horizontal axis, if it is not time. */
   across?: string;
 }
 
 const HEIGHT = 150;
-/** Points of one line that are drawn at most: two for each pixel of a wide page. */
+/** Largest number of points drawn per line: two per pixel of a wide page. */
 const MOST_POINTS = 2_000;
 
 export function timePane(pane: Pane): SVGElement {
@@ -58,17 +58,22 @@ export function timePane(pane: Pane): SVGElement {
   }, { across: pane.across ?? "time since the start" });
 }
 
-/** Whether a label differs from the one before: of short axes of whole numbers some would repeat. */
+/**
+ * Whether a label differs from the one before: on short axes of whole numbers some would repeat.
+ */
 const isNew = ({ label }: { label: string }, at: number, all: { label: string }[]): boolean => label !== all[at - 1]?.label;
 
 function ticks(pane: Pane, least: number, most: number): number[] {
   if (pane.log !== true) return pane.unit === "bytes" ? byteTicks(0, most, 4) : linearTicks(0, most, 4);
   const powers = logTicks(least, most * 1.3, 10, 5);
-  // Within a decade, powers of ten are too few to read anything off.
+  // Within a decade, powers of ten are too few to read off values.
   return powers.length > 1 ? powers : linearTicks(least, most * 1.3, 3);
 }
 
-/** The highest value of all lines; 1 where all are 0. Not by spreading: there may be 10⁵ points. */
+/**
+ * The highest value of all lines; 1 where all are 0. Without spread syntax: there may be 10⁵
+ * points.
+ */
 function top(pane: Pane): number {
   let most = 0;
   for (const line of pane.lines) for (const point of line.points) most = Math.max(most, point.y);

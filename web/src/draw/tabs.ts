@@ -1,4 +1,6 @@
-/** Tabs by the WAI-ARIA pattern: arrow keys move, one panel shows; on paper all do. */
+/**
+ * Tabs according to the WAI-ARIA pattern: arrow keys move, one panel is shown; in print all are.
+ */
 import { h } from "../dom";
 
 let groups = 0;
@@ -10,7 +12,7 @@ export interface Tabs {
   rename: (panel: number, name: string) => void;
 }
 
-/** `opened` is told of each choice. */
+/** `opened` is called with each choice. */
 export function tabGroup(label: string, panels: { name: string; content: HTMLElement }[], opened: (panel: number) => void): Tabs {
   groups += 1;
   const group = `tabs${groups}`;

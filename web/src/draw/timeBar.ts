@@ -1,9 +1,9 @@
-/** A time as a bar of its parts, and what each part is. */
+/** A time as a bar of its parts, and a legend of the parts. */
 import { h } from "../dom";
 import { nanos, percent } from "../format";
 import type { Part } from "../layout/cost";
 
-/** The bar alone, read aloud as its parts. */
+/** Only the bar, read aloud as its parts. */
 export function bar(of: string, parts: Part[]): HTMLElement {
   const words = parts.map((part) => `${part.name} ${percent(part.share)}`).join(", ");
   const all = h("div", { class: "cpu-bar", role: "img", "aria-label": `${of}: ${words}` });
@@ -15,7 +15,7 @@ export function bar(of: string, parts: Part[]): HTMLElement {
   return all;
 }
 
-/** What the parts are. */
+/** A legend of the parts. */
 export function legend(parts: Part[]): HTMLElement {
   return h("ul", { class: "legend" }, ...parts.map((part) => h("li", {}, h("span", { class: `swatch ${part.id}` }), `${part.name} `, h("strong", {}, percent(part.share)), ` ${nanos(part.nanos)}`)));
 }

@@ -1,4 +1,4 @@
-/** What is shown of a choice of samples: amounts of one side, or of two that are compared. */
+/** The amounts shown for a choice of samples: of one side, or of two that are compared. */
 import type { Weights } from "./slice";
 import type { Tree } from "./tree";
 
@@ -6,9 +6,9 @@ import type { Tree } from "./tree";
 export type Measure = "rate" | "share";
 
 export interface Amounts {
-  /** What boxes are as wide as: the side's weight, or the mean of both amounts. */
+  /** The widths of boxes: the side's weight, or the mean of both amounts. */
   widths: Float64Array;
-  /** The amounts of the base and of the chosen side, where two are compared. */
+  /** The amounts of the base and of the chosen side, if two are compared. */
   base: Float64Array | null;
   chosen: Float64Array | null;
   measure: Measure;
@@ -19,7 +19,7 @@ export function single(weights: Weights): Amounts {
   return { widths: weights.totals, base: null, chosen: null, measure: "rate", samples: [0, weights.samples] };
 }
 
-/** The frames that only one side has stay visible: widths are the mean of both. */
+/** Frames that only one side has remain visible: widths are the mean of both. */
 export function difference(base: Weights, chosen: Weights, measure: Measure): Amounts {
   const scaled = ({ totals, span }: Weights) => {
     const by = measure === "rate" ? span : totals[0]! || 1;
@@ -33,21 +33,22 @@ export function difference(base: Weights, chosen: Weights, measure: Measure): Am
 export interface Change {
   a: number;
   b: number;
-  /** From -1 (vanished) over 0 (as it was) to 1 (new). */
+  /** From -1 (vanished) through 0 (unchanged) to 1 (new). */
   relative: number;
-  /** The change in its standard errors, as counts of samples scatter. */
+  /** The change in standard errors, from the scatter of sample counts. */
   errors: number;
 }
 
 export function changeOf(a: number, b: number, whole: [number, number], samples: [number, number]): Change {
   const most = Math.max(a, b);
-  // A node with a share s of n samples has s·n of them, and scatters by the root of that; one that has none, by that of one.
+  // A node with a share s of n samples has s·n of them, and scatters by its square root; a node
+  // without samples, by that of one.
   const error = (amount: number, all: number, n: number) => (n > 0 && all > 0 ? (Math.sqrt(Math.max(1, (amount / all) * n)) / n) * all : 0);
   const sigma = Math.hypot(error(a, whole[0], samples[0]), error(b, whole[1], samples[1]));
   return { a, b, relative: most > 0 ? (b - a) / most : 0, errors: sigma > 0 ? (b - a) / sigma : 0 };
 }
 
-/** Functions' own and total amounts. A function that calls itself counts once a stack. */
+/** Functions' own and total amounts. A recursive function counts once per stack. */
 export interface FunctionRow {
   frame: number;
   own: [base: number, chosen: number];
@@ -77,7 +78,10 @@ export function functions(tree: Tree, frames: number, amounts: Amounts): Functio
   return rows;
 }
 
-/** For each node 1 where its frame is nowhere above it: one walk that counts the frames on the way. */
+/**
+ * For each node, 1 if its frame does not occur above it: one walk that counts the frames on the
+ * way.
+ */
 export function outermost(tree: Tree, frames: number): Uint8Array {
   const outer = new Uint8Array(tree.count);
   const onWay = new Uint32Array(frames);

@@ -27,7 +27,10 @@ function steps(min: number, max: number, step: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
 }
 
-/** Powers of `base` within min…max, thinned to at most `most`; of few powers of ten, also twice and five times each. */
+/**
+ * Powers of `base` within min…max, thinned to at most `most`; if there are few powers of ten, also
+ * twice and five times each.
+ */
 export function logTicks(min: number, max: number, base: number, most: number): number[] {
   const low = Math.ceil(Math.log(min) / Math.log(base) - 1e-9);
   const high = Math.floor(Math.log(max) / Math.log(base) + 1e-9);

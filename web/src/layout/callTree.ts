@@ -1,16 +1,16 @@
-/** Call paths as trees: the map's nodes joined over kinds of faults, with what is asked of them. */
+/** Call paths as trees: the map's nodes joined over kinds of faults, and queries on them. */
 import type { Bucket, CallMap } from "../data/faultPaths";
 import type { FlameNode } from "../data/types";
 
-/** A call path; those of several kinds of faults that go the same way are one. */
+/** A call path; equal paths of several kinds of faults are one. */
 export interface Call {
-  /** Place among all calls of the tree; parents before children. */
+  /** Index among all calls of the tree; parents before children. */
   id: number;
   name: string;
   layer: string | null;
   parent: Call | null;
   children: Call[];
-  /** Faults that go this way, by kind. */
+  /** Faults on this path, by kind. */
   byClass: Map<string, number>;
   faults: number;
   calls: number;
@@ -69,7 +69,7 @@ export function callTree(map: CallMap, kind: string | null): CallTree {
   return { roots, calls, faults: sum((call) => call.faults), total: sum((call) => call.total), correctedTotal: sum((call) => call.correctedTotal) };
 }
 
-/** Counts of equal buckets added; both in ascending order. */
+/** Adds the counts of equal buckets; both in ascending order. */
 export function mergeBuckets(a: Bucket[], b: Bucket[]): Bucket[] {
   if (a.length === 0) return b;
   if (b.length === 0) return a;
@@ -95,7 +95,7 @@ export function mergeBuckets(a: Bucket[], b: Bucket[]): Bucket[] {
 /**
  * Share of the variance of the faults' latency that comes with a call's time: its covariance with
  * the latency over the latency's variance. Shares of a call's children and of its own time add up
- * to its share. Raw times; needs a single kind of root, as every tracer gives.
+ * to its share. Raw times; requires a single kind of root, as every tracer provides.
  */
 export function varianceShare(tree: CallTree, call: Call): number {
   const n = tree.faults;
@@ -107,16 +107,16 @@ export function varianceShare(tree: CallTree, call: Call): number {
   return variance > 0 ? covariance / variance : 0;
 }
 
-/** The outermost call on the way to this one that stands for a layer, or the call's own layer. */
+/** The outermost call on the path to this one that stands for a layer, or the call's own layer. */
 export function layerAround(call: Call): string | null {
   for (let at: Call | null = call; at; at = at.parent) if (at.layer !== null && !OUTER.has(at.layer)) return at.layer;
   return null;
 }
 
-/** Layers that hold everything: they tell nothing about a part. */
+/** Layers that contain everything, and thus do not describe a part. */
 const OUTER = new Set(["fault", "mm_fault", "handler"]);
 
-/** The same tree for a flame graph, weighed by time. */
+/** The same tree for a flame graph, weighted by time. */
 export function flameOf(tree: CallTree, kind: "raw" | "corrected", labels: Record<string, string>): FlameNode {
   const build = (call: Call): FlameNode => {
     const layer = layerAround(call);

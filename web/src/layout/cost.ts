@@ -3,14 +3,14 @@ import type { Run, TimePart } from "../data/types";
 import { isNumber, percent } from "../format";
 
 export interface Part {
-  /** Which colour it has. */
+  /** Its colour. */
   id: "user" | "faults" | "kernel" | "violet" | "rose" | "rest";
   name: string;
   nanos: number;
   share: number;
 }
 
-/** Nanoseconds of CPU time that faults cost, by the best figure there is. */
+/** Nanoseconds of CPU time that faults cost, by the best available figure. */
 export function faultNanos(findings: Run): number | null {
   const { total_ns, share_of_cpu } = findings.time;
   const cpu = findings.cost.user + findings.cost.system;
@@ -19,7 +19,7 @@ export function faultNanos(findings: Run): number | null {
   return null;
 }
 
-/** What the CPU time went into: as accounted, else in three parts. */
+/** What the CPU time was spent on: as accounted, otherwise in three parts. */
 export function cpuParts(findings: Run): Part[] {
   const cpu = findings.cost.user + findings.cost.system;
   const accounted = findings.account.cpu ?? [];
@@ -31,8 +31,8 @@ export function cpuParts(findings: Run): Part[] {
 }
 
 /**
- * Faults are kernel time; where their estimate exceeds what the kernel was accounted, the rest is
- * taken from the program's own part.
+ * Faults are kernel time; if their estimate exceeds the accounted kernel time, the rest is taken
+ * from the program's own part.
  */
 function threeParts(findings: Run, cpu: number): Part[] {
   const { user, system } = findings.cost;
@@ -48,13 +48,13 @@ function threeParts(findings: Run, cpu: number): Part[] {
     .map((part) => ({ ...part, share: part.nanos / cpu }));
 }
 
-/** What the program did or waited for; empty where that was not seen. */
+/** What the program did or waited for; empty if that was not observed. */
 export function elapsedParts(findings: Run): Part[] {
   const { wall } = findings.cost;
   return wall > 0 ? parts(findings.account.elapsed ?? [], wall, { cpu: "user", ready: "kernel" }) : [];
 }
 
-/** Parts that are shown for themselves, and colours of those that have none of their own. */
+/** Number of parts that are shown individually, and colours for those without a fixed one. */
 const SHOWN = 4;
 const COLOURS: Part["id"][] = ["violet", "rose", "kernel"];
 
@@ -72,7 +72,7 @@ function parts(all: TimePart[], whole: number, known: Record<string, Part["id"]>
   return named;
 }
 
-/** Share of all faults that is churn: given back and wanted again. Null where nothing is known. */
+/** Share of all faults that is churn: given back and touched again. Null if unknown. */
 export function avoidable(findings: Run, churnCauses: string[]): number | null {
   const total = findings.by_cause.reduce((sum, share) => sum + share.faults.value, 0);
   if (!(total > 0)) return null;

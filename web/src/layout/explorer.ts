@@ -5,7 +5,7 @@ import { heat, type Heat, type Scale } from "./heat";
 import { slice, weigh, type Range, type Slice, type Weights } from "./slice";
 import { below, matching, ranks } from "./tree";
 
-/** Samples of one side: all, a range of their time, or all but that range. */
+/** Samples of one side: all, a range of their time, or all except that range. */
 export interface Choice {
   side: number;
   range: Range;
@@ -13,18 +13,18 @@ export interface Choice {
 }
 
 export interface Tasks {
-  /** A process: its id where there is one profile, a name where there are two. */
+  /** A process: its id if there is one profile, its name if there are two. */
   process: string | null;
   /** Number of a thread of the one profile. */
   thread: number | null;
-  /** Path of a control group; those below it count too. */
+  /** Path of a control group; those below it count, too. */
   cgroup: string | null;
   /** Part of a name, or a process or thread id. */
   text: string;
   cpu: number | null;
 }
 
-/** Choices whose weights are kept: those on screen. */
+/** Number of choices whose weights are kept: those on screen. */
 const KEPT = 4;
 
 export class Explorer {
@@ -35,7 +35,7 @@ export class Explorer {
   chosen: Choice;
   base: Choice | null;
   private readonly slices = new Map<string, Slice | null>();
-  /** What was weighed last: words and pictures ask for the same. */
+  /** The last weights computed: texts and pictures need the same ones. */
   private weighed = new Map<string, Weights>();
   private rank: Uint32Array | null = null;
 
@@ -68,7 +68,7 @@ export class Explorer {
     this.weighed.clear();
   }
 
-  /** A side's samples of an event that the filters keep; null where it has none of that event. */
+  /** A side's samples of an event that the filters keep; null if it has none of that event. */
   slice(at: number, event = this.event): Slice | null {
     const key = `${at} ${event}`;
     const known = this.slices.get(key);
@@ -114,7 +114,7 @@ export class Explorer {
     return made;
   }
 
-  /** Frames that the search matches; null where there is none. */
+  /** Frames that the search matches; null if there is no search. */
   get matches(): Uint8Array | null {
     return matching(this.profiles.frames, this.query);
   }
@@ -128,10 +128,10 @@ export class Explorer {
   }
 }
 
-/** Whether a control group is another one or lies below it. */
+/** Whether a control group is the given one or is below it. */
 export const isWithin = (path: string, group: string): boolean => path === group || path.startsWith(`${group.replace(/\/$/, "")}/`);
 
-/** Processes of one profile by what they weigh; or names of two profiles. */
+/** Processes of one profile by weight, or names of two profiles. */
 export function processes(profiles: Profiles, weights: Float64Array[]): { key: string; name: string; weight: number }[] {
   const sums = new Map<string, { weight: number; most: number; name: string }>();
   profiles.sides.forEach(({ threads }, at) => {

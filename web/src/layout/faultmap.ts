@@ -1,4 +1,4 @@
-/** Fault map: rows of unequal stretches in, bands with labels and coloured cells out. */
+/** Fault map: from rows of unequal stretches to bands with labels and coloured cells. */
 import type { FaultMap } from "../data/types";
 
 export interface Band {
@@ -22,14 +22,14 @@ export interface MapLayout {
 
 /** Space between stretches that are not neighbours, pixels. */
 export const BAND_GAP = 6;
-/** A band is at least so high that its label fits, pixels. */
+/** Least height of a band, so that its label fits, pixels. */
 const LEAST_BAND = 15;
-/** Height that a label needs to itself, pixels. */
+/** Height that a label needs, pixels. */
 const LABEL_HEIGHT = 14;
-/** More bands than this move together, and not each has a label. */
+/** With more bands than this, they move together and not each has a label. */
 const MANY_BANDS = 24;
 
-/** Low addresses at the bottom, as maps of memory are drawn. Bands are neighbours of one kind. */
+/** Low addresses at the bottom, as usual in memory maps. Bands are neighbours of one kind. */
 export function layoutMap(map: FaultMap, wanted: number): MapLayout {
   const bands: Band[] = [];
   map.rows.forEach((row, index) => {
@@ -52,7 +52,10 @@ export function layoutMap(map: FaultMap, wanted: number): MapLayout {
   return { bands, tops, rowHeight, height: Math.max(0, y - gap), most };
 }
 
-/** Where names of bands stand: the highest bands come first, and those without room for a name have none. */
+/**
+ * Positions of the names of bands: the highest bands come first, and those without room for a name
+ * have none.
+ */
 export function labels(bands: Band[]): { region: string; middle: number }[] {
   const placed: { region: string; middle: number }[] = [];
   for (const { region, top, height } of [...bands].sort((a, b) => b.height - a.height)) {
@@ -62,14 +65,14 @@ export function labels(bands: Band[]): { region: string; middle: number }[] {
   return placed;
 }
 
-/** Whether row `index` begins where the one before ends, or within sixteen of its lengths. */
+/** Whether row `index` begins where the one before ends, or within sixteen times its length. */
 function follows(map: FaultMap, index: number): boolean {
   const before = map.rows[index - 1]!;
   const gap = BigInt(map.rows[index]!.start) - BigInt(before.start) - BigInt(before.length);
   return gap >= 0n && gap <= BigInt(before.length) * 16n;
 }
 
-/** Strength of a cell, 0…1, by the logarithm: one fault stays visible beside a thousand. */
+/** Strength of a cell, 0…1, by the logarithm: one fault remains visible next to a thousand. */
 export function strength(faults: number, most: number): number {
   if (!(faults > 0) || !(most > 0)) return 0;
   return 0.25 + 0.75 * (Math.log1p(faults) / Math.log1p(most));

@@ -1,4 +1,4 @@
-/** Flame graph: what of a tree is wide enough to be seen, and where. */
+/** Flame graph: the parts of a tree that are wide enough to be seen, and their positions. */
 import type { Tree } from "./tree";
 
 export interface Box {
@@ -6,14 +6,17 @@ export interface Box {
   left: number;
   width: number;
   depth: number;
-  /** Whether it calls the frame that is zoomed to. */
+  /** Whether it is a caller of the zoomed frame. */
   isAncestor: boolean;
 }
 
 /** Boxes narrower than this are not drawn, pixels. */
 const LEAST = 0.5;
 
-/** What is to be drawn `pixels` wide when zoomed to `focus`. Costs what is seen, not what there is. */
+/**
+ * The boxes to draw `pixels` wide when zoomed to `focus`. The cost depends on what is visible, not
+ * on the size of the tree.
+ */
 export function boxes(tree: Tree, totals: Float64Array, focus: number, pixels: number): Box[] {
   const shown: Box[] = [];
   for (let up = focus; up !== 0; ) {
@@ -43,7 +46,7 @@ export function boxes(tree: Tree, totals: Float64Array, focus: number, pixels: n
 }
 
 export interface Match {
-  /** For each frame, 1 where it matches; null where nothing is searched. */
+  /** For each frame, 1 if it matches; null without a search. */
   frames: Uint8Array | null;
   /** Nodes with weight that match. */
   count: number;
@@ -66,7 +69,10 @@ export function search(tree: Tree, totals: Float64Array, frames: Uint8Array | nu
 
 export type Direction = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";
 
-/** The node that an arrow key leads to in an icicle (root on top), if any; nodes without weight are passed over. */
+/**
+ * The node that an arrow key leads to in an icicle (root on top), if any; nodes without weight are
+ * skipped.
+ */
 export function step(tree: Tree, totals: Float64Array, from: number, key: Direction): number | null {
   if (key === "ArrowUp") return from === 0 ? null : tree.parents[from]!;
   const parent = tree.parents[from]!;

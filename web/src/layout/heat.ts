@@ -1,7 +1,6 @@
 /**
- * Heat map of samples over time, in FlameScope's layout: a column is a stretch of whole seconds
- * (or a part of one), a row a part of it, by the recording's own clock, the first row at the
- * bottom.
+ * Heat map of samples over time, in FlameScope's layout: a column is a stretch of whole seconds (or
+ * a part of one), a row is a part of it, by the recording's own clock, the first row at the bottom.
  */
 import type { Side } from "../data/profile";
 import type { Range, Slice } from "./slice";
@@ -17,7 +16,7 @@ export interface Heat {
   columns: number;
   /** Where the first column begins, ticks since the first moment; not above 0. */
   origin: number;
-  /** Ticks of a row. */
+  /** Ticks per row. */
   height: number;
   /** Weight of each cell, column by column from the bottom. */
   cells: Float64Array;
@@ -30,7 +29,7 @@ export interface Heat {
   strong: number;
 }
 
-/** `marked` says which leaves of the slice's track match a search. */
+/** `marked` contains which leaves of the slice's track match a search. */
 export function heat({ side, track }: Slice, scale: Scale, marked: Uint8Array | null): Heat {
   const height = Math.max(1, scale.column / scale.rows / side.tick_ns);
   const origin = (Math.floor(side.start_ns / scale.column) * scale.column - side.start_ns) / side.tick_ns;
@@ -53,7 +52,11 @@ export function heat({ side, track }: Slice, scale: Scale, marked: Uint8Array | 
   return { scale, columns, origin, height, cells, matched, most, total, ...ends(cells) };
 }
 
-/** Strong is what one cell in a hundred of those with samples reaches: a single one must not pale the others. Where all have much, pale is what all but one in a hundred reach, or they would look alike. */
+/**
+ * `strong` is the weight reached by one in a hundred of the cells with samples: a single cell must
+ * not make the others look pale. If all cells are heavy, `pale` is the weight reached by all but
+ * one in a hundred; otherwise they would look alike.
+ */
 function ends(cells: Float64Array): { pale: number; strong: number } {
   const filled = cells.filter((weight) => weight > 0).sort();
   const of = (share: number): number => filled[Math.floor((filled.length - 1) * share)] ?? 1;
@@ -72,7 +75,7 @@ export function rangeOf(heat: Heat, a: number, b: number): [from: number, to: nu
   return [heat.origin + Math.min(a, b) * heat.height, heat.origin + (Math.max(a, b) + 1) * heat.height];
 }
 
-/** The cells that a range of time touches; null where it is the whole or lies outside. */
+/** The cells that a time range touches; null if it is the whole or is outside. */
 export function cellsOf(heat: Heat, range: Range): [from: number, to: number] | null {
   if (!range) return null;
   const cell = (tick: number) => Math.floor((tick - heat.origin) / heat.height + 1e-9);
@@ -83,13 +86,16 @@ export function cellsOf(heat: Heat, range: Range): [from: number, to: number] | 
 /** Lengths of columns and rows to choose from, nanoseconds. */
 export const COLUMNS = [1e8, 1e9, 2e9, 5e9, 1e10, 6e10, 6e11];
 export const ROWS = [1e6, 2e6, 5e6, 1e7, 2e7, 5e7, 1e8, 1e9, 1e10];
-/** Rows that a map may have: more could not be told apart. */
+/** Largest number of rows in a map: more could not be distinguished. */
 const MOST_ROWS = 1000;
 
 /** Rows that go with a column. */
 export const rowsFor = (column: number): number[] => ROWS.filter((row) => column / row >= 2 && column / row <= MOST_ROWS);
 
-/** FlameScope's second by 20 ms where the recording is a few minutes; other lengths of columns for others. */
+/**
+ * FlameScope's one second by 20 ms if the recording lasts a few minutes; other column lengths for
+ * other recordings.
+ */
 export function usualScale(span: number): Scale {
   const column = COLUMNS.find((length) => span / length <= 400 && (length >= 1e9 || span < 2.5e9)) ?? COLUMNS.at(-1)!;
   return { column, rows: 50 };

@@ -1,4 +1,4 @@
-/** Histograms with a logarithmic axis: fine buckets in, even bins out. */
+/** Histograms with a logarithmic axis: from fine buckets to even bins. */
 import { buckets } from "../data/histogram";
 import type { Histogram } from "../data/types";
 
@@ -13,8 +13,8 @@ export interface Bins {
 }
 
 /**
- * Bins of equal ratio (`perOctave` for each doubling) that span all series. A bucket that crosses
- * an edge is shared out by width, so no count is lost.
+ * Bins of equal ratio (`perOctave` for each doubling) that span all series. The count of a bucket
+ * that crosses an edge is divided by width, so no count is lost.
  */
 export function logBins(histograms: Histogram[], perOctave: number): Bins {
   const filled = histograms.filter((h) => h.count > 0);
@@ -42,7 +42,7 @@ function spread(histogram: Histogram, edges: number[]): number[] {
   return counts;
 }
 
-/** A few empty bins on each side where there are too few to make a picture. */
+/** A few empty bins on each side if there are too few for a picture. */
 export function padded(bins: Bins, perOctave: number): Bins {
   const missing = LEAST_BINS - (bins.edges.length - 1);
   if (bins.edges.length < 2 || missing <= 0) return bins;

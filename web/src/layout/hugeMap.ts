@@ -8,7 +8,10 @@ export interface Run {
   huge: number;
 }
 
-/** Each row is a string, a letter for each moment: `#` all huge, `.` none, `1` to `9` tenths, a blank where there was no memory. */
+/**
+ * Each row is a string, a character for each moment: `#` all huge, `.` none, `1` to `9` tenths, a
+ * blank where there was no memory.
+ */
 export function runs(rows: string[]): Run[] {
   const found: Run[] = [];
   rows.forEach((cells, row) => {

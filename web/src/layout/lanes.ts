@@ -1,18 +1,21 @@
-/** Time series that lie under a heat map: events by their weight, counters by their rate, in parts of its columns. */
+/**
+ * Time series under a heat map: events by their weight, counters by their rate, in parts of its
+ * columns.
+ */
 import type { Counter } from "../data/profile";
 import type { Heat } from "./heat";
 import type { Slice } from "./slice";
 
 export interface Lane {
   name: string;
-  /** What the values are. */
+  /** The unit of the values. */
   unit: "CPUs" | "threads" | "per second" | "ratio";
   /** One for each part of a column, from the map's first one on. */
   values: Float64Array;
   most: number;
 }
 
-/** Ratios of counters that tell most: name, numerator, denominator. */
+/** The most informative ratios of counters: name, numerator, denominator. */
 const RATIOS: [string, string, string][] = [
   ["instructions per cycle", "instructions", "cycles"],
   ["cache misses per reference", "cache-misses", "cache-references"],
@@ -20,7 +23,7 @@ const RATIOS: [string, string, string][] = [
 
 const laneOf = (name: string, unit: Lane["unit"], values: Float64Array): Lane => ({ name, unit, values, most: values.reduce((most, value) => Math.max(most, value), 0) });
 
-/** An event's weight by elapsed time: CPUs in use, threads that wait, events per second. */
+/** An event's weight by elapsed time: CPUs in use, waiting threads, events per second. */
 export function eventLane({ track, side }: Slice, heat: Heat, parts: number): Lane {
   const values = new Float64Array(heat.columns * parts);
   const width = (heat.height * heat.scale.rows) / parts;

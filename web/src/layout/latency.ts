@@ -9,7 +9,7 @@ export interface Axis {
   bins: number;
 }
 
-/** Bars for each doubling on a logarithmic axis. */
+/** Bars per doubling on a logarithmic axis. */
 const PER_OCTAVE = 6;
 const LEAST_BINS = 30;
 const MOST_BINS = 140;
@@ -30,14 +30,17 @@ export function logAxis(latencies: Latency[]): Axis {
   return { kind: "log", low: 2 ** (low / PER_OCTAVE), high: 2 ** (high / PER_OCTAVE), bins: Math.min(MOST_BINS, high - low) };
 }
 
-/** A linear axis from 0 that holds 98 of 100 values of every distribution; further ones are counted beside it. */
+/**
+ * A linear axis from 0 that covers 98 of 100 values of every distribution; values beyond it are
+ * counted separately.
+ */
 export function linearAxis(latencies: Latency[]): Axis {
   const filled = latencies.filter((latency) => latency.count > 0);
   const most = Math.max(...filled.map((latency) => Math.min(latency.max_ns, quantile(latency.buckets, 0.98) * 1.25)), 10);
   return { kind: "linear", low: 0, high: most, bins: 80 };
 }
 
-/** The value below which a share of the counts lies, by the end of its bucket. */
+/** The value below which a share of the counts lies, taken as the end of its bucket. */
 export function quantile(buckets: Bucket[], share: number): number {
   const all = buckets.reduce((sum, [, , count]) => sum + count, 0);
   let seen = 0;
@@ -48,7 +51,7 @@ export function quantile(buckets: Bucket[], share: number): number {
   return buckets.at(-1)?.[1] ?? 0;
 }
 
-/** Place of a value on the axis, 0…1 where it is on it. */
+/** Place of a value on the axis, 0…1 if it is on the axis. */
 export function place(axis: Axis, value: number): number {
   if (axis.kind === "linear") return (value - axis.low) / (axis.high - axis.low);
   return Math.log(Math.max(value, 1e-3) / axis.low) / Math.log(axis.high / axis.low);
@@ -62,12 +65,12 @@ export function valueAt(axis: Axis, at: number): number {
 
 export interface Bars {
   counts: number[];
-  /** Counts before and behind the axis. */
+  /** Counts below and above the axis. */
   below: number;
   above: number;
 }
 
-/** Shares each bucket out over the bars that it overlaps, so that no count is lost. */
+/** Divides each bucket among the bars that it overlaps, so that no count is lost. */
 export function bars(buckets: Bucket[], axis: Axis): Bars {
   const counts = new Array<number>(axis.bins).fill(0);
   let [below, above] = [0, 0];

@@ -1,4 +1,4 @@
-/** What the figures do without, in words. */
+/** What is missing from the figures, in words. */
 import type { Page } from "../data/page";
 import type { Report } from "../data/types";
 import { counted } from "../format";
@@ -11,7 +11,7 @@ export function missingLines(page: Page): string[] {
     ...(faults ? ofFaults(faults) : []),
     ...(paging && paging.points.length === 0 ? ["The course has no readings"] : []),
     ...(balance ? [...balance.refused.map(({ reason, count: times }) => `${counted(times, "attempt")} changed nothing: ${reason}`), ...(balance.no_counters ? [balance.no_counters] : [])] : []),
-    // Those of two profiles are about the method.
+    // The notes on two profiles are about the method.
     ...(profile_diff ? [] : notes),
   ];
   // Faults and samples of one recording have the same notes.

@@ -9,7 +9,7 @@ export function indented(outline: string): OutlineLine[] {
   const lines: OutlineLine[] = [];
   const loops: OutlineLine[] = [];
   let depth = 0;
-  /** What a number of repeats is about. */
+  /** The line to which a number of repeats refers. */
   let last: OutlineLine | undefined;
   for (const word of outline.split(" ")) {
     if (word === "") continue;

@@ -1,17 +1,20 @@
 /**
  * The map of call paths as a diagram: what is unfolded, and where each box goes.
  *
- * Columns are levels of calls, rows follow the order in which calls are first made. A box stands
- * level with the first of what it calls, so that unfolding moves only what is below.
+ * Columns are levels of calls, rows follow the order in which calls are first made. A box is level
+ * with its first callee, so that unfolding moves only what is below.
  */
 import type { Call, CallTree } from "./callTree";
 import { matcher } from "./search";
 
-/** What a box stands for: a call, or the small calls of a caller together. */
+/** A box: a call, or the small calls of a caller together. */
 export interface PatternBox {
   key: string;
   call: Call;
-  /** Small calls of `call` that are not shown one by one; empty for a box of its own. */
+  /**
+   * Small calls of `call` that are not shown individually; empty if the box stands for the call
+   * itself.
+   */
   small: Call[];
   parent: PatternBox | null;
   column: number;
@@ -29,7 +32,7 @@ export interface PatternMap {
 export interface Unfolding {
   /** Calls whose children are shown. */
   open: Set<Call>;
-  /** Callers whose small calls are shown one by one. */
+  /** Callers whose small calls are shown individually. */
   openSmall: Set<Call>;
   /** Share of the faults and of the time below which a call is small. */
   least: number;
@@ -41,7 +44,7 @@ const FIRST_LEVELS = 4;
 /** Paths taken by fewer faults and less of the time stay folded at first. */
 const FIRST_SHARE = 0.01;
 
-/** What to show before the reader has asked for anything: the paths that take most of the time. */
+/** What to show at first: the paths that take most of the time. */
 export function mainPaths(tree: CallTree): Unfolding {
   const unfolding: Unfolding = { open: new Set(tree.roots), openSmall: new Set(), least: 0.02 };
   const closed = () => layoutPatterns(tree, unfolding).boxes.filter((box) => box.small.length === 0 && box.hidden > 0 && box.column < FIRST_LEVELS);
@@ -59,11 +62,11 @@ export function mainPaths(tree: CallTree): Unfolding {
   }
 }
 
-/** Share of the corrected time, or of the raw where nothing is left. */
+/** Share of the corrected time, or of the raw time if nothing is left. */
 export const timeShare = (tree: CallTree, call: Call): number =>
   tree.correctedTotal > 0 ? call.correctedTotal / tree.correctedTotal : tree.total > 0 ? call.total / tree.total : 0;
 
-/** A call whose time is small even where it is made often: bookkeeping beside the path. */
+/** A call whose time is small even if it is frequent: bookkeeping along the path. */
 export const isSmall = (tree: CallTree, call: Call, least: number): boolean =>
   timeShare(tree, call) < least && (call.children.length === 0 || call.faults < least * tree.faults || timeShare(tree, call) < least / 4);
 
@@ -78,7 +81,7 @@ export function layoutPatterns(tree: CallTree, unfolding: Unfolding): PatternMap
     rows = Math.max(rows, row + 1);
     return box;
   };
-  /** Puts a call and all that is unfolded below it; returns the first free row. */
+  /** Places a call and everything unfolded below it; returns the first free row. */
   const place = (call: Call, parent: PatternBox | null, column: number, row: number): number => {
     const box = put(call, [], parent, column, row);
     if (!unfolding.open.has(call)) {
@@ -101,7 +104,7 @@ export function layoutPatterns(tree: CallTree, unfolding: Unfolding): PatternMap
   return { boxes, columns, rows };
 }
 
-/** Unfolds the way to every call whose name holds `query`; returns those calls. */
+/** Unfolds the path to every call whose name matches `query`; returns those calls. */
 export function findCalls(tree: CallTree, unfolding: Unfolding, query: string): Call[] {
   const matches = matcher(query);
   if (!matches) return [];

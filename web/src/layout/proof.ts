@@ -40,7 +40,7 @@ const MEASURES: [string, Before["unit"], (run: RunCost) => number][] = [
   ["Peak memory", "bytes", (run) => run.max_rss],
 ];
 
-/** Medians of the baseline against those of the winner, or of the first arm where none won. */
+/** Medians of the baseline and of the winner, or of the first arm if none won. */
 export function beforeAfter(proof: Proof): { arm: string; rows: Before[] } | null {
   const [baseline, ...others] = proof.arms;
   const arm = others.find((other) => other.name === proof.winner) ?? others[0];

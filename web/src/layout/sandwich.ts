@@ -1,4 +1,7 @@
-/** Who calls a function, and what it calls: all its stacks laid over each other from it on, both ways. */
+/**
+ * The callers and callees of a function: all its stacks superimposed from the function on, in both
+ * directions.
+ */
 import type { Amounts } from "./amounts";
 import { outermost } from "./amounts";
 import { Grower, type Tree } from "./tree";
@@ -32,7 +35,7 @@ export function sandwich(tree: Tree, amounts: Amounts, frame: number, rank: Uint
       add(up, at, node);
     }
     add(down, 0, node);
-    // Where each open node of the walk stands in the new tree; one entry a level.
+    // The position of each open node of the walk in the new tree; one entry per level.
     const places = [0];
     for (let below = node + 1; below < tree.ends[node]!; ) {
       if (!(amounts.widths[below]! > 0)) {

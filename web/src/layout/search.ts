@@ -1,6 +1,9 @@
-/** What a search finds: a regular expression, or the text as it stands where that is none. Case does not matter. */
+/**
+ * Matching for searches: by regular expression, or by plain text if the query is not a valid one.
+ * Case is ignored.
+ */
 
-/** Whether a text matches; `null` where nothing is searched. */
+/** Whether a text matches; `null` without a search. */
 export function matcher(query: string): ((text: string) => boolean) | null {
   const words = query.trim();
   if (words === "") return null;

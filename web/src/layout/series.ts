@@ -5,7 +5,10 @@ export interface Point {
   y: number;
 }
 
-/** Increase per second between neighbouring points; a counter that falls (a process left) counts 0. */
+/**
+ * Increase per second between neighbouring points; a counter that falls (a process ended) counts as
+ * 0.
+ */
 export function rates(times: number[], counter: number[]): Point[] {
   const points: Point[] = [];
   for (let at = 1; at < times.length; at += 1) {
@@ -17,7 +20,7 @@ export function rates(times: number[], counter: number[]): Point[] {
   return points;
 }
 
-/** At most about `most` points: of each stretch its lowest and its highest, in time order. */
+/** At most about `most` points: the lowest and the highest of each stretch, in time order. */
 export function thin(points: Point[], most: number): Point[] {
   if (points.length <= most) return points;
   const stretch = Math.ceil(points.length / (most / 2));
@@ -32,7 +35,7 @@ export function thin(points: Point[], most: number): Point[] {
   return kept;
 }
 
-/** Index of the point nearest to `x`; the points are in order. -1 where there is none. */
+/** Index of the point nearest to `x`; the points are in order. -1 if there are none. */
 export function nearest(points: Point[], x: number): number {
   let low = 0;
   let high = points.length - 1;

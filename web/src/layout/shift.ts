@@ -1,6 +1,6 @@
 /** Axes of quantile-shift plots. */
 
-/** The least share behind a quantile that the axis tells apart. */
+/** The smallest share above a quantile that the axis can distinguish. */
 const LAST = 8e-4;
 
 /** Half of the axis goes to the body up to the 90th percentile, the rest to the tail by its logarithm. */
@@ -21,7 +21,7 @@ export interface Symmetric {
 /**
  * A scale on which a shift of 50 ns in the body and one of 5 ms in the tail are both seen: linear
  * around 0, logarithmic beyond. Its linear part ends at a thousandth of the largest value, or at
- * the smallest round value below which nothing lies.
+ * the smallest round value below which there is nothing.
  */
 export function symmetric(values: number[]): Symmetric {
   const finite = values.filter((value) => Number.isFinite(value)).map(Math.abs);

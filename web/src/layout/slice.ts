@@ -1,13 +1,13 @@
 /**
- * Samples of one event by threads, CPU and idleness, and the weights of any range of their time.
- * A filter is applied once, to columns; what follows a drag only adds up the range, or what is
- * outside of it where that is less.
+ * Samples of one event by threads, CPU and idleness, and the weights of any range of their time. A
+ * filter is applied once, to columns; after a drag, only the range is added up, or everything
+ * outside it if that is less.
  */
 import type { Profiles, Side, Track } from "../data/profile";
 import { rollUp, type Tree } from "./tree";
 
 export interface Filter {
-  /** For each thread, 1 where it counts; null for all. */
+  /** For each thread, 1 if it counts; null for all. */
   threads: Uint8Array | null;
   /** A CPU's number, or null for all. */
   cpu: number | null;
@@ -15,17 +15,17 @@ export interface Filter {
   idle: boolean;
 }
 
-/** Ticks from the first moment, the end not included; null is the whole. */
+/** Ticks from the first moment, the end not included; null is everything. */
 export type Range = [from: number, to: number] | null;
 
 export interface Slice {
   side: Side;
   track: Track;
-  /** Sum of all samples' weights by leaf of the track; made when first asked for. */
+  /** Sum of all samples' weights by leaf of the track; computed when first needed. */
   whole: Float64Array | null;
 }
 
-/** For each leaf of a track, 1 where its stack is that of an idle CPU. */
+/** For each leaf of a track, 1 if its stack is that of an idle CPU. */
 export function idleLeaves(profiles: Profiles, track: Track): Uint8Array {
   return Uint8Array.from(track.leaves, (node) => (node === 0 ? 0 : profiles.idle[profiles.tree.frames[node]!]!));
 }
@@ -75,14 +75,14 @@ function sum(track: Track, from: number, to: number): Float64Array {
 }
 
 export interface Weights {
-  /** Of each node with all below it; the root's is the whole. */
+  /** Weight of each node with everything below it; that of the root is the whole. */
   totals: Float64Array;
   samples: number;
   /** Length of the range, nanoseconds. */
   span: number;
 }
 
-/** Weights of all nodes in a range, or in all but that range. */
+/** Weights of all nodes in a range, or in everything except that range. */
 export function weigh(tree: Tree, slice: Slice, range: Range, rest = false): Weights {
   const { track, side } = slice;
   const [from, to] = rowsOf(slice, range);

@@ -2,10 +2,10 @@
 import type { ProcessTime, Tasks, TaskSum, TimePart } from "../data/schema";
 import type { Part } from "./cost";
 
-/** Rows of processes that are shown before the rest is asked for. */
+/** Number of processes shown before the rest is requested. */
 export const PROCESSES_SHOWN = 6;
 
-/** Threads of a process that are shown before the rest is asked for. */
+/** Number of threads of a process shown before the rest is requested. */
 export const THREADS_SHOWN = 4;
 
 export interface Row {
@@ -19,7 +19,7 @@ export interface Row {
 }
 
 export interface ProcessRows extends Row {
-  /** Its threads, where there are several. */
+  /** Its threads, if there are several. */
   threads: Row[];
 }
 
@@ -28,7 +28,7 @@ const is = (id: string) => (part: TimePart) => part.id === id;
 
 export const cpuOf = (sum: TaskSum): number => sum.parts.find(is("cpu"))?.time.value ?? 0;
 
-/** What a sum went into; the longest wait has a colour, the others share one. */
+/** The parts of a sum; the longest wait has its own colour, the others share one. */
 function partsOf(sum: TaskSum): Part[] {
   let waits = 0;
   return sum.parts.map(({ id, label, places, time }) => ({
@@ -63,7 +63,7 @@ export function taskRows(tasks: Tasks): ProcessRows[] {
 
 const PROCESS_COLOURS: Part["id"][] = ["user", "violet", "rose", "kernel"];
 
-/** The CPU time of a run by process; last what belongs to none of them. */
+/** The CPU time of a run by process; and, last, the time that belongs to none of them. */
 export function cpuByProcess(tasks: Tasks): Part[] {
   const all = tasks.processes.map((process) => ({ name: `${process.name} ${process.pid}`, nanos: cpuOf(process.all) }));
   const shown = all.slice(0, PROCESS_COLOURS.length);

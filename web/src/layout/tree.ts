@@ -1,22 +1,22 @@
 /**
- * Trees of stacks as arrays: nodes in the order of a walk down from the root, so that what lies
- * below a node is the stretch up to its end, and nothing needs recursion however deep stacks are.
+ * Trees of stacks as arrays: nodes in preorder, so that everything below a node is the stretch up
+ * to its end, and no recursion is needed however deep stacks are.
  */
 import type { FlameNode } from "../data/types";
 import { matcher } from "./search";
 
 export interface Tree {
   count: number;
-  /** Caller of each node; node 0 is the root and its own. */
+  /** Caller of each node; node 0 is the root and its own caller. */
   parents: Uint32Array;
-  /** Frame of each node; the root's means nothing. */
+  /** Frame of each node; that of the root is meaningless. */
   frames: Uint32Array;
-  /** Behind the last node below each. */
+  /** Index after the last node below each. */
   ends: Uint32Array;
   depths: Uint32Array;
 }
 
-/** `ups` says for each node how many callers up from the one before its own caller is. */
+/** `ups` contains for each node how many levels its caller is above the previous node. */
 export function preorder(ups: Uint32Array, frames: Uint32Array): Tree {
   const count = ups.length;
   const [parents, ends, depths] = [new Uint32Array(count), new Uint32Array(count), new Uint32Array(count)];
@@ -42,7 +42,7 @@ export function rollUp(tree: Tree, weights: Float64Array): Float64Array {
   return weights;
 }
 
-/** Nodes whose frame `matches` says 1 for, and what is below them. */
+/** Nodes whose frame is 1 in `matches`, and everything below them. */
 export function below(tree: Tree, matches: Uint8Array): Uint8Array {
   const found = new Uint8Array(tree.count);
   for (let node = 1; node < tree.count; ) {
@@ -54,7 +54,7 @@ export function below(tree: Tree, matches: Uint8Array): Uint8Array {
   return found;
 }
 
-/** Frames that match a search by name or file, whatever the case; null for an empty search. */
+/** Frames that match a search by name or file, ignoring case; null for an empty search. */
 export function matching(frames: { name: string; module: string }[], query: string): Uint8Array | null {
   const matches = matcher(query);
   return matches && Uint8Array.from(frames, ({ name, module }) => (matches(name) || matches(module) ? 1 : 0));
@@ -106,7 +106,7 @@ export class Grower {
   }
 }
 
-/** The ranks of frames by name, for siblings that stand in one order everywhere. */
+/** The ranks of frames by name, so that siblings have the same order everywhere. */
 export function ranks(frames: { name: string; module: string }[]): Uint32Array {
   const order = frames.map((_, at) => at).sort((x, y) => compare(frames[x]!.name, frames[y]!.name) || compare(frames[x]!.module, frames[y]!.module));
   const places = new Uint32Array(frames.length);
@@ -116,7 +116,7 @@ export function ranks(frames: { name: string; module: string }[]): Uint32Array {
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** A tree of objects as arrays. Children that claim more than their parent are cut down to it. */
+/** A tree of objects as arrays. Children with more weight than their parent are limited to it. */
 export function flatten(root: FlameNode): { tree: Tree; frames: { name: string; module: string }[]; totals: Float64Array } {
   const frames: { name: string; module: string }[] = [];
   const totals: number[] = [];

@@ -3,10 +3,10 @@ import type { DistanceBucket } from "../data/schema";
 import type { Bins } from "./histogram";
 import type { Point } from "./series";
 
-/** Pages from which a share is told: fewer scatter too much. */
+/** Least number of pages for a share: fewer scatter too much. */
 const LEAST = 80;
 
-/** The share of `part` in what was watched lately, from counters that only grow. */
+/** The share of `part` in the recently watched pages, from counters that only grow. */
 export function recentShares(times: number[], whole: number[], part: number[]): Point[] {
   let from = 0;
   return times.flatMap((x, at) => {
@@ -16,12 +16,12 @@ export function recentShares(times: number[], whole: number[], part: number[]): 
   });
 }
 
-/** Buckets side by side on a logarithmic axis: those between that nothing fell into are empty. */
+/** Buckets side by side on a logarithmic axis: buckets in between without any value are empty. */
 export function distanceBins(buckets: DistanceBucket[]): Bins {
   const [first, last] = [buckets[0], buckets.at(-1)];
   if (first === undefined || last === undefined) return { edges: [], series: [[], []] };
   const edges = [Math.max(1, first.from_pages)];
-  // Two for each power of two from 2 on, as they are counted.
+  // Two per power of two from 2 on, as in counting.
   while (edges.at(-1)! < last.to_pages) {
     const edge = edges.at(-1)!;
     const power = 2 ** Math.floor(Math.log2(edge));

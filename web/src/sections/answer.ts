@@ -1,4 +1,4 @@
-/** The first screen: a verdict, and the figures and accounts that it rests on. */
+/** The first screen: a verdict, and the figures and accounts behind it. */
 import type { Page, Parts } from "../data/page";
 import { h, type Child } from "../dom";
 import { count } from "../format";
@@ -15,28 +15,31 @@ import { answer as profileDiff } from "./profile_diff/answer";
 import { answer as runDiff, differs } from "./run_diff/answer";
 import type { Section } from "./section";
 
-/** What a part of the page says first. */
+/** The first statement of a part of the page. */
 export interface Answer<P> {
-  /** Heading and name in the navigation where another part has the first word. */
+  /** Heading and name in the navigation if another part comes first. */
   title: string;
   nav: string;
   badge: (part: P, page: Page) => [word: string, tone: Tone];
   headline: (part: P, page: Page) => string;
   /** Lines that belong to the verdict. */
   below?: (part: P) => Child[];
-  /** Tiles, and where time went. */
+  /** Tiles, and an account of time. */
   account: (part: P, page: Page) => Child[];
 }
 
 const of = <K extends keyof Parts>(part: K, answer: Answer<Parts[K]>): [keyof Parts, Answer<never>] => [part, answer as Answer<never>];
 
-/** Who has the first word where a page has several parts. */
+/** The order of parts if a page has several. */
 const ANSWERS = [of("run_diff", runDiff), of("profile_diff", profileDiff), of("paths_diff", pathsDiff), of("faults", faults), of("profile", profile), of("paths", paths), of("paging", paging), of("balance", balance), of("simulation", simulation)];
 
-/** Samples say more than faults of a whole machine, and of a file of another tool, which tells no CPU times. */
+/**
+ * Samples are more informative than faults for a whole machine, and for a file of another tool,
+ * which contains no CPU times.
+ */
 const areSamplesFirst = ({ faults, profile }: Page): boolean => faults !== undefined && profile !== undefined && (faults.findings.collection.whole_machine || faults.findings.cost.user + faults.findings.cost.system === 0);
 
-/** Runs that are alike as wholes leave the word to their samples. */
+/** If two whole runs do not differ, their samples come first. */
 const areSamplesNews = ({ run_diff, profile_diff }: Page): boolean => run_diff !== undefined && profile_diff !== undefined && !differs(run_diff);
 
 function told(page: Page): typeof ANSWERS {
@@ -56,7 +59,7 @@ export const answer: Section = {
   },
 };
 
-/** What else the page is about. */
+/** The other parts of the page. */
 export const beside: Section[] = ANSWERS.map(([part, { title, nav, headline, account }]) => ({
   id: `also-${part.replace("_", "-")}`,
   title,
@@ -70,7 +73,7 @@ export const beside: Section[] = ANSWERS.map(([part, { title, nav, headline, acc
   },
 }));
 
-/** Below the figures: that something is missing from them, and a link to all of it. */
+/** Below the figures: a note that something is missing from them, with a link to the full list. */
 function caution(page: Page): HTMLElement | null {
   const [first, ...others] = missingLines(page);
   if (first === undefined) return null;

@@ -1,4 +1,7 @@
-/** What was found, most important first: diagnoses of faults and of samples, what stands out of traces, what differs. */
+/**
+ * What was found, most important first: diagnoses of faults and of samples, what stands out in
+ * traces, what differs.
+ */
 import type { Page } from "../data/page";
 import type { Diagnosis } from "../data/types";
 import { h, prose, type Child } from "../dom";
@@ -9,7 +12,7 @@ import { findings as ofPaths } from "./fault_paths/findings";
 import { pill, SEVERITY } from "./head";
 import type { Section } from "./section";
 
-/** What begins the line of evidence that says what to do. */
+/** The start of the line of evidence with the next step. */
 const NEXT = "Next: ";
 
 export const findings: Section = {
@@ -25,7 +28,7 @@ function parts({ diagnoses, paths, paths_diff }: Page): Child[] {
   return [...diagnosed(diagnoses), paths && ofPaths(paths), paths_diff && ofPathsDiff(paths_diff)].filter((part) => part !== null && part !== undefined);
 }
 
-/** The first one whole, the others folded up. */
+/** The first one in full, the others folded. */
 function diagnosed([first, ...others]: Diagnosis[]): HTMLElement[] {
   if (!first) return [];
   return [h("article", { class: "finding" }, h("p", { class: "lead" }, ...explained(first.headline), cost(first)), ...reasons(first)), ...others.map((other) => h("details", { class: "finding" }, h("summary", {}, pill(...SEVERITY[other.severity]), " ", other.headline, cost(other)), ...reasons(other)))];

@@ -1,7 +1,7 @@
 import { h } from "../dom";
 import { GLOSSARY } from "../glossary";
 
-/** The words of these parts of a page that a reader may not know; `null` where there is none. */
+/** The words in these parts of a page that a reader may not know; `null` if there are none. */
 export function glossary(parts: HTMLElement[]): HTMLElement | null {
   const text = parts.map((part) => part.textContent).join("\n");
   const used = GLOSSARY.filter(({ match }) => match.test(text));

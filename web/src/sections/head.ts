@@ -21,18 +21,18 @@ export const verdict = (badge: string, tone: Tone, headline: string, ...below: C
 
 export const pill = (word: string, tone: Tone): HTMLElement => h("span", { class: `pill ${tone}` }, word);
 
-/** A figure with its name above and what belongs to it below; a `unit` stands small beside it. */
+/** A figure with its name above and notes below; a `unit` is shown small next to it. */
 export function tile(name: Child | Child[], figure: Child | Child[], ...notes: Child[]): HTMLElement {
   const lines = notes.filter((note) => note !== "" && note);
   return h("div", { class: "tile" }, h("div", { class: "tile-name" }, ...[name].flat()), h("div", { class: "figure" }, ...[figure].flat().map(unbroken)), ...lines.map((line) => h("div", { class: "faint" }, line)));
 }
 
-/** A figure wraps in front of its error, never within. */
+/** A figure wraps before its error, never inside it. */
 const unbroken = (part: Child): Child => (typeof part === "string" ? part.replace(" ± ", " ±\u00a0") : part);
 
 export const unit = (text: string): HTMLElement => h("small", {}, ` ${text}`);
 
-/** That the program did not end well. */
+/** A warning if the program failed. */
 export function failure(ending: Ending): HTMLElement | null {
   if (typeof ending === "object" && "exited" in ending && ending.exited === 0) return null;
   return h("p", { class: "warn" }, `The program ${ended(ending)}.`);

@@ -1,7 +1,7 @@
 /**
  * The page from top to bottom: verdict, account and tiles, findings, fix, proof, evidence (time,
- * faults, paths, paging, page sizes), machine, method, what is missing. The one order for all
- * documents: each section decides by the data whether it applies.
+ * faults, paths, paging, page sizes), machine, method, what is missing. All documents have this
+ * order: each section decides from the data whether it applies.
  */
 import { answer, beside } from "./answer";
 import { SECTIONS as explore } from "./explore/section";
@@ -67,7 +67,7 @@ const PAGE_SIZES: Section[] = [
   about("simulation", reuse),
 ];
 
-/** Every section there is. A new plot is one module and one line here. */
+/** All sections. A new plot is one module and one line here. */
 export const SECTIONS: Section[] = [
   answer,
   ...beside,

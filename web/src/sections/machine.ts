@@ -52,7 +52,7 @@ function run(report: Report, pids: number[]): Fact[] {
   ];
 }
 
-/** Of samples alone, with the command; else that is told already. */
+/** For samples alone, with the command; otherwise the command is shown elsewhere. */
 function ofProfile({ findings, profiles }: ProfileData, command: string[] | null): Fact[] {
   const [side] = profiles!.sides;
   return [
@@ -85,7 +85,7 @@ function ofBalance(command: string[], { processes, controller, applied, elapsed,
   ];
 }
 
-/** What is known of a machine. */
+/** What is known about a machine. */
 const ofMachine = (of: HostSnapshot): Fact[] => [
   ["Name", of.hostname],
   ["Kernel", of.kernel],
@@ -121,7 +121,7 @@ function words(allocator: Allocator): string {
   return [...parts, ...settings].filter((part) => part !== "").join("; ");
 }
 
-/** Its settings, folded up. */
+/** Its settings, folded. */
 function settings(host: HostSnapshot): HTMLElement | null {
   const values = Object.entries(host.settings ?? {});
   const body = facts("", values);

@@ -1,4 +1,4 @@
-/** What could not be seen or was lost, of all parts. */
+/** What could not be seen or was lost, in all parts. */
 import type { Page } from "../data/page";
 import { h, type Child } from "../dom";
 import { copyBox } from "../draw/copy";
@@ -35,7 +35,7 @@ function table(intro: string, heads: string[], rows: HTMLElement[]): HTMLElement
 
 const row = (shares: number[], module: string, remedy: string): HTMLElement => h("tr", {}, ...shares.map((share) => h("td", { class: "number" }, percent(share))), h("td", {}, module || "–"), h("td", {}, ...withCommand(remedy)));
 
-/** A remedy: the command in it can be copied where it says one in quotes. */
+/** A remedy: if it contains a command in backquotes, the command can be copied. */
 function withCommand(text: string): Child[] {
   const command = /`([^`]+)`/.exec(text)?.[1];
   return [text, command !== undefined && copyBox(command)];

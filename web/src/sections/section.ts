@@ -1,25 +1,28 @@
-/** What a section of the page is. All are listed, in their order, in index.ts; nothing else knows them. */
+/** A section of the page. All are listed in order in index.ts; nothing else depends on them. */
 import type { Page, Parts } from "../data/page";
 
-/** A section, of the whole page unless said otherwise. */
+/** A section, of the whole page unless stated otherwise. */
 export interface Section<P = Page> {
   id: string;
-  /** Heading; none for the answer, which has its own. */
+  /** Heading; empty for the answer, which has its own. */
   title: string;
-  /** Name in the navigation, a word or two; none leaves it out there. */
+  /** Name in the navigation, a word or two; empty to leave it out there. */
   nav: string;
-  /** Stands beside its neighbour of half width where there is room. */
+  /** Placed next to its neighbour of half width if there is room. */
   half?: boolean;
-  /** Details that few need: closed until they are asked for. */
+  /** Details that few readers need: closed until opened. */
   folded?: boolean;
   /** Whether there is anything to show here. */
   applies: (page: P) => boolean;
-  /** One or two sentences: what is seen and how to read it. */
+  /** One or two sentences: what is shown and how to read it. */
   intro?: (page: P) => string;
   render: (page: P) => HTMLElement;
 }
 
-/** A section that shows one part: it applies where the page has that part, and the part something to show. */
+/**
+ * A section that shows one part: it applies if the page has that part and the part has something to
+ * show.
+ */
 export function about<K extends keyof Parts>(part: K, { applies, intro, render, ...rest }: Section<Parts[K]>): Section {
   const of = (page: Page) => page[part] as Parts[K];
   return {

@@ -1,5 +1,5 @@
-//! mcf in every configuration of the paper, its figures beside the simulated ones, and the orderings
-//! that it states.
+//! mcf in every configuration of the paper, the paper's figures compared with the simulated ones,
+//! and the orderings that it states.
 
 use pagewise_simulate::balance::Controller;
 use pagewise_simulate::in_parallel;

@@ -1,4 +1,4 @@
-//! Fits what the paper leaves open to what it measured, and says what the fit can't tell.
+//! Fits what the paper leaves open to its measurements, and reports what the fit cannot determine.
 
 use crate::experiment::{BASE_NS, Case, ROUND, run, run_one};
 use pagewise_simulate::balance::{Controller, Fixed, Victims};

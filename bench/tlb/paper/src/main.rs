@@ -1,16 +1,16 @@
-//! The experiment of Zhu Chen et al., "Performance optimization of transparent huge pages in MIPS VZ
-//! virtualization environment", in simulation, held against the paper's figures.
+//! The experiment of Zhu Chen et al., "Performance optimization of transparent huge pages in MIPS
+//! VZ virtualization environment", in simulation, compared with the paper's figures.
 //!
-//! `cargo run --release -p pagewise-paper [-- --sweep] [-- --calibrate]`; exits with 1 where a figure
-//! or an ordering does not come out. `--sweep` repeats it under other assumptions about the machine,
-//! `--calibrate` repeats the fit and says what the fit can't tell.
+//! `cargo run --release -p pagewise-paper [-- --sweep] [-- --calibrate]`; exits with 1 if a figure
+//! or an ordering is not reproduced. `--sweep` repeats it under other assumptions about the
+//! machine, `--calibrate` repeats the fit and reports what the fit cannot determine.
 //!
 //! What is *calibrated*: the two costs of a refill (`machines/3a4000.toml`), the time of an access
 //! without refills ([`experiment::BASE_NS`]) and the share of pricing sweeps
-//! ([`pagewise_simulate::tlb::workload::Mcf`]): four numbers fitted to five of the paper's
-//! ([`experiment::targets`]). What is *predicted*: the order of all configurations, where the
-//! controller comes to rest, refills by page size, every other workload. It is a calibration with
-//! few degrees of freedom left, not a validation.
+//! ([`pagewise_simulate::tlb::workload::Mcf`]): four numbers fitted to five of the paper
+//! ([`experiment::targets`]). What is *predicted*: the order of all configurations, the point at
+//! which the controller settles, refills by page size, every other workload. It is a calibration
+//! with few remaining degrees of freedom, not a validation.
 #![forbid(unsafe_code)]
 
 mod experiment;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// What a document of one kind rests on.
+/// The evidence of a document of one kind.
 pub trait Evidence {
     /// The kind of such documents, and the name of the part.
     const KIND: Kind;
@@ -15,7 +15,7 @@ pub trait Evidence {
     /// Writes the part, and what belongs to it.
     ///
     /// # Errors
-    /// As the serializer has it.
+    /// When the serializer fails.
     fn write<M: SerializeMap>(&self, parts: &mut M) -> Result<(), M::Error>
     where
         Self: Serialize,
@@ -34,7 +34,7 @@ pub(super) fn serialize<E: Evidence + Serialize, S: Serializer>(
     parts.end()
 }
 
-/// Reads the part that is asked for; other parts are passed over.
+/// Reads the requested part and skips the others.
 pub(super) fn deserialize<'de, E: Evidence + DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<E, D::Error> {

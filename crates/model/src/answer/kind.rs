@@ -1,4 +1,4 @@
-//! What a JSON document of ours is: its first fields say.
+//! What a JSON document of ours is, as its first fields show.
 
 use super::SCHEMA_VERSION;
 use serde::de::IntoDeserializer;
@@ -20,7 +20,7 @@ pub enum Kind {
     HugeProbe,
     /// Simulated TLBs: [`crate::huge_simulation::HugeSimulation`].
     HugeSimulation,
-    /// Where samples were: [`crate::profile_findings::ProfileSummary`].
+    /// Where samples fell: [`crate::profile_findings::ProfileSummary`].
     Profile,
     /// Paths of faults in the kernel: [`crate::fault_paths::TracedFaults`].
     FaultPaths,
@@ -30,9 +30,9 @@ pub enum Kind {
     ProfileDiff,
     /// Two runs.
     RunDiff,
-    /// Runs of two programs that were judged.
+    /// Runs of two programs, judged.
     Gate,
-    /// Runs that later ones are judged by.
+    /// Runs against which later ones are judged.
     GateBaseline,
     /// A run inside a memory budget: [`crate::paged_run::PagedRun`].
     PagedRun,
@@ -73,15 +73,15 @@ pub struct Head {
 }
 
 impl Head {
-    /// Reads them.
+    /// Reads these fields.
     ///
     /// # Errors
-    /// When `text` is no JSON object.
+    /// When `text` is not a JSON object.
     pub fn of(text: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
     }
 
-    /// Why this version cannot read the rest, where another one wrote it.
+    /// Why this version cannot read the rest, if another version wrote it.
     #[must_use]
     pub fn other_version(&self) -> Option<String> {
         let written_by = match self.schema_version {
@@ -95,7 +95,7 @@ impl Head {
         ))
     }
 
-    /// The kind, where this version knows it.
+    /// The kind, if this version knows it.
     #[must_use]
     pub fn known(&self) -> Option<Kind> {
         Kind::named(self.kind.as_deref()?)

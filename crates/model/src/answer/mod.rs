@@ -1,9 +1,9 @@
-//! The one document: whatever a command has to say goes out as one, comes back as one, and is shown
-//! from one.
+//! The one document format: every command writes its results as such a document, reads it back as
+//! one, and displays from one.
 //!
-//! What all answers have in common is the document's own: what it is about, the machine, the answer
-//! in a sentence, what is wrong, what to change and whether that helped, what is missing. What one kind
-//! of analysis found is its *evidence*: a part that has the name of the document's kind.
+//! What all answers have in common is in the document itself: the subject, the machine, the answer
+//! in a sentence, what is wrong, what to change, whether that helped, and what is missing. What one
+//! kind of analysis found is its *evidence*: a part named after the document's kind.
 
 mod evidence;
 mod kind;
@@ -37,16 +37,16 @@ pub struct Document<E> {
     pub kind: Kind,
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// What was observed; absent where it is the machine alone.
+    /// What was observed; absent where it is only the machine.
     #[serde(default, skip_serializing_if = "Subject::is_machine")]
     pub subject: Subject,
-    /// The machine; absent where nothing is known of it, or the evidence tells of several.
+    /// The machine; absent where it is unknown, or the evidence covers several.
     #[serde(default, skip_serializing_if = "HostSnapshot::is_unknown")]
     pub host: HostSnapshot,
-    /// The answer in a sentence or two; absent where figures are all there is.
+    /// The answer in a sentence or two; absent where there are only figures.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub verdict: String,
-    /// What is wrong: what the verdict is about, then gravest first.
+    /// What is wrong: what the verdict is about, then most serious first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnoses: Vec<Diagnosis>,
     /// What to change, best first; absent where there is nothing to gain.
@@ -61,7 +61,7 @@ pub struct Document<E> {
     /// What a reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What it is based on: the part that has the name of `kind`.
+    /// The evidence: the part named after `kind`.
     #[serde(with = "evidence")]
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     pub evidence: E,
@@ -71,11 +71,11 @@ pub struct Document<E> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Subject {
-    /// The command with its arguments; absent where running processes were looked at.
+    /// The command with its arguments; absent where running processes were observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// The process that the command became, or those that ran already, each with its children; absent
-    /// where it is not known.
+    /// The process that the command became, or those that were already running, each with its
+    /// children; absent where it is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pids: Vec<i32>,
 }
@@ -90,7 +90,7 @@ impl Subject {
         }
     }
 
-    /// Processes that ran already.
+    /// Processes that were already running.
     #[must_use]
     pub fn of_processes(pids: Vec<i32>) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Subject {
 }
 
 impl<E: Evidence> Document<E> {
-    /// A document with this evidence, about the machine, without words.
+    /// A document with this evidence, about the machine, without sentences.
     #[must_use]
     pub fn of(evidence: E) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl<E: Evidence> Document<E> {
         }
     }
 
-    /// The same words over other evidence.
+    /// The same sentences over other evidence.
     #[must_use]
     pub fn over<F: Evidence>(&self, evidence: F) -> Document<F> {
         Document {
@@ -165,7 +165,7 @@ impl<E: Evidence> Document<E> {
     }
 }
 
-/// A document is read as its evidence with a head.
+/// A document dereferences to its evidence.
 impl<E> Deref for Document<E> {
     type Target = E;
 

@@ -1,4 +1,4 @@
-//! What the tracer itself costs, how sure that is, and when nothing is corrected for it.
+//! What the tracer itself costs, how certain that is, and when figures are not corrected for it.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,18 +21,18 @@ pub enum Source {
 
 /// The tracer's cost for one call.
 ///
-/// A figure from which the cost of `calls` was taken is wrong by up to [`Calibration::error`] of
-/// so many calls, and the errors of all figures of one trace go the same way: whoever compares
-/// figures of two traces must allow for both traces' errors.
+/// A figure from which the cost of `calls` was subtracted is off by up to [`Calibration::error`] of
+/// that many calls. The errors of all figures of one trace have the same sign, so a comparison of
+/// figures from two traces must allow for both traces' errors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
-    /// Nanoseconds a call adds to everything around it.
+    /// Nanoseconds that a call adds to everything around it.
     pub per_call_ns: f64,
-    /// The part of them that lands inside the call itself.
+    /// The part of that which falls inside the call itself.
     pub inside_ns: f64,
-    /// Half the width of the interval that holds `per_call_ns` with 95 % confidence. It is also
-    /// at least the sum of the errors of the two parts.
+    /// Half the width of the 95 % confidence interval of `per_call_ns`, and at least the sum of the
+    /// errors of the two parts.
     pub error_ns: f64,
     /// Where it comes from.
     pub source: Source,
@@ -54,7 +54,7 @@ impl Calibration {
         }
     }
 
-    /// No correction, since the one found does not fit.
+    /// No correction, since the cost found does not fit.
     #[must_use]
     pub fn withdrawn(withdrawal: Withdrawal) -> Self {
         Self {
@@ -70,21 +70,21 @@ impl Calibration {
         !matches!(self.source, Source::Nothing | Source::Withdrawn)
     }
 
-    /// What the tracer added to a call that made so many others.
+    /// What the tracer added to a call that made this many others.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "at most a million calls")]
     pub fn cost(&self, calls_inside: usize) -> f64 {
         self.per_call_ns * calls_inside as f64
     }
 
-    /// How far [`Calibration::cost`] of so many calls may be off, either way.
+    /// How far [`Calibration::cost`] of this many calls may be off, either way.
     #[must_use]
     pub fn error(&self, calls_inside: f64) -> f64 {
         self.error_ns * calls_inside
     }
 
-    /// How far own times may be off from which the cost of `inner` calls themselves and around
-    /// `direct` calls that they made was taken.
+    /// How far own times may be off after the cost of `inner` calls themselves, and the cost around
+    /// the `direct` calls that they made, was subtracted.
     #[must_use]
     pub fn own_error(&self, inner: f64, direct: f64) -> f64 {
         self.error_ns * inner.max(direct)
@@ -106,22 +106,22 @@ pub struct Withdrawal {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Misfit {
-    /// Faults would have taken no time at all: this share of them.
+    /// This share of the faults would have taken no time at all.
     Clamped(f64),
     /// The corrected own times of all calls add up to this many times the corrected time of the
-    /// faults that they make up, which should be once.
+    /// faults that they make up; it should be 1.
     Unbalanced(f64),
     /// The cost of a call changes during the trace: a tenth of the cheapest calls takes at least
     /// this many times what their median does.
     Uneven(f64),
 }
 
-/// The interval of a corrected figure, from the error of the tracer's cost. The figure as traced
-/// is no part of it: that has no error of this kind.
+/// The interval of a corrected figure, from the error of the tracer's cost. It need not include the
+/// figure as traced, which has no error of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bounds {
-    /// Of the mean, ns: least and most.
+    /// Of the mean, ns: lowest and highest.
     pub mean_ns: (f64, f64),
     /// Of the median, ns.
     pub p50_ns: (u64, u64),

@@ -1,9 +1,9 @@
-//! Slow faults against the others, and faults over time.
+//! Slow faults compared with the others, and faults over time.
 
 use super::Class;
 use serde::{Deserialize, Serialize};
 
-/// The slowest faults against the others. Latency here is the whole time, waits and the lock
+/// The slowest faults compared with the others. Latency here is the whole time, waits and the lock
 /// before the fault included, without the tracer's cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -22,10 +22,10 @@ pub struct Contrast {
     pub tail_mean_ns: f64,
     /// Mean whole time of the others, ns.
     pub body_mean_ns: f64,
-    /// How far the two means may be off for what the correction does not know, either way and both
+    /// How far the two means may be off because of errors in the correction, either way but both
     /// the same way, ns.
     pub error_ns: [f64; 2],
-    /// Hypotheses tested together; 0 where the trace is too short to.
+    /// Hypotheses tested together; 0 where the trace is too short.
     pub tests: u64,
     /// Functions more frequent in the tail beyond chance, the strongest first.
     pub functions: Vec<Overrepresented>,
@@ -68,7 +68,7 @@ pub struct Excess {
     pub wait: bool,
     /// Mean in the tail less mean in the others, ns, corrected.
     pub ns: f64,
-    /// How far that may be off for what the correction does not know, either way, ns.
+    /// How far that may be off because of errors in the correction, either way, ns.
     pub error_ns: f64,
     /// Share of the whole difference.
     pub share: f64,
@@ -87,7 +87,7 @@ pub struct Timeline {
     pub blocks: Vec<TimeBlock>,
     /// Where they changed, in order of time.
     pub changes: Vec<ChangePoint>,
-    /// One in so many faults is in `blocks`: long traces are thinned evenly.
+    /// Only one in this many faults is in `blocks`: long traces are thinned evenly.
     pub every: u64,
 }
 
@@ -103,9 +103,9 @@ pub struct TimeBlock {
     pub faults: u64,
     /// Mean whole time, corrected, ns.
     pub mean_ns: f64,
-    /// How far that may be off for what the correction does not know, either way, ns.
+    /// How far that may be off because of errors in the correction, either way, ns.
     pub error_ns: f64,
-    /// Median of it.
+    /// Median of the whole time.
     pub p50_ns: u64,
     /// 90th percentile.
     pub p90_ns: u64,
@@ -115,7 +115,7 @@ pub struct TimeBlock {
     pub classes: Vec<(Class, u64, u64, u64)>,
 }
 
-/// A moment from which on faults were different.
+/// A moment at which the faults changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangePoint {
@@ -131,7 +131,7 @@ pub struct ChangePoint {
     pub before: f64,
     /// Between this change and the next.
     pub after: f64,
-    /// Adjusted for all series that were searched.
+    /// Adjusted for all series searched.
     pub p_adjusted: f64,
 }
 
@@ -146,6 +146,6 @@ pub enum Changed {
     Mix,
     /// The median of the whole time.
     Median,
-    /// Its 90th percentile.
+    /// The 90th percentile of the whole time.
     Tail,
 }

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 pub enum Class {
     /// First touch of anonymous memory.
     Anonymous,
-    /// First read of anonymous memory: the shared page of zeroes.
+    /// First read of anonymous memory: the shared zero page.
     ZeroPage,
     /// First touch of anonymous memory, a huge page.
     AnonymousHuge,
-    /// Pages of a file, in memory already, mapped around the fault.
+    /// Pages of a file, already in the page cache, mapped around the fault.
     MapAround,
-    /// A page of a file, in memory already.
+    /// A page of a file, already in the page cache.
     FileRead,
     /// A page of a file, read from its device.
     FileReadMajor,
@@ -27,13 +27,13 @@ pub enum Class {
     WriteReuse,
     /// A write to a page shared after fork: copied.
     WriteCopy,
-    /// A write to a page that was the page of zeroes.
+    /// A write to the zero page.
     WriteZeroPage,
     /// A write to a huge page shared after fork.
     WriteHuge,
     /// Back from swap.
     SwapIn,
-    /// Moved, or looked at, for NUMA balancing.
+    /// Moved, or checked, for NUMA balancing.
     NumaHint,
     /// Served by user space.
     Userfault,
@@ -41,13 +41,13 @@ pub enum Class {
     Hugetlb,
     /// The stack grew.
     StackGrowth,
-    /// Another task was faster, or the processor held an old entry.
+    /// Another task was faster, or the TLB had an old entry.
     Spurious,
     /// Gave up the mmap lock to wait, and is tried again.
     Retry,
-    /// Could not be served: a signal.
+    /// Could not be handled: a signal was raised.
     Error,
-    /// The trace shows too few functions to tell.
+    /// The trace shows too few functions to decide.
     Unclassified,
 }
 
@@ -77,7 +77,7 @@ impl Class {
         Self::Unclassified,
     ];
 
-    /// Plain words for a person.
+    /// Display name.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -117,7 +117,7 @@ pub enum Layer {
     MmFault,
     /// The handler of the kind: `do_anonymous_page`, `do_wp_page`, `do_fault`, …
     Handler,
-    /// Getting the mmap lock or the lock of the area.
+    /// Getting the mmap lock or the per-VMA lock.
     Lock,
     /// Allocating the page.
     Allocation,
@@ -129,7 +129,7 @@ pub enum Layer {
     Charge,
     /// Putting it on the list of pages for reclaim.
     Lru,
-    /// Noting the mapping.
+    /// Recording the reverse mapping.
     Rmap,
     /// Mapping pages around it.
     MapAround,
@@ -137,7 +137,7 @@ pub enum Layer {
     FileFetch,
     /// Reading it from swap.
     SwapIn,
-    /// Telling other processors.
+    /// TLB flushes on other processors.
     TlbFlush,
     /// Allocating page tables.
     PageTable,
@@ -166,7 +166,7 @@ impl Layer {
         Self::Wait,
     ];
 
-    /// Plain words for a person.
+    /// Display name.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! The faults of a function_graph trace as findings: kinds, layers, paths, latencies.
 //!
-//! Plain data between the analysis that finds them and the reports that show them.
+//! Plain data, passed from the analysis to the reports.
 
 mod calibration;
 mod course;
@@ -23,14 +23,14 @@ pub type FaultPaths = Document<TracedFaults>;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TracedFaults {
-    /// Complete faults, all that the figures are about.
+    /// Complete faults, on which all figures are based.
     pub faults: u64,
     /// From the first to the last complete call, ns; where the trace has times.
     pub duration_ns: Option<u64>,
     /// The tracer's own cost.
     pub calibration: Calibration,
-    /// Whether correcting takes more than half of the mean latency: differences between paths
-    /// are then mostly differences in their number of calls.
+    /// Whether the correction is more than half of the mean latency: differences between paths are
+    /// then mostly differences in their number of calls.
     pub correction_exceeds_signal: bool,
     /// All faults together.
     pub latency: Latencies,
@@ -54,25 +54,25 @@ pub struct TracedFaults {
     pub call_map: CallMap,
     /// The share of calls whose own time, raw, is below 1 µs.
     pub calls_below_1us: f64,
-    /// Calls at the top level that are no faults, such as lock helpers, the most frequent first.
+    /// Calls at the top level that are not faults, such as lock helpers, the most frequent first.
     pub other_calls: Vec<OtherCalls>,
-    /// Ends of calls without a beginning, by function: all there is with `tracing_thresh`.
+    /// Ends of calls without a beginning, by function: the only content with `tracing_thresh`.
     pub bare_ends: Vec<OtherCalls>,
-    /// The part of the faults that was looked at, from the outside in; empty: all of each.
+    /// The part of the faults that was examined, from the outside in; empty: all of each fault.
     pub descent: Vec<DescentStep>,
     /// What sets the slowest faults apart, overall and by kind.
     pub contrasts: Vec<Contrast>,
     /// How the faults changed over time.
     pub timeline: Timeline,
-    /// Waits for locks, and who held them.
+    /// Waits for locks, and which tasks held them.
     pub lock_waits: LockWaits,
-    /// Charges to the memory cgroup by the way they took.
+    /// Charges to the memory cgroup by path.
     pub charges: Vec<ChargePath>,
     /// Calls with everything below them, repeats merged, by their share of time.
     pub trees: Vec<TreePattern>,
     /// Further such trees that are as frequent, or take as much time.
     pub trees_left_out: u64,
-    /// What was taken for granted in reading the trace.
+    /// What was assumed in reading the trace.
     pub reading: Reading,
 }
 
@@ -88,60 +88,61 @@ pub struct DescentStep {
     pub name: String,
     /// Only faults of this kind.
     pub class: Option<Class>,
-    /// Only calls that take at least so long (ns, corrected)…
+    /// Only calls that take at least this long (ns, corrected)…
     pub from_ns: Option<u64>,
     /// … and less than that.
     pub to_ns: Option<u64>,
-    /// Calls met inside those of the step above.
+    /// Calls found inside those of the step above.
     pub met: u64,
-    /// Of these, calls that the class and the range leave.
+    /// Of these, calls within the class and the range.
     pub calls: u64,
     /// Their time on the CPU, corrected, ns.
     pub time_ns: u64,
 }
 
-/// A call with everything below it, repeats merged: a tree that many faults share, or few slow
-/// ones. It is closed: not all its places are inside one larger tree.
+/// A call with everything below it, repeats merged: a tree that many faults share, or a few slow
+/// ones. It is closed: its occurrences do not all lie inside one larger tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreePattern {
-    /// The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. Of a large one the first calls.
+    /// The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. For a large tree, only the first
+    /// calls.
     pub outline: String,
     /// Its outermost function.
     pub root: String,
-    /// The kind of the faults that have it, where it is one.
+    /// The kind of the faults that have it, if there is only one.
     pub class: Option<Class>,
     /// Whether it is a whole fault, from its entry on.
     pub complete: bool,
     /// Faults that have it: its support.
     pub faults: u64,
-    /// Places in them.
+    /// Occurrences in these faults.
     pub occurrences: u64,
-    /// Calls inside one, at least and at most.
+    /// Calls inside an occurrence, at least and at most.
     pub calls: (u64, u64),
     /// Its time on the CPU as a share of all faults', raw.
     pub time_share: f64,
     /// The same, corrected.
     pub corrected_time_share: f64,
-    /// Time of all its places, as traced, ns.
+    /// Time of all its occurrences, as traced, ns.
     pub total_ns: u64,
     /// The same, corrected.
     pub corrected_total_ns: u64,
-    /// Own time of its outermost function in them, as traced, ns.
+    /// Own time of its outermost function in these occurrences, as traced, ns.
     pub self_ns: u64,
     /// The same, corrected.
     pub corrected_self_ns: u64,
-    /// Mean time of one, as traced, ns.
+    /// Mean time of an occurrence, as traced, ns.
     pub raw_mean_ns: f64,
     /// The same, corrected.
     pub mean_ns: f64,
-    /// Median time of one, corrected, ns.
+    /// Median time of an occurrence, corrected, ns.
     pub p50_ns: u64,
-    /// 99th percentile of it.
+    /// 99th percentile, corrected, ns.
     pub p99_ns: u64,
     /// How far the corrected mean, median and percentile may be off, either way, ns.
     pub error_ns: f64,
-    /// Places behind the median and the percentile: a sample where there are many faults.
+    /// Occurrences behind the median and the percentile: a sample where there are many faults.
     pub timed: u64,
     /// How often the calls of its outermost function repeat.
     pub repeats: Vec<Repeat>,
@@ -151,24 +152,24 @@ pub struct TreePattern {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repeat {
-    /// The function, or those of a loop with blanks between.
+    /// The function, or the functions of a loop, separated by blanks.
     pub function: String,
-    /// Times in a row, ascending, and how many rows have so many.
+    /// Number of repetitions in a row, ascending, and how many rows have that number.
     pub counts: Vec<(u64, u64)>,
 }
 
-/// What was taken for granted in reading a trace.
+/// What was assumed in reading a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
     /// Whether durations include time asleep.
     pub sleep_time: SleepTime,
-    /// The deepest level traced, where the trace looks cut there (`max_graph_depth`): calls below
-    /// it cost time that no correction knows of.
+    /// The deepest level traced, if the trace appears to be cut there (`max_graph_depth`): calls
+    /// below it cost time that no correction covers.
     pub depth_limit: Option<u16>,
-    /// Calls taken for an interrupt's because they stand one level too deep, not by name.
+    /// Calls attributed to an interrupt by their position (one level too deep), not by name.
     pub interrupts_by_place: u64,
-    /// Different call trees beyond those that are looked up fast.
+    /// Different call trees beyond those that fit the fast look-up.
     pub trees_beyond_limit: u64,
 }
 
@@ -177,12 +178,12 @@ pub struct Reading {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SleepTime {
-    /// Assumed, as is the kernel's default: no wait in the trace tells.
+    /// Assumed, following the kernel's default: no wait in the trace decides it.
     #[default]
     Assumed,
-    /// They do: waits in the trace are shorter than the calls around them.
+    /// Waits in the trace are shorter than the calls around them.
     Included,
-    /// They don't: waits in the trace are longer than the calls around them.
+    /// Waits in the trace are longer than the calls around them.
     Excluded,
 }
 
@@ -220,7 +221,7 @@ pub struct Latencies {
     pub raw: Latency,
     /// Without the tracer's cost; as traced where nothing is corrected.
     pub corrected: Latency,
-    /// How sure the corrected figures are; absent where nothing is corrected.
+    /// Bounds of the corrected figures; absent where nothing is corrected.
     pub bounds: Option<Bounds>,
 }
 
@@ -236,7 +237,7 @@ pub struct TimeSplit {
     pub children_ns: u64,
     /// In interrupts, softirqs and NMIs, ns.
     pub interrupts_ns: u64,
-    /// Able to run, but another task did, ns.
+    /// Runnable, while another task ran, ns.
     pub runnable_ns: u64,
     /// Asleep, ns.
     pub blocked_ns: u64,
@@ -248,7 +249,7 @@ pub struct TimeSplit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conservation {
-    /// Faults looked at.
+    /// Faults checked.
     pub faults: u64,
     /// Calls in which the parts exceed the whole by more than the printed precision.
     pub violations: u64,
@@ -311,7 +312,7 @@ pub struct Contributor {
     pub error_ns: u64,
     /// Share of the faults' time on the CPU, raw.
     pub time_share: f64,
-    /// Share of it, corrected.
+    /// The same share, corrected.
     pub corrected_time_share: f64,
     /// Share of the variance of the faults' latency: the covariance of the function's own time
     /// with it. Negative where the function is shorter in slow faults.
@@ -354,7 +355,7 @@ pub struct OtherCalls {
 pub struct Mode {
     /// The most frequent latency, ns.
     pub peak_ns: u64,
-    /// The interval that holds the middle nine tenths of the mode's values, ns.
+    /// Lower end of the interval with the middle nine tenths of the mode's values, ns.
     pub low_ns: u64,
     /// Its upper end.
     pub high_ns: u64,

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub struct LockWaits {
     /// By lock and function.
     pub locks: Vec<LockWait>,
-    /// Who had the mmap lock, or stood before them, while others waited for it; the longest waits
-    /// first.
+    /// The tasks that held the mmap lock, or queued for it earlier, while others waited for it; the
+    /// longest waits first.
     pub holders: Vec<Holder>,
-    /// Waits for the mmap lock of 0.1 ms and more, to read or to write, that are laid to a task,
-    /// and all of them.
+    /// Waits of 0.1 ms and more for the mmap lock, for reading or writing, that are attributed to a
+    /// task, and all such waits.
     pub attributed: (u64, u64),
     /// The time of both, ns.
     pub attributed_ns: (u64, u64),
@@ -25,7 +25,7 @@ pub struct LockWaits {
 pub struct LockWait {
     /// The lock.
     pub lock: Lock,
-    /// The function that gets it; `mmap_lock events` where those tell.
+    /// The function that gets it; `mmap_lock events` where those events show the wait.
     pub function: String,
     /// Whether it is inside faults, not before them.
     pub inside_fault: bool,
@@ -56,7 +56,7 @@ pub enum Lock {
     Mutex,
 }
 
-/// What a task had of a lock that others waited for.
+/// A task's relation to a lock that others waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -65,11 +65,11 @@ pub enum Hold {
     Writing,
     /// It held the lock for reading.
     Reading,
-    /// It waited itself, to write: readers that come later queue behind it.
+    /// It was itself waiting to write: later readers queue behind it.
     Queued,
 }
 
-/// A task that others waited for to get the mmap lock.
+/// A task that kept others waiting for the mmap lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holder {
@@ -77,23 +77,23 @@ pub struct Holder {
     pub pid: u32,
     /// Its name, as far as the trace prints it.
     pub task: String,
-    /// What it had of the lock.
+    /// Its relation to the lock.
     pub how: Hold,
     /// What it ran meanwhile, as far as it was traced.
     pub doing: Option<String>,
-    /// Waits it was part of.
+    /// Waits in which it was involved.
     pub waits: u64,
-    /// Their time that is laid to it, ns.
+    /// Their time attributed to it, ns.
     pub wait_ns: u64,
-    /// Its longest hold, or stay in the queue, that anyone waited for, ns.
+    /// The longest time that it held the lock, or was queued for it, while another task waited, ns.
     pub longest_hold_ns: u64,
 }
 
-/// Charges to the memory cgroup by the way they took.
+/// Charges to the memory cgroup by path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChargePath {
-    /// The way.
+    /// The path.
     pub way: ChargeWay,
     /// Faults.
     pub faults: u64,
@@ -108,14 +108,14 @@ pub struct ChargePath {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChargeWay {
-    /// Neither stock nor counters were seen: the root cgroup, which is not limited, or a kernel
-    /// that has all of that inlined.
+    /// Neither the stock nor the counters were seen: the root cgroup, which is not limited, or a
+    /// kernel with all of these functions inlined.
     Untold,
     /// From the CPU's stock (`consume_stock`).
     StockHit,
     /// From the counters, and the stock filled again (`page_counter_try_charge`,
     /// `refill_stock`).
     Refill,
-    /// The counters' limit was met: memory was reclaimed first.
+    /// The counters' limit was reached: memory was reclaimed first.
     Reclaim,
 }

@@ -1,7 +1,7 @@
 //! Folded stacks: a line for each stack, `main;work;leaf 12`, outermost function first.
 //!
-//! The count is the last word. Marks of stackcollapse and inferno behind a function (`_[k]`,
-//! `_[j]`, `_[i]`) tell what kind of code it is. There are no times, threads or CPUs.
+//! The count is the last word. Suffixes that stackcollapse and inferno append to a function
+//! (`_[k]`, `_[j]`, `_[i]`) mark the kind of code. There are no times, threads or CPUs.
 
 use super::profile_text::{Spellings, Stacks, lines, plain};
 use crate::loss::{LossKind, Losses};
@@ -68,7 +68,7 @@ pub fn read(input: impl Read) -> io::Result<Profile> {
 /// Whether the beginning of a file looks like this text.
 #[must_use]
 pub fn looks_like(head: &[u8]) -> bool {
-    // The last line may be cut.
+    // The last line may be incomplete.
     let end = memrchr(b'\n', head).unwrap_or(head.len());
     let lines = head[..end].split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
     let (mut stacks, mut deep, mut others) = (0_usize, 0_usize, 0_usize);
@@ -84,7 +84,7 @@ pub fn looks_like(head: &[u8]) -> bool {
     deep > 0 && deep * 2 >= stacks && others * 10 <= stacks
 }
 
-/// The stack and its count. Counts of two profiles side by side are no stack of one.
+/// The stack and its count. Two counts side by side, of two profiles, are not a stack of one.
 fn parse(line: &[u8]) -> Option<(&[u8], u64)> {
     let blank = memrchr(b' ', line)?;
     let weight = std::str::from_utf8(&line[blank + 1..]).ok()?.parse().ok()?;

@@ -25,18 +25,19 @@ pub enum Format {
     PerfScript,
     /// Folded stacks ([`super::folded`]).
     Folded,
-    /// Something compressed by gzip; sniff again what comes out.
+    /// Something compressed by gzip; sniff the decompressed bytes again.
     Gzip,
-    /// Something compressed by zstd; sniff again what comes out.
+    /// Something compressed by zstd; sniff the decompressed bytes again.
     Zstd,
 }
 
-/// Looks at the first bytes of a file.
+/// Checks the first bytes of a file.
 type Detector = fn(&[u8]) -> bool;
 
 const DETECTORS: [(Format, Detector); 11] = [
     // PERFILE2 and the size of a header: 16 in a pipe. Files of the other byte order and of the
-    // format's first version are perf.data too, so that its reader can say why it refuses them.
+    // format's first version count as perf.data, too, so that its reader can explain why it refuses
+    // them.
     (Format::PerfDataPipe, |head| {
         head.starts_with(b"PERFILE2\x10\0\0\0\0\0\0\0")
     }),
@@ -62,15 +63,15 @@ const DETECTORS: [(Format, Detector); 11] = [
     (Format::Document, |head| {
         head.trim_ascii_start().starts_with(b"{")
     }),
-    // Texts have no mark: what their first lines look like decides, the strictest first.
+    // Texts have no magic bytes: their first lines decide, the strictest format first.
     (Format::FunctionGraph, function_graph::looks_like),
     (Format::PerfScript, perf_script::looks_like),
     (Format::Folded, folded::looks_like),
 ];
 
-/// Bytes of the start of a file that [`sniff`] needs to recognise each format, ...
+/// Bytes from the start of a file that [`sniff`] needs to recognise each format …
 pub const HEAD: usize = 16 << 10;
-/// ... and whether it is compressed.
+/// … and that [`packed`] needs to recognise compression.
 pub const PACKED_HEAD: usize = 16;
 
 /// Whether a file that begins with these bytes is compressed, and by what.
@@ -83,7 +84,7 @@ pub fn packed(head: &[u8]) -> Option<Format> {
         .map(|(format, _)| *format)
 }
 
-/// The format of a file that begins with these bytes; `None` where no detector knows it.
+/// The format of a file that begins with these bytes; `None` where no detector matches.
 #[must_use]
 pub fn sniff(head: &[u8]) -> Option<Format> {
     let known = DETECTORS.iter().find(|(_, knows)| knows(head));

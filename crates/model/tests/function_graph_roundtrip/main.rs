@@ -115,8 +115,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Lines dropped, doubled and swapped, bytes changed: nothing panics, trees stay well formed,
-    /// and chunks make no difference.
+    /// Lines dropped, duplicated and swapped, bytes changed: nothing panics, trees remain
+    /// well-formed, and chunks make no difference.
     #[test]
     fn spoilt_text_is_read_the_same_in_any_chunks(
         options in options(),
@@ -199,8 +199,8 @@ fn read_cut(text: &[u8]) -> Vec<(Option<u64>, Vec<Call>)> {
     found
 }
 
-/// Time goes back in the second piece, so that it is read twice: the first time a spoilt line gives
-/// a name that is none of the text's.
+/// Time goes back in the second piece, so that it is read twice: the first time, a damaged line
+/// yields a name that is not in the text.
 #[test]
 fn names_of_a_first_try_are_forgotten() {
     let text = b"\

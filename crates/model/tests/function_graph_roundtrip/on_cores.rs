@@ -1,4 +1,4 @@
-//! Reading on several cores tells a sink what reading on one does, in the same order.
+//! Reading on several cores passes the same data to a sink as reading on one, in the same order.
 
 use pagewise_model::formats::function_graph::{
     CallTree, Cores, Line, Names, Sink, Span, Tail, read_memory_on, read_on,
@@ -6,7 +6,7 @@ use pagewise_model::formats::function_graph::{
 use pagewise_model::histogram::Histogram;
 use pagewise_model::trace_note::TraceNote;
 
-/// Everything that a sink is told, in order.
+/// Everything that a sink receives, in order.
 #[derive(Default)]
 struct Told(Vec<String>);
 
@@ -29,7 +29,7 @@ impl Sink for Told {
     }
 }
 
-/// What a sink is told of a text that so many threads read in pieces of so many bytes, as a
+/// What a sink receives from a text that this many threads read in pieces of this many bytes, as a
 /// stream or from memory, then names and counts.
 fn told(text: &[u8], threads: usize, piece: usize, in_memory: bool) -> Vec<String> {
     let mut sink = Told::default();

@@ -1,4 +1,4 @@
-//! A small scheduler and tracer that writes what the kernel's would
+//! A small scheduler and tracer that write the same text as the kernel's
 //! (`kernel/trace/trace_functions_graph.c`).
 
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ pub struct Options {
     pub retval: u8,
     pub cpus: u32,
     pub tasks: u32,
-    /// Whether switches are events too.
+    /// Whether switches are events, too.
     pub sched: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Call {
     pub off_ns: u64,
 }
 
-/// A line with what a loss has to know of it.
+/// A line with what is needed to simulate a loss.
 struct Line {
     text: String,
     cpu: u32,
@@ -46,13 +46,13 @@ struct Tree {
 
 #[derive(Default)]
 struct Task {
-    /// Open calls: place in the tree and when they began.
+    /// Open calls: index in the tree and time of the beginning.
     open: Vec<(usize, u64)>,
     tree: Option<usize>,
     away_since: Option<u64>,
 }
 
-/// A trace as it came about.
+/// A trace with its history.
 pub struct Simulation {
     options: Options,
     random: Random,
@@ -88,7 +88,7 @@ const NAMES: [&str; 6] = [
 const COMMS: [&str; 5] = ["bash", "mt anon", "kworker", "a|b) x", "x-1 [y]"];
 
 impl Simulation {
-    /// Runs some hundred steps.
+    /// Runs a few hundred steps.
     pub fn run(options: &Options, seed: u64) -> Self {
         let mut simulation = Self {
             options: options.clone(),
@@ -123,8 +123,8 @@ impl Simulation {
     }
 
     /// The text with some lines of one CPU lost at one place, and the starts of trees that must
-    /// come out all the same: those without a line at or behind the loss, and those that begin
-    /// behind it.
+    /// come out nevertheless: those without a line at or after the loss, and those that begin after
+    /// it.
     pub fn with_losses(&self, seed: u64) -> (String, Vec<u64>) {
         let mut random = Random(seed ^ 0x55);
         let cpu = u32::try_from(random.below(u64::from(self.options.cpus))).expect("small");

@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 /// Flag bits of `perf_event_attr`: mmap, comm, task, `sample_id_all`, mmap2.
 pub const FLAGS: u64 = (1 << 8) | (1 << 9) | (1 << 13) | (1 << 18) | (1 << 23);
-/// What a plain fault sample carries.
+/// The fields of a plain fault sample.
 pub const PLAIN: u64 = sample_type::IDENTIFIER
     | sample_type::IP
     | sample_type::TID
@@ -54,7 +54,7 @@ pub fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A sample of [`PLAIN`] layout of thread 501 of process 500.
+/// A sample with the layout [`PLAIN`], of thread 501 in process 500.
 pub fn plain_sample(id: u64, time: u64, address: u64) -> Vec<u8> {
     let ids = 500 | (501 << 32);
     record(9, 2, &words(&[id, 0x40_1000, ids, time, address, 1]))

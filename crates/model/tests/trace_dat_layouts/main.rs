@@ -1,5 +1,5 @@
-//! trace.dat in every layout that is read, written here byte by byte: records of old and new
-//! kernels, everything that a page can hold, both versions, each packing; cut and spoilt.
+//! trace.dat in every supported layout, written here byte by byte: records of old and new kernels,
+//! everything that a page can contain, both versions, each packing; cut off and damaged.
 
 mod writer;
 
@@ -73,8 +73,8 @@ fn command_names_and_modules_are_known() {
     assert_eq!(summary.names.module(module.expect("met")), Some("ext4"));
 }
 
-/// Cut at any byte: an error that names a place, or the calls before the cut and the number of
-/// bytes that are missing.
+/// Cut at any byte: an error with an offset, or the calls before the cut and the number of missing
+/// bytes.
 #[test]
 fn a_file_may_end_anywhere() {
     for (kernel, kind, file) in files() {
@@ -88,14 +88,14 @@ fn a_file_may_end_anywhere() {
                 }
                 Err(ReadError::Cut { offset, .. }) => assert!(offset <= file.len() as u64),
                 Err(ReadError::NotTraceDat) => assert!(end < 10),
-                // The place of the options is the last thing written.
+                // The offset of the options is the last thing written.
                 Err(other) => panic!("{kernel:?} {kind} {end}: {other}"),
             }
         }
     }
 }
 
-/// Bytes spoilt: never a panic, and no more calls than there are records.
+/// Damaged bytes: never a panic, and no more calls than there are records.
 #[test]
 fn a_file_may_be_spoilt_anywhere() {
     for (_, _, mut file) in files() {

@@ -1,5 +1,5 @@
 //! Writes small trace.dat files after trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5), with the record
-//! layouts of several kernels and every kind of item that a page can hold.
+//! layouts of several kernels and every kind of item that a page can contain.
 
 use std::io::Write;
 
@@ -167,7 +167,7 @@ impl Page {
         }
     }
 
-    /// Says that records were missed before this page.
+    /// Marks records as missed before this page.
     pub fn missed(mut self, count: Option<u64>) -> Self {
         self.flags = 1 << 31 | u64::from(count.is_some()) << 30;
         self.stored = count;
@@ -179,7 +179,7 @@ impl Page {
         self.data.extend((kind | delta << 5).to_le_bytes());
     }
 
-    /// A record at a time, behind a time extend where it is late.
+    /// A record at a given time, preceded by a time extend if necessary.
     pub fn record(mut self, time: u64, mut record: Vec<u8>) -> Self {
         let mut delta = time - self.now;
         if delta >> 27 != 0 {
@@ -210,7 +210,7 @@ impl Page {
         self
     }
 
-    /// A record that was discarded, `bytes` long behind its first word.
+    /// A record that was discarded, `bytes` long after its first word.
     pub fn discarded(mut self, bytes: u32) -> Self {
         self.word(29, 1);
         self.now += 1;
@@ -276,7 +276,7 @@ fn magic(version: &str) -> Vec<u8> {
     out
 }
 
-/// A file of version 6 with these pages of each CPU.
+/// A file of version 6 with these pages for each CPU.
 pub fn version_6(kernel: Kernel, cpus: &[Vec<u8>]) -> Vec<u8> {
     let mut out = magic("6");
     out.extend(header_info());
@@ -381,8 +381,8 @@ pub fn version_7(kernel: Kernel, packing: &str, cpus: &[Vec<u8>]) -> Vec<u8> {
 
 pub const MS: u64 = 1_000_000;
 
-/// Two CPUs. On the first a fault of task 7 sleeps for 300 ms and goes on on the second, with a
-/// leaf in a module; then a fault of task 8 with a gap in it, and a whole one.
+/// Two CPUs. On the first a fault of task 7 sleeps for 300 ms and continues on the second, with a
+/// leaf in a module; then a fault of task 8 with a gap in it, and a complete one.
 pub fn cpus(kernel: Kernel) -> Vec<Vec<u8>> {
     let start = 10_000 * MS;
     let first = Page::at(start)
@@ -421,7 +421,7 @@ pub fn cpus(kernel: Kernel) -> Vec<Vec<u8>> {
     ]
 }
 
-/// A file of each kernel in each version and packing, with what it is.
+/// A file of each kernel in each version and packing, with its description.
 pub fn files() -> Vec<(Kernel, String, Vec<u8>)> {
     let kernels = [Kernel::Old, Kernel::Middle, Kernel::New];
     let of = |kernel: Kernel| {

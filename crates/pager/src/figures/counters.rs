@@ -1,4 +1,4 @@
-//! Counters, in the run's shared memory where there is one.
+//! Counters, in the run's shared memory if there is one.
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use pagewise_wire::shared::Process;
@@ -10,7 +10,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Nowhere yet.
+    /// No place yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -27,18 +27,18 @@ impl Counters {
     /// The counters, once there are any.
     #[must_use]
     pub fn place(&self) -> Option<&'static Process> {
-        // SAFETY: published: `use_place` stored a reference that lives for ever; null until then.
+        // SAFETY: published: `use_place` stored a reference that lives forever; null until then.
         unsafe { self.place.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Adds `amount` to the counter that `which` picks.
+    /// Adds `amount` to the counter selected by `which`.
     pub fn add(&self, which: impl FnOnce(&Process) -> &AtomicU64, amount: u64) {
         if let Some(place) = self.place() {
             which(place).fetch_add(amount, Ordering::Relaxed);
         }
     }
 
-    /// Sets the gauge that `which` picks.
+    /// Sets the gauge selected by `which`.
     pub fn set(&self, which: impl FnOnce(&Process) -> &AtomicU64, value: u64) {
         if let Some(place) = self.place() {
             which(place).store(value, Ordering::Relaxed);

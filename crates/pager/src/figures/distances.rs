@@ -1,18 +1,20 @@
-//! Refault distances: how many pages were evicted between a page's eviction and its return. With room
-//! for so many more it would have stayed, under any policy that evicts roughly in order of use.
+//! Refault distances: how many pages were evicted between a page's eviction and its return. With
+//! room for that many more pages it would have stayed, under any policy that evicts roughly in
+//! order of use.
 //!
-//! No page has room for a stamp of its own, so a sample of them is followed: those whose number's hash
-//! ends in so many zeros, one more whenever the table is too small for the pages that were evicted
-//! (SHARDS, Waldspurger et al., FAST 2015). What one of them does stands for as many pages.
+//! There is no room for a stamp in every page, so a sample of pages is followed: those for which
+//! the hash of the page number ends in a certain number of zeros, one more whenever the table is
+//! too small for the pages that were evicted (SHARDS, Waldspurger et al., FAST 2015). Each of them
+//! stands for a corresponding number of pages.
 
 use crate::page::Page;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const SETS: usize = 2048;
-/// Pages in a set: none is put in another one, so that looking up is quick.
+/// Pages in a set; a page is never put in another set, so that look-ups are fast.
 const WAYS: usize = 8;
 
-/// In an entry: the page plus one from bit 32 on, the moment of its eviction, or none of these.
+/// In an entry: the page plus one from bit 32 on, the moment of its eviction, or neither.
 const RETURNED: u64 = 1 << 31;
 const MOMENT: u64 = RETURNED - 1;
 
@@ -21,7 +23,7 @@ const MOMENT: u64 = RETURNED - 1;
 pub struct Distances {
     /// Pages evicted so far.
     evicted: AtomicU64,
-    /// Zeros at the end of a followed page's hash.
+    /// Number of zeros at the end of a followed page's hash.
     zeros: AtomicU32,
     sets: [[AtomicU64; WAYS]; SETS],
 }
@@ -29,7 +31,7 @@ pub struct Distances {
 /// The return of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Return {
-    /// Pages evicted since it was.
+    /// Pages evicted since its eviction.
     pub distance: u64,
     /// Pages that it stands for.
     pub weight: u64,
@@ -64,7 +66,7 @@ impl Distances {
         }
     }
 
-    /// `page` came back: how long it was away, if it is followed.
+    /// `page` came back. Returns how long it was evicted, if it is followed.
     pub fn come_back(&self, page: Page) -> Option<Return> {
         let hash = hash(page);
         if !self.follows(hash) {
@@ -85,7 +87,7 @@ impl Distances {
         })
     }
 
-    /// `page` was given up while it was away: its next use is a first one.
+    /// `page` was discarded while it was evicted: its next use is a first one.
     pub fn forget(&self, page: Page) {
         let hash = hash(page);
         if self.follows(hash)
@@ -128,7 +130,7 @@ impl Default for Distances {
     }
 }
 
-/// Followed in `set`: the place of `page`.
+/// The entry of `page` in `set`, if it is followed.
 fn find(set: &[AtomicU64; WAYS], page: Page) -> Option<&AtomicU64> {
     let is_it = |entry: u64| entry != 0 && page_of(entry) == page;
     set.iter()
@@ -143,7 +145,7 @@ fn page_of(entry: u64) -> Page {
     ((entry >> 32) - 1) as Page
 }
 
-/// All bits of the page's number in each of the result (the end of MurmurHash3).
+/// A hash in which each bit depends on all bits of the page number (the end of MurmurHash3).
 pub(super) fn hash(page: Page) -> u64 {
     let mut hash = u64::from(page) + 1;
     for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
@@ -157,8 +159,8 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    /// A memory of `room` pages from which the one that was used longest ago leaves, and what both a
-    /// full account and the sample say of distances: shares of returns within each power of two.
+    /// A memory of `room` pages with LRU eviction. Returns the distances according to a full
+    /// account and according to the sample: shares of returns within each power of two.
     fn replay(uses: impl Iterator<Item = Page>, room: usize) -> (Vec<f64>, Vec<f64>, u64) {
         let sampled = Box::leak(Box::new(Distances::new()));
         let mut resident: Vec<Page> = Vec::new();
@@ -227,7 +229,7 @@ mod tests {
         let (exact, estimate, weight) = replay(sweeps, 500);
         assert_eq!(weight, 1);
         assert_eq!(exact, estimate);
-        // 2000 pages are used between two uses of one, of which 500 still stay.
+        // 2000 pages are used between two uses of one, of which 500 are still resident.
         assert_eq!((exact[10], exact[11]), (0.0, 1.0), "distances are 1500");
     }
 

@@ -1,24 +1,25 @@
-//! Heat: how soon resident pages are used again, told by a few of them.
+//! Heat: how soon resident pages are used again, estimated from a few of them.
 //!
 //! User space has no accessed bits. So some resident pages, chosen at random, are moved out of the
-//! program's reach ([`crate::observe::heat`]), where a touch costs a fault without I/O: those that come
-//! back within a second are hot, within [`LATER_NS`] warm, the others cold. All of a sample are judged
-//! when the same time has passed, touched or not, or the quick would count for too much.
+//! program's reach ([`crate::observe::heat`]), where a touch costs a fault without I/O: pages that
+//! come back within a second are hot, within [`LATER_NS`] warm, the others cold. All pages of a
+//! sample are judged after the same time, touched or not; otherwise quickly reused pages would be
+//! over-represented.
 
 use super::distances::hash;
 use crate::page::Page;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Used within this time is hot, and written within it is in use for writing.
+/// A page used within this time is hot; if it was written within it, it is in use for writing.
 pub const SOON_NS: u64 = 1_000_000_000;
-/// Used within this time is warm.
+/// A page used within this time is warm.
 pub const LATER_NS: u64 = 8_000_000_000;
-/// Most pages per second.
+/// Largest number of pages per second.
 pub const MOST: u32 = 250;
 
-/// Pages that are watched at a time: most are, or fewer are taken.
+/// Largest number of pages watched at a time.
 const PLACES: usize = 4096;
-/// Judgements that are remembered, to tell regions apart.
+/// Number of verdicts remembered, to distinguish regions.
 const RECENT: usize = 2048;
 /// A page that is watched, or a free place for one.
 #[derive(Debug)]
@@ -28,19 +29,19 @@ pub struct Watch {
     /// Bits below.
     pub(crate) flags: AtomicU32,
     pub(crate) since: AtomicU64,
-    /// When it was used and written first, 0 before that.
+    /// When it was first used and first written; 0 before that.
     pub(crate) used: AtomicU64,
     pub(crate) written: AtomicU64,
 }
 
-/// It was moved for this, not for the policy.
+/// It was moved for observation, not by the policy.
 pub const TAKEN: u32 = 1;
 /// It was evicted.
 pub const LEFT: u32 = 1 << 1;
 /// It was judged after the shorter time.
 pub const JUDGED: u32 = 1 << 2;
 
-/// What became of pages of a sample.
+/// The outcome for the pages of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
     /// Watched for [`SOON_NS`].
@@ -55,7 +56,8 @@ pub struct Verdicts {
     pub later: u32,
 }
 
-/// In a judgement remembered: the page plus one from bit 8 on, and these. Judged after the longer time.
+/// In a remembered verdict: the page plus one from bit 8 on, and these flags. Judged after the
+/// longer time.
 pub const AFTER_LATER: u64 = 1;
 /// Used in time.
 pub const USED: u64 = 2;
@@ -65,7 +67,7 @@ pub const WRITTEN: u64 = 4;
 /// The sample.
 #[derive(Debug)]
 pub struct Heat {
-    /// Pages to take a second; 0 for none.
+    /// Pages to take per second; 0 for none.
     pub(crate) rate: AtomicU32,
     pub(crate) places: [Watch; PLACES],
     recent: [AtomicU64; RECENT],
@@ -74,7 +76,7 @@ pub struct Heat {
 }
 
 impl Heat {
-    /// Nothing is watched.
+    /// No page is watched.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -117,7 +119,8 @@ impl Heat {
         is_it.then_some(place)
     }
 
-    /// `page` ends its probation; whether it was on it for this, and the policy knows nothing of it.
+    /// `page` ends its probation. Returns whether it was put on probation only for observation,
+    /// without the policy.
     pub fn returns(&self, page: Page) -> bool {
         let take = |place: &Watch| place.flags.fetch_and(!TAKEN, Ordering::Relaxed) & TAKEN != 0;
         self.find(page).is_some_and(take)
@@ -137,7 +140,7 @@ impl Heat {
         }
     }
 
-    /// `page` was evicted: whoever wants it has to wait, and that is a use.
+    /// `page` was evicted: its next use has to wait, and counts as a use.
     pub fn left(&self, page: Page) {
         if let Some(place) = self.find(page) {
             place.flags.store(
@@ -157,14 +160,14 @@ impl Heat {
         place.page.store(page + 1, Ordering::Relaxed);
     }
 
-    /// A judgement of `page`.
+    /// Remembers a verdict on `page`.
     pub(crate) fn remember(&self, page: Page, what: u64) {
         let at = self.judged.fetch_add(1, Ordering::Relaxed) as usize % RECENT;
         let entry = (u64::from(page) + 1) << 8 | what;
         self.recent[at].store(entry, Ordering::Relaxed);
     }
 
-    /// What the last judgements say of the pages that `is_one` picks.
+    /// The recent verdicts on the pages selected by `is_one`.
     #[must_use]
     pub fn of(&self, is_one: impl Fn(Page) -> bool) -> Verdicts {
         let mut sums = Verdicts::default();
@@ -183,14 +186,14 @@ impl Heat {
         sums
     }
 
-    /// Any number.
+    /// A pseudo-random number.
     pub(crate) fn random(&self) -> u64 {
         let next = self.noise.load(Ordering::Relaxed).wrapping_add(1);
         self.noise.store(next, Ordering::Relaxed);
         hash(next as Page) ^ hash((next >> 32) as Page).rotate_left(32)
     }
 
-    /// In the child of a fork nothing is watched: all pages stand where they belong.
+    /// In the child of a fork no page is watched: all pages are where they belong.
     pub fn forked(&self) {
         for place in &self.places {
             place.page.store(0, Ordering::Relaxed);

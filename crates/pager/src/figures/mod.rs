@@ -1,5 +1,6 @@
-//! What is counted and recorded while pages come and go: below the core, which counts as it works, and
-//! knowing nothing of it. What looks at the core's pages to tell more is [`crate::observe`].
+//! Figures that are counted and recorded while pages come and go. This module is below the core,
+//! which counts as it works, and does not depend on the core. Code that examines the core's pages
+//! is in [`crate::observe`].
 
 pub mod counters;
 pub mod distances;

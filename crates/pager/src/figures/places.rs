@@ -1,32 +1,33 @@
-//! The places of a run's figures in shared memory, one for each process.
+//! The slots ("places") for a run's figures in shared memory, one for each process.
 //!
-//! Who takes a place locks the byte of the shared file that has its number (see
-//! [`crate::sys::locks`]): a place whose lock is free belongs to a process that was killed, ended, or
-//! called exec. Places of the gone are kept as long as there are others, so that a run's figures show
-//! who did what; then the least active one is taken again, and what it had counted goes to
-//! [`Run::others`]. Where all places are of the living, a process counts there right away.
+//! A process that takes a place locks the byte of the shared file with the same number (see
+//! [`crate::sys::locks`]): a place whose lock is free belongs to a process that was killed, exited,
+//! or called exec. Places of ended processes are kept as long as others are free, so that a run's
+//! figures show which process did what; after that, the least active one is reused, and its counts
+//! go to [`Run::others`]. If all places belong to living processes, a process counts in
+//! [`Run::others`] directly.
 
 use crate::sys::{self, locks};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use pagewise_wire::shared::{PROCESSES, Process, Run};
 
 static RUN: AtomicPtr<Run> = AtomicPtr::new(core::ptr::null_mut());
-/// The description of the shared file that carries this process's lock; -1 without one.
+/// The open file description of the shared file that has this process's lock; -1 without one.
 static FILE: AtomicI32 = AtomicI32::new(-1);
 /// Number of the program that opened this process's store.
 static FAMILY: AtomicU32 = AtomicU32::new(0);
 
 /// This process's own place; null without one.
 static PLACE: AtomicPtr<Process> = AtomicPtr::new(core::ptr::null_mut());
-/// Its share of the run's budget, where it has no place that the command line could write another to.
+/// Its share of the run's budget, if it has no place in which the command could write another one.
 static FIXED_SHARE: AtomicU64 = AtomicU64::new(0);
 
-/// All newcomers between two looks of the command line start with this part of the run's budget together.
+/// All processes that start between two checks by the command share this part of the run's budget.
 const NEWCOMERS: u64 = 8;
-/// The least that one of them starts with, bytes; less in a small budget.
+/// Smallest share at the start, in bytes; less in a small budget.
 const LEAST_START: u64 = 1 << 20;
 
-/// The shared memory is `run`; `file` is a description of it that is this process's own.
+/// The shared memory is `run`; `file` is this process's own open file description of it.
 pub fn use_run(run: &'static Run, file: i32) {
     FILE.store(file, Ordering::Relaxed);
     RUN.store(core::ptr::from_ref(run).cast_mut(), Ordering::Release);
@@ -34,7 +35,7 @@ pub fn use_run(run: &'static Run, file: i32) {
 
 /// The run's shared memory.
 pub fn run() -> Option<&'static Run> {
-    // SAFETY: published: `use_run` stored a reference that lives for ever; null until then.
+    // SAFETY: published: `use_run` stored a reference that lives forever; null until then.
     unsafe { RUN.load(Ordering::Acquire).as_ref() }
 }
 
@@ -50,44 +51,45 @@ pub fn descriptor() -> i32 {
     FILE.load(Ordering::Relaxed)
 }
 
-/// This is the child of a fork: it lives as long as a lock of its own, not its parent's.
+/// This is the child of a fork: it is alive as long as its own lock, not its parent's.
 pub fn forked() {
     let former = descriptor();
     if former < 0 {
         return;
     }
     FILE.store(locks::reopen(former), Ordering::Relaxed);
-    // SAFETY: a descriptor that nobody else knows.
+    // SAFETY: a descriptor that nothing else uses.
     unsafe { sys::call3(libc::SYS_close, former as usize, 0, 0) };
 }
 
-/// The run's budget, where it is for all of its processes; else 0.
+/// The run's budget if all of its processes share it; otherwise 0.
 #[must_use]
 pub fn tree() -> u64 {
     run().map_or(0, |run| run.tree_bytes.load(Ordering::Relaxed))
 }
 
-/// Whether other processes share that with this one.
+/// Whether other processes share the budget with this one.
 #[must_use]
 pub fn has_others() -> bool {
     run().is_some_and(|run| run.several.load(Ordering::Relaxed) != 0)
 }
 
-/// Bytes that this process may keep resident where the run's budget is for all of its processes.
+/// Bytes that this process may keep resident, if all processes of the run share a budget.
 #[must_use]
 pub fn share() -> Option<u64> {
     if tree() == 0 {
         return None;
     }
-    // SAFETY: published: `take` stored a reference that lives for ever; null until then, or without a place.
+    // SAFETY: published: `take` stored a reference that lives forever; null until then, or without
+    // a place.
     let place = unsafe { PLACE.load(Ordering::Acquire).as_ref() };
     let word = place.map_or(&FIXED_SHARE, |place| &place.share_bytes);
     Some(word.load(Ordering::Relaxed))
 }
 
-/// What a process starts with until the command line has looked: the first one has the whole budget. A
-/// fork keeps what it shares with its parent, and takes of what is there for newcomers: each half of what
-/// is left, so that all of them pass the budget by no more than that.
+/// The share of a process until the next check by the command: the first process has the whole
+/// budget. A fork keeps what it shares with its parent, and takes from the part for newcomers: each
+/// takes half of the rest, so that together they exceed the budget by no more than that part.
 fn first_share(run: &Run, number: u32, inherited_bytes: u64) -> u64 {
     let tree = run.tree_bytes.load(Ordering::Relaxed);
     if number == 1 || tree == 0 {
@@ -101,8 +103,8 @@ fn first_share(run: &Run, number: u32, inherited_bytes: u64) -> u64 {
     inherited_bytes + start
 }
 
-/// Takes a place for this process's counters, which has so many bytes of its parent's; whether it is its
-/// alone. None without shared memory.
+/// Takes a place for this process's counters; the process has `inherited_bytes` from its parent.
+/// Also returns whether the place is its own. `None` without shared memory.
 pub fn take(inherited_bytes: u64) -> Option<(&'static Process, bool)> {
     let run = run()?;
     let number = run.taken.fetch_add(1, Ordering::AcqRel) + 1;
@@ -114,7 +116,7 @@ pub fn take(inherited_bytes: u64) -> Option<(&'static Process, bool)> {
     PLACE.store(core::ptr::null_mut(), Ordering::Release);
     match claim(run, file, sys::process_id(), tried) {
         Some(place) => {
-            // What this process was before an exec leaves it its share.
+            // The program before an exec leaves its share to this one.
             if place.share_bytes.load(Ordering::Relaxed) == 0 {
                 let share = first_share(run, number, inherited_bytes);
                 place.share_bytes.store(share, Ordering::Relaxed);
@@ -135,11 +137,12 @@ pub fn take(inherited_bytes: u64) -> Option<(&'static Process, bool)> {
     }
 }
 
-/// A place of the first `most`: as many as there were programs yet, for none took one further behind.
+/// One of the first `most` places: there were that many programs so far, so no place beyond is in
+/// use.
 fn claim(run: &'static Run, file: i32, pid: u32, most: usize) -> Option<&'static Process> {
     let places = || run.processes.iter().zip(0_u32..).take(most);
     let lock = |number: u32| locks::attempt(file, number);
-    // The program that this process was before an exec.
+    // The place of this process's program before an exec.
     let mut former = places().filter(|(place, _)| place.pid.load(Ordering::Acquire) == pid);
     let own = former.find(|(place, number)| match file {
         ..0 => place.marked.load(Ordering::Relaxed) == 0,
@@ -166,7 +169,7 @@ fn claim(run: &'static Run, file: i32, pid: u32, most: usize) -> Option<&'static
             locks::release(file, number);
         }
     }
-    // Without a lock nobody can tell whom it would displace.
+    // Without locks it is unknown which process would be displaced.
     let mut tried = [file < 0; PROCESSES];
     while let Some(number) = least_active(run, &tried) {
         tried[number] = true;
@@ -181,7 +184,7 @@ fn claim(run: &'static Run, file: i32, pid: u32, most: usize) -> Option<&'static
     None
 }
 
-/// The least active of the processes whose end can be told, of those not `tried` yet.
+/// The least active of the processes whose end can be detected, among those not `tried` yet.
 fn least_active(run: &Run, tried: &[bool; PROCESSES]) -> Option<usize> {
     let places = run.processes.iter().enumerate();
     let known = places.filter(|(number, place)| {
@@ -195,14 +198,14 @@ fn least_active(run: &Run, tried: &[bool; PROCESSES]) -> Option<usize> {
     least.map(|(number, _)| number)
 }
 
-/// What was counted in `place` goes to the others.
+/// Moves the counts of `place` to the others.
 fn displace(run: &Run, place: &Process) {
     place.hand_over(&run.others);
     run.displaced.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The store of this process's family has so many bytes on disk: all of it are told, as they may
-/// sleep for long.
+/// The store of this process's family has this many bytes on disk. All processes of the family get
+/// the figure, since they may sleep for a long time.
 pub fn tell_store(disk_bytes: u64) {
     let family = FAMILY.load(Ordering::Relaxed);
     let Some(run) = run().filter(|_| family != 0) else {
@@ -219,9 +222,9 @@ mod tests {
     use super::*;
     use std::os::fd::AsRawFd;
 
-    /// Shared memory of a run's own.
+    /// Shared memory for one run.
     fn empty() -> &'static Run {
-        // SAFETY: all of it are atomics, for which zeros are valid.
+        // SAFETY: it consists of atomics, for which zeros are valid.
         Box::leak(unsafe { Box::<Run>::new_zeroed().assume_init() })
     }
 
@@ -232,11 +235,11 @@ mod tests {
     }
 
     fn close(fd: i32) {
-        // SAFETY: what the kernel does at the end of a process.
+        // SAFETY: as the kernel does at the end of a process.
         unsafe { libc::close(fd) };
     }
 
-    /// A process of the test: a description of its own, and the place that it got.
+    /// A process of the test: an open file description of its own, and its place.
     fn start(run: &'static Run, file: &std::fs::File, pid: u32) -> (i32, Option<&'static Process>) {
         let fd = description(file);
         let place = claim(run, fd, pid, PROCESSES);
@@ -321,7 +324,7 @@ mod tests {
         assert!(std::ptr::eq(place, &raw const run.processes[3]));
     }
 
-    /// A field that is neither handed over nor cleared would show a dead process's figures.
+    /// A field that is neither moved nor cleared would show a dead process's figures.
     #[test]
     fn nothing_of_the_gone_is_left() {
         let (place, other) = (&empty().processes[0], &empty().processes[0]);
@@ -329,7 +332,7 @@ mod tests {
         let behind = regions + size_of_val(&place.regions);
         let words = |place: &Process| {
             let at = |offset: usize| {
-                // SAFETY: within the place, aligned, and of atomics.
+                // SAFETY: within the place, aligned, and part of an atomic.
                 unsafe {
                     &*core::ptr::from_ref(place)
                         .byte_add(offset)
@@ -343,7 +346,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let bytes = core::ptr::from_ref(place).cast_mut().cast::<u8>();
-        // SAFETY: any bytes are valid for atomics; nobody else has the memory.
+        // SAFETY: any bytes are valid for atomics; nothing else uses the memory.
         unsafe { bytes.write_bytes(1, size_of::<Process>()) };
         let (full, counters) = (words(place).len(), place.counters().count());
         place.hand_over(other);

@@ -1,15 +1,15 @@
-//! Records page events to a file (`pagewise run --record-faults`): a buffer of one process of the
-//! run, filled by atomic places and written out in parts. It is the first one that has a fault of
-//! managed memory, not a shell or a wrapper on the way to it.
+//! Records page events to a file (`pagewise run --record-faults`): a buffer in one process of the
+//! run, filled by atomic indices and written out in parts. The recorded process is the first one
+//! with a fault on managed memory, not a shell or wrapper before it.
 
 use crate::page::Page;
 use crate::sys;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use pagewise_wire::trace::{Event, Header, Record};
 
-/// Records in the buffer: 1 MiB.
+/// Number of records in the buffer: 1 MiB.
 const PLACES: u64 = 1 << 16;
-/// Records written out at a time.
+/// Number of records written out at a time.
 const PART: u64 = PLACES / 4;
 
 static FILE: AtomicI32 = AtomicI32::new(-1);
@@ -38,8 +38,8 @@ fn is_on() -> bool {
     STATE.load(Ordering::Relaxed) == ON
 }
 
-/// Starts, where a file waits for that and no other process of the run has started. One thread does;
-/// events of others are not recorded meanwhile.
+/// Starts, if a file was prepared and no other process of the run has started. Only one thread
+/// does; events of others are not recorded meanwhile.
 fn begin() {
     let pending = STATE.compare_exchange(PENDING, OFF, Ordering::AcqRel, Ordering::Relaxed);
     if pending.is_err() || !is_empty() {
@@ -90,11 +90,11 @@ pub fn record(page: Page, event: Event) {
     }
 }
 
-/// Regions that were described in the trace: a bit each.
+/// Regions that were described in the trace: one bit each.
 static DESCRIBED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
-/// Records the fault of a missing page, with its region and thread; the region itself before its
-/// first fault, so that another run can find the page again.
+/// Records the fault of a missing page, with its region and thread; the region itself is recorded
+/// before its first fault, so that another run can find the page again.
 #[inline]
 pub fn fault(fault: &pagewise_policy::Fault) {
     if STATE.load(Ordering::Relaxed) == PENDING {
@@ -130,14 +130,14 @@ fn put(record: Record) {
     let index = NEXT.fetch_add(1, Ordering::Relaxed);
     let place = index % PLACES;
     let part = (place / PART) as usize;
-    // A part is free again once it was written out; the counter then is a multiple of PART.
+    // A part is free again once it has been written out; the counter then is a multiple of PART.
     let turn = index / PLACES;
     while DONE[part].load(Ordering::Acquire) / (PART + 1) < turn {
         core::hint::spin_loop();
     }
     let bytes = record.to_bytes();
     let word = |from: usize| u64::from_le_bytes(core::array::from_fn(|i| bytes[from + i]));
-    // SAFETY: the buffer has PLACES records, and lives for ever.
+    // SAFETY: the buffer has PLACES records, and lives forever.
     let target = unsafe { &*BUFFER.load(Ordering::Relaxed).add(place as usize) };
     target[0].store(word(0), Ordering::Relaxed);
     target[1].store(word(8), Ordering::Relaxed);
@@ -151,7 +151,7 @@ fn put(record: Record) {
 
 fn write_out(first: u64, count: u64) {
     let bytes = size_of::<Record>();
-    // SAFETY: the part is complete, and nobody writes to it until it is counted as written.
+    // SAFETY: the part is complete, and nothing writes to it until it is counted as written.
     unsafe {
         let from = BUFFER.load(Ordering::Relaxed).add(first as usize);
         let length = count as usize * bytes;
@@ -174,7 +174,7 @@ pub fn finish() {
     write_out(start % PLACES, next - start);
 }
 
-/// The child of a fork does not record what its parent started: its pages are not its parent's.
+/// The child of a fork does not continue its parent's recording: its pages are not its parent's.
 pub fn adjust_after_fork() {
     let _ = STATE.compare_exchange(ON, OFF, Ordering::Relaxed, Ordering::Relaxed);
 }

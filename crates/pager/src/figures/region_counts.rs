@@ -1,4 +1,4 @@
-//! Faults by region, so that the figures can tell whose they are.
+//! Faults by region, so that the figures can be attributed.
 
 use crate::sys;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 /// All faults, and those on evicted pages.
 type Counts = [AtomicU64; 2];
 
-/// Counters for each number that a region can have: address space until they are used.
+/// Counters for each possible region number; only address space until they are used.
 #[derive(Debug)]
 pub struct RegionCounts {
     counts: AtomicPtr<Counts>,
@@ -15,7 +15,7 @@ pub struct RegionCounts {
 impl RegionCounts {
     const BYTES: usize = (u16::MAX as usize + 1) * size_of::<Counts>();
 
-    /// Without room.
+    /// Without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -37,7 +37,7 @@ impl RegionCounts {
     /// The child of a fork counts for itself.
     pub fn forked(&self) {
         let start = self.counts.load(Ordering::Relaxed) as u64;
-        // SAFETY: own memory: the counters' pages, which are zeros then.
+        // SAFETY: own memory: the counters' pages, which are then zero.
         unsafe { sys::advise(start, start + Self::BYTES as u64, libc::MADV_DONTNEED) };
     }
 
@@ -50,7 +50,7 @@ impl RegionCounts {
     /// Region `id` is a new one.
     pub fn reset(&self, id: u16) {
         let counts = self.counts(id);
-        // What was never counted has no page yet.
+        // Counters that were never used have no page yet.
         for count in counts
             .iter()
             .filter(|count| count.load(Ordering::Relaxed) != 0)

@@ -1,4 +1,4 @@
-//! Programs of a run that are not managed: told to the command line, which says so at the end.
+//! Programs of a run that are not managed: reported to the command, which prints them at the end.
 
 use super::places;
 use core::sync::atomic::Ordering;
@@ -43,8 +43,8 @@ pub fn tell(path: &[u8], why: Stranger) {
     }
 }
 
-/// Counts it; the last word of a name is written before its count, so that who reads finds no half
-/// name.
+/// Counts it; the last word of a name is written before its count, so that a reader never finds
+/// half a name.
 fn count(run: &Run, name: Name, why: Stranger) {
     for place in &run.strangers {
         let free =
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn programs_are_counted_by_name_and_reason() {
-        // SAFETY: all of it are atomics, for which zeros are valid.
+        // SAFETY: it consists of atomics, for which zeros are valid.
         let run: &Run = Box::leak(unsafe { Box::<Run>::new_zeroed().assume_init() });
         for path in ["/bin/one", "/sbin/one", "two"] {
             count(run, Name::of(path.as_bytes()), Stranger::Static);

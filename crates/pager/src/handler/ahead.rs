@@ -3,7 +3,7 @@
 use crate::paging::{Pager, read_ahead};
 use crate::sys::thread;
 
-/// Threads: enough to keep a disk busy next to the faults.
+/// Number of threads: enough to keep a disk busy in addition to the faults.
 const THREADS: usize = 2;
 
 /// Starts them.
@@ -13,7 +13,7 @@ pub fn start(pager: &'static Pager) -> bool {
 }
 
 extern "C" fn run(pager: usize) -> ! {
-    // SAFETY: published: `start` passed a reference that lives for ever.
+    // SAFETY: published: `start` passed a reference that lives forever.
     let pager = unsafe { &*(pager as *const Pager) };
     loop {
         read_ahead::read_ahead(pager, pager.ahead.take());

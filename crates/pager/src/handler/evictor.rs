@@ -1,4 +1,4 @@
-//! The evictor: keeps some room free, so that faults need not wait for the disk to write.
+//! The evictor: keeps some room free, so that faults need not wait for disk writes.
 
 use crate::figures::places;
 use crate::observe::survey;
@@ -6,12 +6,13 @@ use crate::paging::Pager;
 use crate::paging::evict;
 use crate::sys::{self, thread};
 
-/// Nanoseconds between measurements of what else is resident.
+/// Nanoseconds between measurements of other resident memory.
 const REFRESH_NS: u64 = 20_000_000;
-/// Nanoseconds after which it is seen that the share of the run's budget has become smaller, or that
-/// somebody wants all pages; and where there is nobody else to have shares.
+/// Nanoseconds after which the evictor notices that its share of the run's budget has become
+/// smaller, or that all pages are wanted in memory; the second value applies without other
+/// processes that have shares.
 const PAUSE_NS: [u64; 2] = [100_000_000, 500_000_000];
-/// The same where nothing happens: others of the run must know what this process has.
+/// The same when nothing happens: other processes of the run depend on the figure of this one.
 const IDLE_REFRESH_NS: u64 = 500_000_000;
 
 /// Starts it.
@@ -20,7 +21,7 @@ pub fn start(pager: &'static Pager) -> bool {
 }
 
 extern "C" fn run(pager: usize) -> ! {
-    // SAFETY: published: `start` passed a reference that lives for ever.
+    // SAFETY: published: `start` passed a reference that lives forever.
     let pager = unsafe { &*(pager as *const Pager) };
     let (mut refreshed, mut survey_due) = (0, 0);
     let mut fruitless = false;
@@ -40,7 +41,7 @@ extern "C" fn run(pager: usize) -> ! {
             pager.refresh_limit();
         }
         if rung && now > survey_due {
-            // The observer surveys as well, where there is one.
+            // The observer surveys as well, if there is one.
             survey_due = now
                 + match pager.heat.is_on() {
                     true => REFRESH_NS,

@@ -1,23 +1,23 @@
-//! The observer: sees how soon pages are used again, and keeps the figures fresh while nothing pages.
-//! Only where the run shows them.
+//! The observer: measures how soon pages are used again, and keeps the figures up to date while
+//! there is no paging. Exists only if the run shows these figures.
 
 use crate::observe::{heat, survey};
 use crate::paging::Pager;
 use crate::sys::{self, thread};
 use core::sync::atomic::AtomicU32;
 
-/// Nanoseconds between looks.
+/// Nanoseconds between checks.
 const INTERVAL_NS: u64 = 100_000_000;
 
 static NEVER: AtomicU32 = AtomicU32::new(0);
 
-/// Starts it, where pages are to be watched.
+/// Starts it, if pages are to be watched.
 pub fn start(pager: &'static Pager) -> bool {
     !pager.heat.is_on() || thread::start(run, core::ptr::from_ref(pager) as usize)
 }
 
 extern "C" fn run(pager: usize) -> ! {
-    // SAFETY: published: `start` passed a reference that lives for ever.
+    // SAFETY: published: `start` passed a reference that lives forever.
     let pager = unsafe { &*(pager as *const Pager) };
     let (mut last, mut survey_due) = (sys::now_ns(), 0);
     loop {

@@ -1,26 +1,26 @@
 //! SIGBUS in the faulting thread.
 //!
-//! The kernel calls [`on_fault`] with all signals blocked, on the alternate stack where the thread
-//! has one. It may call: the core (atomics, raw system calls, memory made beforehand) and, for a
-//! SIGBUS that is not the pager's, the program's own handler. Nothing here touches `errno`.
+//! The kernel calls [`on_fault`] with all signals blocked, on the alternate stack if the thread has
+//! one. It may call: the core (atomics, raw system calls, memory made beforehand) and, for a SIGBUS
+//! that is not the pager's, the program's own handler. Nothing here touches `errno`.
 
 use crate::paging::PAGER;
 use crate::paging::resolve::{self, Fault, Outcome};
 use crate::sys::signals::{self, KernelAction};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The program's own action of SIGBUS, field by field.
+/// The program's own action for SIGBUS, field by field.
 static PROGRAM_HANDLER: AtomicUsize = AtomicUsize::new(0);
 static PROGRAM_FLAGS: AtomicU64 = AtomicU64::new(0);
 static PROGRAM_MASK: AtomicU64 = AtomicU64::new(0);
 
-/// The faulting page does not belong to the device or file behind it: what userfaultfd raises.
+/// The faulting page does not belong to the device or file behind it: as raised by userfaultfd.
 const BUS_ADRERR: i32 = 2;
 /// Bits of the page fault's error code (x86-64).
 const PRESENT: i64 = 1;
 const WRITE: i64 = 2;
 
-/// Takes SIGBUS over; the program's action is kept for what is not the pager's.
+/// Takes over SIGBUS; the program's action is kept for signals that are not the pager's.
 pub fn install() -> bool {
     match take_over() {
         Some(former) => {
@@ -31,7 +31,7 @@ pub fn install() -> bool {
     }
 }
 
-/// Sets the handler, and tells the former one.
+/// Sets the handler, and returns the former one.
 pub fn take_over() -> Option<KernelAction> {
     let ours = KernelAction {
         handler: on_fault as *const () as usize,
@@ -39,18 +39,18 @@ pub fn take_over() -> Option<KernelAction> {
         restorer: signals::restorer(),
         mask: signals::Set::MAX,
     };
-    // SAFETY: the handler is made for running at any moment.
+    // SAFETY: the handler may run at any moment.
     unsafe { signals::set_action(libc::SIGBUS, Some(&ours)) }
 }
 
-/// The program's action of SIGBUS becomes `action`.
+/// Sets the program's action for SIGBUS to `action`.
 pub fn remember(action: &KernelAction) {
     PROGRAM_HANDLER.store(action.handler, Ordering::SeqCst);
     PROGRAM_FLAGS.store(action.flags, Ordering::SeqCst);
     PROGRAM_MASK.store(action.mask, Ordering::SeqCst);
 }
 
-/// The program's action of SIGBUS.
+/// The program's action for SIGBUS.
 #[must_use]
 pub fn remembered() -> KernelAction {
     KernelAction {
@@ -62,7 +62,7 @@ pub fn remembered() -> KernelAction {
 }
 
 extern "C" fn on_fault(number: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
-    // SAFETY: the kernel gives both structures for the time of this call.
+    // SAFETY: the kernel provides both structures for the duration of this call.
     let (code, address, error, thread) = unsafe {
         let registers = &(*context).uc_mcontext.gregs;
         (
@@ -88,8 +88,8 @@ extern "C" fn on_fault(number: i32, info: *mut libc::siginfo_t, context: *mut li
     pass_on(number, info, context);
 }
 
-/// Whether the address is managed once no change of ranges is under way: then the access is tried
-/// again. Signals are blocked here.
+/// Whether the address is managed once no change of ranges is under way; if so, the access is
+/// retried. Signals are blocked here.
 fn is_changing(address: u64) -> bool {
     let _regions = PAGER.regions.lock.hold();
     PAGER
@@ -98,7 +98,7 @@ fn is_changing(address: u64) -> bool {
         .is_some_and(|region| region.kind.managed)
 }
 
-/// The thread pointer, which tells threads apart without a call.
+/// The thread pointer, which distinguishes threads without a call.
 fn local_pointer() -> u32 {
     let pointer: u64;
     // SAFETY: on Linux x86-64 the first word at the thread pointer is its own address; helpers of
@@ -109,12 +109,12 @@ fn local_pointer() -> u32 {
     (pointer >> 12) as u32
 }
 
-/// A SIGBUS of the program's own.
+/// A SIGBUS that belongs to the program.
 fn pass_on(number: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
     let action = remembered();
     match action.handler {
         libc::SIG_DFL => signals::die_by(number),
-        // SAFETY: the kernel gave the structure for the time of this call.
+        // SAFETY: the kernel provides the structure for the duration of this call.
         libc::SIG_IGN if unsafe { (*info).si_code } <= 0 => {}
         // The kernel does not let a fault be ignored.
         libc::SIG_IGN => signals::die_by(number),
@@ -133,8 +133,8 @@ fn call_program(
         PROGRAM_HANDLER.store(libc::SIG_DFL, Ordering::SeqCst);
     }
     // The handler runs with the mask that it would have had: the interrupted one and its own.
-    // SAFETY: `uc_sigmask` starts with the 64 bits that the kernel knows; the handler is what the
-    // program gave for this signal, and is called as the kernel would call it.
+    // SAFETY: `uc_sigmask` starts with the 64 bits that the kernel knows; the handler is the one
+    // that the program set for this signal, and is called as the kernel would call it.
     unsafe {
         let interrupted = (&raw const (*context).uc_sigmask)
             .cast::<signals::Set>()

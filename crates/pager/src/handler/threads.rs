@@ -1,11 +1,11 @@
 //! Handler threads: faults read from the userfaultfd.
 //!
-//! One thread reads at a time (all of them in `read` would all be woken by each fault). What needs
-//! no disk it resolves itself and reads on; before it turns to what does, it lets the next thread
-//! read, so that a fault is never handed over. Only where one thread of the program faults, which
-//! cannot fault again meanwhile, it does that itself as well: waking the next reader takes a tenth
-//! of the time in which one page is read. The handler also spins for such a thread's next fault, as
-//! long as that pays: see [`vigil`](super::vigil).
+//! Only one thread reads at a time (if all of them were in `read`, each fault would wake them all).
+//! It resolves faults that need no disk itself and reads on; before it turns to one that does, it
+//! lets the next thread read, so that a fault is never handed over. If only one thread of the
+//! program faults, which cannot fault again meanwhile, the reader handles that fault itself as
+//! well: waking the next reader takes a tenth of the time in which one page is read. The handler
+//! also spins for such a thread's next fault, as long as that pays: see [`vigil`](super::vigil).
 
 use super::vigil::VIGIL;
 use crate::paging::Pager;
@@ -15,20 +15,20 @@ use crate::sys::thread;
 use crate::sys::uffd::{EVENT_PAGEFAULT, Message, flag};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// Threads: faults that may wait for the disk at a time.
+/// Number of threads, and of faults that may wait for the disk at a time.
 const THREADS: usize = 8;
 
-/// Faults of one thread in a row after which the handler spins for its next one.
+/// Number of consecutive faults of one thread after which the handler spins for its next one.
 const ALIKE: u32 = 32;
 
 static READER: Lock = Lock::new();
-/// How many there are.
+/// Number of threads started.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
-/// The thread that faulted last, and how many faults in a row were its. Only the reader counts.
+/// The thread that faulted last, and its number of consecutive faults. Only the reader counts.
 static LAST: AtomicU32 = AtomicU32::new(0);
 static IN_A_ROW: AtomicU32 = AtomicU32::new(0);
 
-/// Starts them, where the kernel lets a process handle its own faults so.
+/// Starts them, if the kernel lets a process handle its own faults in this way.
 pub fn start(pager: &'static Pager) -> bool {
     start_up_to(THREADS, pager)
 }
@@ -48,7 +48,7 @@ fn start_up_to(count: usize, pager: &'static Pager) -> bool {
 }
 
 extern "C" fn run(pager: usize) -> ! {
-    // SAFETY: published: `start` passed a reference that lives for ever.
+    // SAFETY: published: `start` passed a reference that lives forever.
     let pager = unsafe { &*(pager as *const Pager) };
     loop {
         READER.acquire();
@@ -58,12 +58,12 @@ extern "C" fn run(pager: usize) -> ! {
     }
 }
 
-/// Resolves what is quick; the first fault that is not.
+/// Resolves quick faults. Returns the first one that is not.
 fn read_until_slow(pager: &Pager) -> Fault {
     let mut was_alone = false;
     loop {
         let mut message = [Message::default()];
-        // The evictor has better use for the processor.
+        // The evictor has a better use for the CPU.
         let seen = was_alone
             && !pager.budget.is_evicting()
             && VIGIL.keep(|| match pager.budget.is_evicting() {
@@ -90,7 +90,8 @@ fn read_until_slow(pager: &Pager) -> Fault {
     }
 }
 
-/// Whether no other thread has faulted lately. One that does so now waits for one read at most.
+/// Whether no other thread has faulted lately. A thread that does so now waits for at most one
+/// read.
 fn is_alone(thread: u32) -> bool {
     let before = LAST.swap(thread, Ordering::Relaxed);
     let row = match before == thread {
@@ -105,7 +106,8 @@ fn resolve_one(pager: &Pager, fault: Fault) {
     #[cfg(debug_assertions)]
     crate::paging::rule::check(pager, fault.thread, fault.address);
     if resolve::resolve(pager, fault) == resolve::Outcome::Foreign {
-        // Given back by the program while its fault was on the way here: let the thread find out.
+        // The program gave the memory back while its fault was on the way here: let the thread
+        // retry.
         let page = crate::page::page_floor(fault.address);
         pager
             .by_handler
@@ -113,7 +115,7 @@ fn resolve_one(pager: &Pager, fault: Fault) {
     }
 }
 
-/// In the child of a fork nobody reads.
+/// In the child of a fork no thread reads.
 pub fn forked() {
     READER.reset();
     STARTED.store(0, Ordering::Relaxed);

@@ -1,30 +1,30 @@
-//! Whether to look out for a lone thread's next fault rather than to sleep until it comes.
+//! Whether to spin for the next fault of a lone thread rather than sleep until it comes.
 //!
-//! A program whose one thread misses page after page lets the reader of faults sleep for a few
-//! microseconds at a time, on a processor that has nothing else to do, and waking it there takes
-//! longer than all else but the disk: of 120 us from one miss of redis-server to the next, 22 were this
-//! wake-up, 56 the read and 19 the server's own wake-up (virtual machine with two processors, by
-//! tracepoints). So the reader looks out for as long as it lately paid, and after each time that it
-//! did not, it sleeps through twice as many faults as before.
+//! If a single thread of a program misses page after page, the reader of faults sleeps for only a
+//! few microseconds at a time, on an otherwise idle CPU, and waking it takes longer than everything
+//! else except the disk: of 120 us from one miss of redis-server to the next, 22 were this wake-up,
+//! 56 the read and 19 the server's own wake-up (virtual machine with two processors, measured with
+//! tracepoints). So the reader spins for as long as spinning has paid recently, and after each vain
+//! attempt it sleeps through twice as many faults as before.
 
 use crate::sys;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Nanoseconds to look out.
+/// Longest time to spin, in nanoseconds.
 const LIMIT_NS: u64 = 60_000;
-/// Most faults that are slept through.
+/// Largest number of faults to sleep through.
 const MOST_ASLEEP: u32 = 1024;
 
-/// What has paid. Only the reader keeps and changes it.
+/// Whether spinning has paid. Used only by the reader.
 #[derive(Debug)]
 pub struct Vigil {
     /// Faults to sleep through before the next vigil.
     asleep: AtomicU32,
-    /// How many they are after one in vain.
+    /// The number of faults to sleep through after a vain attempt.
     penalty: AtomicU32,
 }
 
-/// The reader's.
+/// The state of the reader.
 pub static VIGIL: Vigil = Vigil::new();
 
 impl Vigil {
@@ -35,7 +35,7 @@ impl Vigil {
         }
     }
 
-    /// Looks out, where that may pay, until `look` finds something; whether it did.
+    /// Spins, if that may pay, until `look` finds something. Returns whether it did.
     pub fn keep(&self, mut look: impl FnMut() -> Result<(), i32>) -> bool {
         let asleep = self.asleep.load(Ordering::Relaxed);
         if asleep > 0 {
@@ -71,7 +71,7 @@ impl Vigil {
 mod tests {
     use super::*;
 
-    /// For how many of `faults` the handler spins where the answer is `answer`.
+    /// For how many of `faults` the handler spins if the answer is `answer`.
     fn looks(vigil: &Vigil, faults: u32, answer: Result<(), i32>) -> u32 {
         let mut looks = 0;
         for _ in 0..faults {

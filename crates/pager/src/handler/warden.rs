@@ -1,7 +1,8 @@
-//! The warden: in the child of a fork, sees when its share of the run's budget has become smaller than
-//! what it has. Writes to pages that it shared with its parent arrive nowhere, so it may have much and
-//! never fault; the helpers, which start with its first fault, start by this then. They also start where
-//! somebody wants all of its pages in memory.
+//! The warden: in the child of a fork, checks whether its share of the run's budget has become
+//! smaller than its resident memory. Writes to pages that it shared with its parent are not
+//! reported, so it may have much memory without ever faulting; the helpers normally start with its
+//! first fault, and otherwise through this thread. They also start when all of its pages are wanted
+//! in memory.
 
 use crate::figures::places;
 use crate::page::PAGE_BYTES;
@@ -9,14 +10,14 @@ use crate::paging::Pager;
 use crate::sys::{self, thread};
 use core::sync::atomic::AtomicU32;
 
-/// Nanoseconds between looks.
+/// Nanoseconds between checks.
 const INTERVAL_NS: u64 = 100_000_000;
-/// A child with less than this part of its share has nothing to give.
+/// A child with less than this part of its share has nothing to give back.
 const LEAST_PART: u64 = 16;
 
 static NEVER: AtomicU32 = AtomicU32::new(0);
 
-/// Starts it, where the run's budget is for all of its processes and the child has much.
+/// Starts it, if all processes of the run share a budget and the child has much memory.
 pub fn start(pager: &'static Pager) -> bool {
     let least = places::share().map(|share| share / LEAST_PART / PAGE_BYTES as u64);
     let wanted = least.is_some_and(|least| pager.budget.resident() > least);
@@ -24,7 +25,7 @@ pub fn start(pager: &'static Pager) -> bool {
 }
 
 extern "C" fn run(pager: usize) -> ! {
-    // SAFETY: published: `start` passed a reference that lives for ever.
+    // SAFETY: published: `start` passed a reference that lives forever.
     let pager = unsafe { &*(pager as *const Pager) };
     while !pager.own_threads.are_running() {
         sys::futex_wait(&NEVER, 0, Some(INTERVAL_NS));

@@ -1,22 +1,22 @@
-//! The library's own memory: never the program's malloc, never managed, taken at start only. That
-//! nothing allocates later, in a handler above all, is held by a test that runs with
-//! [`crate::inject`].
+//! The library's own memory: never the program's malloc, never managed, allocated only at the
+//! start. A test with [`crate::inject`] ensures that nothing allocates later, in particular in a
+//! handler.
 
 use crate::paging::fatal;
 use crate::sys;
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Whether who allocates ends the process.
+/// Whether an allocation ends the process.
 static SEALED: AtomicBool = AtomicBool::new(false);
 
-/// No allocation is right from now on.
+/// From now on, no allocation is allowed.
 pub fn seal() {
     SEALED.store(true, Ordering::Release);
 }
 
-/// Takes memory from the kernel, and gives back large blocks alone: what is small lives as long as the
-/// process, but for scraps of text at start.
+/// Takes memory from the kernel, and gives back only large blocks: small ones live as long as the
+/// process, except scraps of text at the start.
 struct Bump {
     next: AtomicUsize,
     end: AtomicUsize,
@@ -25,7 +25,7 @@ struct Bump {
 /// Bytes taken at a time.
 const PART: usize = 256 << 10;
 
-/// Whether such a block is a mapping and no part of one.
+/// Whether such a block is a mapping of its own.
 fn is_own_mapping(layout: Layout) -> bool {
     layout.size() >= PART / 4 || layout.align() > 4096
 }
@@ -36,9 +36,9 @@ static ALLOCATOR: Bump = Bump {
     end: AtomicUsize::new(0),
 };
 
-// SAFETY: `alloc` hands out each address once: large blocks are mappings of their own, small ones
-// are cut off a part by a compare-and-swap of `next` that cannot pass `end` unseen (a new part is
-// published with `end` first, and lies elsewhere, so a stale pair never fits).
+// SAFETY: `alloc` returns each address once: large blocks are mappings of their own, small ones are
+// cut off a part by a compare-and-swap of `next` that cannot pass `end` unseen (a new part is
+// published with `end` first, and is elsewhere, so a stale pair never fits).
 unsafe impl GlobalAlloc for Bump {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if SEALED.load(Ordering::Relaxed) {
@@ -78,14 +78,13 @@ unsafe impl GlobalAlloc for Bump {
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         if is_own_mapping(layout) {
-            // SAFETY: `alloc` mapped it for this layout, and its owner has no more use for it.
+            // SAFETY: `alloc` mapped it for this layout, and its owner no longer uses it.
             unsafe { sys::unmap(place, layout.size()) };
         }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // Fresh from the kernel, and handed out once: zero.
-        // SAFETY: as for `alloc`.
+        // Fresh from the kernel, and returned only once: zero. SAFETY: as for `alloc`.
         unsafe { self.alloc(layout) }
     }
 }

@@ -1,9 +1,10 @@
 //! Jumps in libc's own functions.
 //!
 //! malloc reaches the kernel through libc's `mmap`, `munmap`, `mremap`, `madvise` and `brk` without
-//! going through the symbol table, but at the same addresses. The functions are replaced whole: the
-//! new ones make the system call themselves, so no instruction of the old ones ever runs again and
-//! none has to be moved. Each is checked before: it must be the known wrapper of its system call.
+//! going through the symbol table, but at the same addresses. The functions are replaced entirely:
+//! the new ones make the system call themselves, so no instruction of the old ones ever runs again
+//! and none has to be moved. Each function is first checked to be the known wrapper of its system
+//! call.
 
 use super::{memory, process};
 use crate::page::{page_ceil, page_floor};
@@ -15,10 +16,10 @@ use pagewise_wire::shared::{Delivery, capability};
 
 /// Bytes of `jmp [rip]` and its target.
 const JUMP: usize = 14;
-/// Bytes in which the system call must be found. musl checks more before.
+/// Bytes in which the system call must be found. musl has more checks before it.
 const WINDOW: usize = if cfg!(target_env = "musl") { 96 } else { 64 };
 
-/// Functions to replace where faults raise SIGBUS, because stdio calls them inside libc.
+/// Functions to replace if faults raise SIGBUS, because stdio calls them inside libc.
 fn inner_table() -> [(&'static CStr, i64, usize); 4] {
     use super::shim;
     [
@@ -73,11 +74,12 @@ fn table() -> [(&'static CStr, i64, usize); 6] {
     ]
 }
 
-/// Replaces what can be replaced. musl's `brk` always fails. What else cannot is said; malloc's own mappings then stay out.
+/// Replaces the functions that can be replaced. musl's `brk` always fails. Any other failure is
+/// reported; malloc's own mappings are then not managed.
 pub fn install(pager: &Pager) {
     let mut all = true;
     for (name, number, ours) in table() {
-        // SAFETY: dlsym looks a constant name up behind this library.
+        // SAFETY: dlsym looks up a constant name after this library.
         let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
         let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
         all &= replaced || name == c"execve" || (cfg!(target_env = "musl") && name == c"brk");
@@ -94,7 +96,7 @@ pub fn install(pager: &Pager) {
     }
 }
 
-/// Replaces what stdio calls inside libc. musl's makes system calls of its own.
+/// Replaces the functions that stdio calls inside libc. musl's stdio makes its own system calls.
 pub(super) fn install_inner() {
     if cfg!(target_env = "musl") {
         fatal::say(format_args!(
@@ -103,7 +105,7 @@ pub(super) fn install_inner() {
         return;
     }
     for (name, number, ours) in inner_table() {
-        // SAFETY: dlsym looks a constant name up behind this library.
+        // SAFETY: dlsym looks up a constant name after this library.
         let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
         let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
         if !replaced {
@@ -117,15 +119,15 @@ pub(super) fn install_inner() {
 
 /// Whether the function at `place` loads the number of its system call and makes it.
 fn is_wrapper(place: *const u8, number: i64) -> bool {
-    // SAFETY: a function of libc lies in a mapped text segment; the window stays in the page where
-    // it would otherwise leave it.
+    // SAFETY: a function of libc is in a mapped text segment; the window is cut at the end of the
+    // page.
     let code = unsafe {
         let room = page_ceil(place as u64 + 1) - place as u64;
         core::slice::from_raw_parts(place, WINDOW.min(room as usize).max(JUMP))
     };
     let mut load = [0xb8, 0, 0, 0, 0];
     load[1..].copy_from_slice(&(number as u32).to_le_bytes());
-    // Compilers make a zero by `xor eax, eax`.
+    // Compilers produce a zero with `xor eax, eax`.
     let load = if number == 0 {
         &[0x31, 0xc0][..]
     } else {
@@ -149,7 +151,7 @@ fn replace(place: *mut u8, ours: usize) -> bool {
     patch(place, &jump)
 }
 
-/// The code of libc's function `name`, as long as its symbol says.
+/// The code of libc's function `name`, with the length given by its symbol.
 #[cfg(not(target_env = "musl"))]
 pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
     /// `RTLD_DL_SYMENT` of dlfcn.h.
@@ -162,8 +164,8 @@ pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
             flags: i32,
         ) -> i32;
     }
-    // SAFETY: a constant name is looked up behind this library; both answers live in this frame,
-    // and the symbol in libc, whose text is mapped for good.
+    // SAFETY: a constant name is looked up after this library; both results are in this frame, and
+    // the symbol is in libc, which remains mapped.
     unsafe {
         let place = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
         let mut found: libc::Dl_info = core::mem::zeroed();
@@ -175,27 +177,27 @@ pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
     }
 }
 
-/// The code at the start of libc's function `name`: musl does not tell how long it is. What follows a
-/// fork there is no other fork.
+/// The code at the start of libc's function `name`: musl does not record its length. The code after
+/// a fork contains no other fork.
 #[cfg(target_env = "musl")]
 pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
     /// Half of musl 1.2.3's `_Fork`, which has its system call at byte 66.
     const BYTES: usize = 128;
-    // SAFETY: a constant name is looked up behind this library. Neither the function nor libc's text,
-    // which is mapped for good, ends so soon.
+    // SAFETY: a constant name is looked up after this library. Neither the function nor libc's
+    // text, which remains mapped, ends within these bytes.
     unsafe {
         let place = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
         (!place.is_null()).then(|| core::slice::from_raw_parts(place as *const u8, BYTES))
     }
 }
 
-/// Pages of libc's code that are writable just now.
+/// Pages of libc's code that are currently writable.
 static WRITABLE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 /// Runs `work` while libc's code is writable from the first to the last function of [`table`]: one
-/// change of the mapping for all patches, most of which lie there.
+/// change of the mapping for all patches, most of which are there.
 pub(super) fn while_writable(work: impl FnOnce()) {
-    // SAFETY: dlsym looks constant names up behind this library.
+    // SAFETY: dlsym looks up constant names after this library.
     let places = table().map(|(name, ..)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) });
     let found = || places.iter().filter(|place| !place.is_null());
     let first = found().map(|place| page_floor(*place as u64)).min();
@@ -215,7 +217,7 @@ pub(super) fn while_writable(work: impl FnOnce()) {
     }
 }
 
-/// Makes libc's code readable and executable, and what `more` says.
+/// Makes libc's code readable and executable, and adds the protection in `more`.
 fn protect(start: u64, end: u64, more: i32) -> bool {
     let protection = libc::PROT_READ | libc::PROT_EXEC | more;
     let (start, bytes) = (start as usize, (end - start) as usize);
@@ -223,7 +225,7 @@ fn protect(start: u64, end: u64, more: i32) -> bool {
     unsafe { call3(libc::SYS_mprotect, start, bytes, protection as usize) == 0 }
 }
 
-/// Writes `code` over libc's at `place`; whether the kernel let us.
+/// Writes `code` over libc's at `place`; returns whether the kernel allowed it.
 pub(super) fn patch(place: *mut u8, code: &[u8]) -> bool {
     let start = page_floor(place as u64);
     let end = page_ceil(place as u64 + code.len() as u64);
@@ -235,7 +237,7 @@ pub(super) fn patch(place: *mut u8, code: &[u8]) -> bool {
         return false;
     }
     // SAFETY: the pages are writable now, the process has one thread of the program (this runs
-    // before `main`), and no thread of the pager's.
+    // before `main`), and no thread of the pager.
     unsafe { core::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };
     if !is_writable {
         protect(start, end, 0);

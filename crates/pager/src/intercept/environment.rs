@@ -1,5 +1,5 @@
-//! The environment of a program whose linker must not meet the pager's library: another libc's ends the
-//! program over it.
+//! The environment for a program whose dynamic linker must not see the pager's library: that of
+//! another libc aborts the program because of it.
 
 use super::given;
 use crate::sys;
@@ -8,12 +8,12 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 pub type List = *const *const c_char;
 
-/// Lists that may be in use at a time. A child of `vfork` uses its parent's memory up to its exec, after
-/// which nobody gives a list back: so they are taken in turn, each for one exec.
+/// Number of lists that may be in use at a time. A child of `vfork` uses its parent's memory up to
+/// its exec and cannot give a list back afterwards: so they are used in turn, each for one exec.
 const LISTS: usize = 64;
 /// Bytes of a list with its texts.
 const BYTES: usize = 128 << 10;
-/// Of them, those for texts.
+/// Of these, bytes for texts.
 const TEXT_BYTES: usize = 32 << 10;
 const WORDS: usize = (BYTES - TEXT_BYTES) / size_of::<*const c_char>();
 
@@ -32,15 +32,15 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// `list` without the pager's library; the same list where nothing is to be taken out, or it cannot be
-/// read or copied.
+/// `list` without the pager's library; the same list if nothing has to be removed, or if it cannot
+/// be read or copied.
 pub fn without_library(list: List) -> List {
     without(list).unwrap_or(list)
 }
 
 fn without(list: List) -> Option<List> {
     let count = given::list_length(list)?;
-    // SAFETY: the list has so many entries.
+    // SAFETY: the list has this many entries.
     let entries = unsafe { core::slice::from_raw_parts(list, count) };
     let found = entries
         .iter()
@@ -50,7 +50,7 @@ fn without(list: List) -> Option<List> {
         return None;
     }
     let place = room()?;
-    // SAFETY: the room is this call's, aligned, and large enough for what was measured above.
+    // SAFETY: the memory belongs to this call, is aligned, and is large enough as measured above.
     let (words, texts) = unsafe {
         (
             core::slice::from_raw_parts_mut(place.cast::<*const c_char>(), count + 1),
@@ -66,14 +66,15 @@ fn without(list: List) -> Option<List> {
     Some(words.as_ptr())
 }
 
-/// The bytes of a text; none where it cannot be read.
+/// The bytes of a text; `None` if it cannot be read.
 fn bytes_of(text: *const c_char) -> Option<&'static [u8]> {
     let length = given::text_length(text)?;
-    // SAFETY: so many bytes can be read there.
+    // SAFETY: this many bytes are readable there.
     Some(unsafe { core::slice::from_raw_parts(text.cast(), length) })
 }
 
-/// Writes `text` to `to` without the pager's library; whether another library remains in it.
+/// Writes `text` to `to` without the pager's library; returns whether another library remains in
+/// it.
 fn others(text: &[u8], to: &mut [u8]) -> bool {
     let separates = |byte: &u8| matches!(byte, b':' | b' ');
     let names = text[PRELOAD.len()..].split(separates);
@@ -91,7 +92,7 @@ fn others(text: &[u8], to: &mut [u8]) -> bool {
     length > PRELOAD.len()
 }
 
-/// The next of the places in turn.
+/// The next list in turn.
 fn room() -> Option<*mut u8> {
     let turn = NEXT.fetch_add(1, Ordering::Relaxed) % LISTS;
     let there = ROOM[turn].load(Ordering::Acquire);
@@ -110,7 +111,7 @@ mod tests {
 
     fn texts(list: List) -> Vec<String> {
         let count = given::list_length(list).expect("it can be read");
-        // SAFETY: so many entries.
+        // SAFETY: this many entries.
         let entries = unsafe { core::slice::from_raw_parts(list, count) };
         let text = |one: &*const c_char| bytes_of(*one).expect("it can be read").to_vec();
         entries

@@ -1,4 +1,4 @@
-//! The pager's descriptors outlive a program that closes everything.
+//! Keeps the pager's descriptors open when the program closes everything.
 
 use super::{libc_answer, set_errno};
 use crate::paging::PAGER;
@@ -19,7 +19,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     libc_answer(unsafe { call3(libc::SYS_close, fd as usize, 0, 0) }) as c_int
 }
 
-/// `close_range(2)`, around the pager's own.
+/// `close_range(2)`, except for the pager's own descriptors.
 ///
 /// # Safety
 /// As for the system call.
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_i
         }
         from = fd + 1;
     }
-    // A range that is the wrong way round is the kernel's to refuse.
+    // A reversed range is left to the kernel to refuse.
     if from > last && from > first {
         return 0;
     }

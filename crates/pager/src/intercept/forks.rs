@@ -1,15 +1,15 @@
-//! Forks: the pager must stand still right at the system call.
+//! Forks: the pager must be stopped exactly at the system call.
 //!
-//! `pthread_atfork` is too early in the parent and too late in the child: after its first handler
-//! libc takes malloc's locks, whose holders may wait for a page that nobody serves any more; and
-//! before its second one the child touches malloc's memory, which is not registered there yet. So
+//! `pthread_atfork` is too early in the parent and too late in the child: after its first handler,
+//! libc takes malloc's locks, whose holders may wait for a page that is no longer served; and
+//! before its second one, the child touches malloc's memory, which is not registered there yet. So
 //! the system call inside libc's `_Fork` is replaced by a jump to the same call with the pager's
-//! work on both sides. Where it does not look as expected, `pthread_atfork` has to do.
+//! work before and after it. If it does not look as expected, `pthread_atfork` is used.
 //!
-//! While all stands still, libc writes to the child's stack, and the kernel reads the call's arguments
-//! and writes numbers where they say. Any of this may be managed memory, which nobody could bring in
-//! then, and which the child, whose memory is not registered yet, would find empty: it is kept from
-//! before ([`Kept`]).
+//! While everything is stopped, libc writes to the child's stack, and the kernel reads the call's
+//! arguments and writes ids to the given addresses. Any of this may be managed memory, which could
+//! not be brought in then, and which would be empty in the child, whose memory is not registered
+//! yet: it is pinned beforehand ([`Kept`]).
 
 use super::signals::next;
 use super::{detour, given, locks};
@@ -23,7 +23,7 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// The system call that libc forks by.
+/// The system call with which libc forks.
 const NUMBER: u8 = if cfg!(target_env = "musl") {
     57 // fork
 } else {
@@ -32,11 +32,12 @@ const NUMBER: u8 = if cfg!(target_env = "musl") {
 /// `mov eax, NUMBER` and `syscall`.
 const CALL: [u8; 7] = [0xb8, NUMBER, 0, 0, 0, 0x0f, 0x05];
 
-/// Where the replaced call goes on.
+/// Where execution continues after the replaced call.
 static BACK: AtomicUsize = AtomicUsize::new(0);
 
-// Stands in for the two instructions above: all registers but rax, rcx and r11 are kept, and so is
-// what the function may have below its stack pointer. 512 bytes hold the vector registers (fxsave64).
+// Replaces the two instructions above: all registers except rax, rcx and r11 are preserved, and so
+// is any data of the function below its stack pointer. 512 bytes are for the vector registers
+// (fxsave64).
 global_asm!(
     ".globl pagewise_fork_here",
     ".hidden pagewise_fork_here",
@@ -87,30 +88,30 @@ unsafe extern "C" {
     fn pagewise_fork_here();
 }
 
-/// Memory that is touched while all stands still.
+/// Memory that is touched while everything is stopped.
 type Kept = [Option<Pin<'static>>; 8];
 
 const NOTHING: Kept = [const { None }; 8];
 
-/// What is kept for the fork that is under way.
+/// The memory pinned for the fork under way.
 struct Keeper(UnsafeCell<Kept>);
 
-// SAFETY: it is touched with the regions' lock held, so by one thread at a time.
+// SAFETY: it is accessed with the regions' lock held, so by one thread at a time.
 unsafe impl Sync for Keeper {}
 
 static KEEPER: Keeper = Keeper(UnsafeCell::new(NOTHING));
 
-/// Bytes that the kernel writes, at an address that a call gives it.
+/// Length of a number that the kernel writes to an address given in a call.
 const NUMBER_BYTES: u64 = size_of::<c_int>() as u64;
 
-/// A number that the kernel writes where `flags` has one of `wanted`.
+/// Pins a number that the kernel writes if `flags` has one of `wanted`.
 fn number(flags: u64, wanted: c_int, place: u64) -> Option<Pin<'static>> {
     let wanted = flags & u64::from(wanted.cast_unsigned()) != 0;
     wanted.then(|| PAGER.keep(place, NUMBER_BYTES, true))?
 }
 
-/// Stands still for a fork that touches no more of managed memory than what is `kept`, this thread's
-/// stack, and the place where libc has the thread's own number.
+/// Stops everything for a fork that touches no managed memory other than `kept`, this thread's
+/// stack, and the location of the thread id in libc.
 fn before_call(mut kept: Kept) {
     kept[0] = PAGER.keep_stack();
     kept[1] = PAGER.keep(thread_pointer(), PAGE_BYTES as u64, true);
@@ -123,7 +124,7 @@ extern "C" fn before() {
     before_call(NOTHING);
 }
 
-/// Gives back what it is given, which is the call's answer.
+/// Returns its argument, which is the result of the call.
 extern "C" fn after(answer: Answer) -> Answer {
     if answer == 0 {
         in_child();
@@ -138,7 +139,7 @@ extern "C" fn after(answer: Answer) -> Answer {
 
 fn in_child() {
     let raised = PAGER.signals_used.load(Ordering::Relaxed);
-    // SAFETY: as in `after`. The child starts with nothing kept: what its parent keeps is forgotten.
+    // SAFETY: as in `after`. The child starts with nothing pinned: the parent's pins are forgotten.
     core::mem::forget(unsafe { core::mem::replace(&mut *KEEPER.0.get(), NOTHING) });
     locks::forked();
     PAGER.after_fork_child();
@@ -147,7 +148,7 @@ fn in_child() {
     }
 }
 
-/// Where libc has what belongs to this thread.
+/// The address of libc's data for this thread.
 fn thread_pointer() -> u64 {
     let pointer: u64;
     // SAFETY: on Linux x86-64 the first word at the thread pointer is its own address.
@@ -157,7 +158,7 @@ fn thread_pointer() -> u64 {
     pointer
 }
 
-/// Takes libc's forks over.
+/// Takes over libc's forks.
 pub fn install() {
     if [c"_Fork", c"fork"].into_iter().any(replace_in) {
         return;
@@ -175,7 +176,7 @@ pub fn install() {
     unsafe { libc::pthread_atfork(Some(prepare), Some(at_parent), Some(at_child)) };
 }
 
-/// Replaces the only such call in libc's function `name`; whether it is there.
+/// Replaces the only such call in libc's function `name`; returns whether it was found.
 fn replace_in(name: &core::ffi::CStr) -> bool {
     let Some(code) = detour::function(name) else {
         return false;
@@ -199,7 +200,7 @@ fn replace_in(name: &core::ffi::CStr) -> bool {
     detour::patch(from as *mut u8, &jump)
 }
 
-/// Runs `call`, which forks and returns in both processes, and touches what is `kept`.
+/// Runs `call`, which forks and returns in both processes, and touches `kept`.
 fn around(kept: impl FnOnce() -> Kept, call: impl FnOnce() -> Answer) -> Answer {
     if !PAGER.is_started() {
         return call();
@@ -208,7 +209,7 @@ fn around(kept: impl FnOnce() -> Kept, call: impl FnOnce() -> Answer) -> Answer 
     after(call())
 }
 
-/// `struct clone_args` (linux/sched.h), as far as it matters here.
+/// `struct clone_args` (linux/sched.h), as far as it is needed here.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct CloneArguments {
@@ -224,18 +225,18 @@ struct CloneArguments {
     wanted_count: u64,
 }
 
-/// The size of its first version, which ends before the numbers that are wanted.
+/// The size of its first version, which ends before the ids.
 const LEAST_ARGUMENTS: usize = 64;
 
 impl CloneArguments {
-    /// What the kernel would read; none where it would refuse.
+    /// The arguments as the kernel would read them; `None` if it would refuse.
     fn read(place: usize, bytes: usize) -> Option<Self> {
         let well =
             (LEAST_ARGUMENTS..=PAGE_BYTES).contains(&bytes) && given::is_readable(place, bytes);
         well.then(|| {
             let mut words = [0_u64; size_of::<Self>() / size_of::<u64>()];
             let count = words.len().min(bytes / size_of::<u64>());
-            // SAFETY: so many words can be read there, and the structure is made of them alone.
+            // SAFETY: this many words are readable there, and the structure consists only of them.
             unsafe {
                 words
                     .as_mut_ptr()
@@ -245,12 +246,12 @@ impl CloneArguments {
         })
     }
 
-    /// Whether the child returns as from `fork`.
+    /// Whether the child returns as after `fork`.
     fn forks(&self) -> bool {
         self.flags & libc::CLONE_VM as u64 == 0 && self.stack == 0
     }
 
-    /// What the kernel reads and writes, with the arguments themselves.
+    /// Pins what the kernel reads and writes, and the arguments themselves.
     fn keep(&self, place: usize, bytes: usize) -> Kept {
         let mut kept = NOTHING;
         kept[2] = PAGER.keep(place as u64, bytes as u64, false);
@@ -264,7 +265,7 @@ impl CloneArguments {
     }
 }
 
-/// A fork by `syscall(2)`; none for a call that makes no process with memory of its own, or a
+/// A fork by `syscall(2)`; `None` for a call that creates no process with memory of its own, or a
 /// child with another stack, which could not return from here.
 pub(super) fn by_number(number: i64, arguments: [usize; 6]) -> Option<Answer> {
     let [a, b, c, d, e, f] = arguments;
@@ -282,13 +283,14 @@ pub(super) fn by_number(number: i64, arguments: [usize; 6]) -> Option<Answer> {
             Some(around(|| given.keep(a, b), || call(number)))
         }
         libc::SYS_exit if PAGER.is_started() && PAGER.is_own_process() => end_thread(a),
-        // A child that shares this memory would return through frames of ours: give it its own.
+        // A child that shares this memory would return through our stack frames: give it its own
+        // memory.
         libc::SYS_vfork => Some(around(|| NOTHING, || call(libc::SYS_fork))),
         _ => None,
     }
 }
 
-/// The numbers that `clone(2)` has written.
+/// Pins the ids that `clone(2)` has written.
 fn keep_for_clone(flags: u64, parent: u64, child: u64) -> Kept {
     let mut kept = NOTHING;
     let in_parent = libc::CLONE_PARENT_SETTID | libc::CLONE_PIDFD;
@@ -300,20 +302,21 @@ fn keep_for_clone(flags: u64, parent: u64, child: u64) -> Kept {
 
 type Body = extern "C" fn(*mut c_void) -> c_int;
 
-/// What the child of [`clone`] runs; written with the regions' lock held, so by one at a time.
+/// What the child of [`clone`] runs; written with the regions' lock held, so by one thread at a
+/// time.
 static BODY: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 extern "C" fn begin(argument: *mut c_void) -> c_int {
     in_child();
     // SAFETY: `clone` stored the program's function of this type.
     let body: Body = unsafe { core::mem::transmute(BODY.load(Ordering::Acquire)) };
-    // libc would end this thread alone.
+    // libc would end only this thread.
     end_thread(body(argument) as usize)
 }
 
-/// Ends a thread of the program's, and with the last one the process.
+/// Ends a thread of the program, and the process with the last one.
 fn end_thread(status: usize) -> ! {
-    // What the kernel tells of threads it writes to the stack.
+    // The kernel's list of threads is read into the stack.
     let _stack = PAGER.keep_stack();
     if thread::is_last() {
         start::finish();
@@ -321,7 +324,7 @@ fn end_thread(status: usize) -> ! {
     thread::end(status)
 }
 
-/// `clone(2)`. Variadic in C; the last three come in registers and on the stack all the same.
+/// `clone(2)`. Variadic in C; the last three arrive in registers and on the stack in any case.
 ///
 /// # Safety
 /// As for the function.

@@ -1,5 +1,5 @@
-//! What the program points to in a call: perhaps nothing that can be read. The kernel answers EFAULT
-//! then, and so must who looks before the kernel does.
+//! Memory to which the program points in a call; it may be unreadable. The kernel then answers
+//! EFAULT, and so must code that reads it before the kernel does.
 
 use crate::page::{PAGE_BYTES, page_floor};
 use crate::paging::PAGER;
@@ -7,9 +7,9 @@ use crate::paging::pins::Pin;
 use crate::sys::{Answer, call6};
 use core::ffi::c_char;
 
-/// Bytes that the kernel reads for one look.
+/// Bytes that the kernel reads per check.
 const LOOK: usize = 8;
-/// Longest text that is followed: more than the kernel takes in an argument (`MAX_ARG_STRLEN`).
+/// Longest text that is read: more than the kernel accepts in an argument (`MAX_ARG_STRLEN`).
 const MOST_TEXT: usize = 1 << 20;
 
 /// Whether `bytes` bytes from `start` on can be read.
@@ -18,11 +18,11 @@ pub fn is_readable(start: usize, bytes: usize) -> bool {
         return false;
     };
     let first = page_floor(start as u64) as usize;
-    // The pages of a range have one protection each: a word of each tells.
+    // Each page has a single protection: one word per page is enough.
     bytes == 0 || (first..=last).step_by(PAGE_BYTES).all(is_page_readable)
 }
 
-/// Where faults raise SIGBUS the kernel cannot read a missing page either: it is brought in first.
+/// If faults raise SIGBUS, the kernel cannot read a missing page either: it is brought in first.
 fn is_page_readable(page: usize) -> bool {
     kernel_reads(page) || {
         let _pin: Option<Pin<'_>> = PAGER.pin(page as u64, PAGE_BYTES as u64, false);
@@ -30,19 +30,19 @@ fn is_page_readable(page: usize) -> bool {
     }
 }
 
-/// `rt_sigprocmask` reads the set before it looks at what to do with it, and knows nothing to do by
-/// this number (Linux 6.18, `kernel/signal.c`): so it answers EINVAL, or EFAULT.
+/// `rt_sigprocmask` reads the set before it checks what to do with it, and this number is not a
+/// valid operation (Linux 6.18, `kernel/signal.c`): so it answers EINVAL, or EFAULT.
 fn kernel_reads(page: usize) -> bool {
     const NOTHING: usize = 77;
     const UNREADABLE: Answer = -(libc::EFAULT as isize);
     // The last word, as an address of zero would mean that there is no set.
     let word = page + PAGE_BYTES - LOOK;
-    // SAFETY: the kernel checks the address, and changes nothing.
+    // SAFETY: the kernel checks the address, and nothing is changed.
     let answer = unsafe { call6(libc::SYS_rt_sigprocmask, NOTHING, word, 0, LOOK, 0, 0) };
     answer != UNREADABLE
 }
 
-/// Length of a text; none where it cannot be read to its end.
+/// Length of a text; `None` if it cannot be read to its end.
 pub fn text_length(text: *const c_char) -> Option<usize> {
     let start = text as usize;
     let mut length = 0;
@@ -52,7 +52,7 @@ pub fn text_length(text: *const c_char) -> Option<usize> {
         if !is_readable(at, 1) {
             return None;
         }
-        // SAFETY: the page can be read up to its end.
+        // SAFETY: the page is readable up to its end.
         let found = unsafe { libc::strnlen(at as *const c_char, room) };
         length += found;
         if found < room {
@@ -62,7 +62,8 @@ pub fn text_length(text: *const c_char) -> Option<usize> {
     None
 }
 
-/// Number of pointers in a list that ends with null, or is null itself; none where it cannot be read.
+/// Number of pointers in a list that ends with null, or is null itself; `None` if it cannot be
+/// read.
 pub fn list_length(list: *const *const c_char) -> Option<usize> {
     if list.is_null() {
         return Some(0);
@@ -78,7 +79,7 @@ pub fn list_length(list: *const *const c_char) -> Option<usize> {
             }
             known = page;
         }
-        // SAFETY: the pages that it lies in can be read.
+        // SAFETY: its pages are readable.
         if unsafe { place.read_unaligned() }.is_null() {
             return Some(count);
         }

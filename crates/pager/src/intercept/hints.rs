@@ -1,11 +1,11 @@
-//! What a program that knows the pager may tell it (`pagewise_pager.h`). All are harmless without it.
+//! Hints that a program can give to the pager (`pagewise_pager.h`). All are harmless without it.
 
 use crate::page::{page_ceil, page_floor};
 use crate::paging::PAGER;
 use core::ffi::{c_int, c_void};
 use pagewise_policy::Role;
 
-/// The whole pages of a range; none where nothing of it is managed.
+/// The whole pages of a range; an error if none of it is managed.
 fn managed(place: *const c_void, bytes: usize) -> Result<(u64, u64), c_int> {
     let start = page_floor(place as u64);
     let end = page_ceil((place as u64).saturating_add(bytes as u64));
@@ -19,7 +19,7 @@ fn answer(result: Result<(), c_int>) -> c_int {
     result.err().unwrap_or(0)
 }
 
-/// Declares the role of a range. 0, or an `errno`: ENOENT where nothing is managed, EINVAL for an
+/// Declares the role of a range. 0, or an `errno`: ENOENT if nothing is managed, EINVAL for an
 /// unknown role.
 #[unsafe(no_mangle)]
 pub extern "C" fn pagewise_hint(place: *const c_void, bytes: usize, role: u32) -> c_int {

@@ -7,14 +7,14 @@ use crate::paging::PAGER;
 use crate::sys::call3;
 use core::ffi::{c_int, c_ulong, c_void};
 
-/// `UFFDIO_REGISTER` (linux/userfaultfd.h): a range of start and length, mode, and what is answered.
+/// `UFFDIO_REGISTER` (linux/userfaultfd.h): a range of start and length, mode, and the result.
 const REGISTER: c_ulong = 0xc020_aa00;
 const REGISTER_BYTES: usize = 32;
-/// `UFFDIO_COPY`: destination, source, length, mode, and what is answered.
+/// `UFFDIO_COPY`: destination, source, length, mode, and the result.
 const COPY: c_ulong = 0xc028_aa03;
 const COPY_BYTES: usize = 40;
 
-/// `ioctl(2)`. Variadic in C, where the third argument comes in the same register.
+/// `ioctl(2)`. Variadic in C, where the third argument arrives in the same register.
 ///
 /// # Safety
 /// As for the system call.
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
         return libc_answer(call()) as c_int;
     }
     let _argument = whole(argument as usize, bytes, true);
-    // SAFETY: so many bytes can be read there.
+    // SAFETY: this many bytes are readable there.
     let words = unsafe { argument.cast::<[u64; 3]>().read_unaligned() };
     let _source = match request {
         COPY => whole(words[1] as usize, words[2] as usize, false),
@@ -52,7 +52,8 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     libc_answer(call()) as c_int
 }
 
-/// The program wants the faults of `[start, start + bytes)`. What is no range is the kernel's to refuse.
+/// The program wants the faults of `[start, start + bytes)`. An invalid range is left to the kernel
+/// to refuse.
 fn cede(start: u64, bytes: u64) -> Result<(), c_int> {
     let whole = [start, bytes]
         .iter()

@@ -1,7 +1,8 @@
-//! Memory that the program locks: it stays, as far as the budget allows.
+//! Memory that the program locks: it remains resident, as far as the budget allows.
 //!
-//! The kernel is asked range by range, never for all memory at once: that would fill the pager's own
-//! tables, which are address space for the most part, and new mappings before the budget knows them.
+//! The kernel is called range by range, never for all memory at once: that would fill the pager's
+//! own tables, which are mostly unused address space, and new mappings before they are counted in
+//! the budget.
 
 use super::{libc_answer, set_errno};
 use crate::page::{PAGE_BYTES, page_ceil, page_floor};
@@ -13,19 +14,20 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 /// New mappings are not locked.
 const FREE: u32 = 0;
-/// They are locked and filled.
+/// New mappings are locked and filled.
 const FILLED: u32 = 1;
-/// They are locked page by page as they are touched.
+/// New mappings are locked page by page as they are touched.
 const ON_FAULT: u32 = 2;
 
-/// What becomes of new mappings since `mlockall(MCL_FUTURE)`.
+/// How new mappings are treated since `mlockall(MCL_FUTURE)`.
 static FUTURE: AtomicU32 = AtomicU32::new(FREE);
 
 fn failed(answer: Answer) -> bool {
     answer < 0 && answer > -4096
 }
 
-/// Refused where an eighth of the room for managed pages would not remain: locked pages never leave.
+/// Refused if less than an eighth of the room for managed pages would remain: locked pages are
+/// never evicted.
 pub(super) fn too_much_to_lock(start: u64, end: u64) -> bool {
     let known = PAGER.is_started() && PAGER.regions.touches(start, end, true);
     known && is_too_much(end - start)
@@ -43,14 +45,15 @@ fn lock(mapping: Mapping, on_fault: bool) -> Answer {
     let listed = PAGER.regions.touches(start, end, false);
     let fills = mapping.accessible && !on_fault;
     if listed {
-        // Locked first: what is brought in cannot leave again.
+        // Locked first, so that pages brought in are not evicted again.
         PAGER.set_locked(start, end, true);
     }
     if fills {
         let managed = PAGER.regions.managed(start, end);
         managed.for_each(|region| PAGER.populate(region.start, region.end));
     }
-    // Whether it may be locked at all, and then, as `mlockall` does, filled as far as that goes.
+    // First whether it may be locked at all; then it is filled as far as possible, as in
+    // `mlockall`.
     let answer = in_kernel(start, end, libc::MLOCK_ONFAULT);
     if failed(answer) {
         if listed {
@@ -64,7 +67,7 @@ fn lock(mapping: Mapping, on_fault: bool) -> Answer {
 
 fn in_kernel(start: u64, end: u64, flags: u32) -> Answer {
     let (start, bytes) = (start as usize, (end - start) as usize);
-    // SAFETY: the program's own wish; changes no contents.
+    // SAFETY: requested by the program; changes no contents.
     unsafe { call3(libc::SYS_mlock2, start, bytes, flags as usize) }
 }
 
@@ -119,7 +122,7 @@ pub unsafe extern "C" fn munlock(address: *const c_void, length: usize) -> c_int
     libc_answer(answer) as c_int
 }
 
-/// `mlockall(2)`: ENOMEM where the budget has no room for what would have to stay.
+/// `mlockall(2)`: ENOMEM if the budget has no room for what would have to stay resident.
 ///
 /// # Safety
 /// As for the system call.
@@ -133,7 +136,7 @@ pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
     }
     let on_fault = flags & libc::MCL_ONFAULT != 0;
     let locked = match flags & libc::MCL_CURRENT {
-        // Nothing to lock tells whether this process may.
+        // Locking nothing shows whether this process may lock.
         0 => match in_kernel(0, 0, 0) {
             answer if failed(answer) => Err(answer),
             _ => Ok(()),
@@ -199,8 +202,9 @@ fn lock_present(on_fault: bool) -> Result<(), Answer> {
     Err(answer)
 }
 
-/// Whether all that can be accessed may stay: what is managed within seven eighths of its room, and all
-/// together within as much of the budget. What is filled on faults alone counts where it is managed.
+/// Whether all accessible memory may stay resident: managed memory within seven eighths of its
+/// room, and everything together within the same part of the budget. Memory that is filled only on
+/// faults counts if it is managed.
 fn fits(on_fault: bool) -> bool {
     let (mut all, mut managed) = (0, 0);
     let told = maps::each(|mapping| {
@@ -217,13 +221,13 @@ fn fits(on_fault: bool) -> bool {
     told && managed <= room - room / 8 && (on_fault || all <= total - total / 8)
 }
 
-/// Whether a new mapping of so many bytes would have to be locked, and there is no room for that.
+/// Whether a new mapping of this many bytes would have to be locked, but there is no room for it.
 pub(super) fn refuses(bytes: u64, protection: c_int) -> bool {
     let locks = FUTURE.load(Ordering::Relaxed) != FREE && protection != libc::PROT_NONE;
     locks && PAGER.is_started() && is_too_much(bytes)
 }
 
-/// `[start, end)` is mapped now, and locked where the program wants that of all new memory.
+/// `[start, end)` has been mapped; locks it if the program wants all new memory locked.
 pub(super) fn follow(start: u64, end: u64, protection: c_int) {
     let future = FUTURE.load(Ordering::Relaxed);
     if future == FREE || !PAGER.is_started() {
@@ -244,8 +248,8 @@ pub(super) fn holds(address: u64) -> bool {
     region.is_some_and(|region| region.kind.locked)
 }
 
-/// Runs `call`, which moves or resizes the locked `[start, end)` to `length` bytes. The kernel would fill
-/// what is new before it is known: it is locked afterwards.
+/// Runs `call`, which moves or resizes the locked `[start, end)` to `length` bytes. The kernel
+/// would fill the new part before it is known to the pager: it is locked afterwards.
 pub(super) fn remapping(
     start: u64,
     end: u64,

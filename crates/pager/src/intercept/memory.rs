@@ -60,7 +60,7 @@ pub unsafe extern "C" fn mmap(
         set_errno(libc::EAGAIN);
         return libc::MAP_FAILED;
     }
-    // Filled at once, a mapping would pass the budget before it is known.
+    // Filled at once, a mapping would exceed the budget before it is known.
     let filled = is_plain(flags, fd) && flags & (libc::MAP_POPULATE | libc::MAP_LOCKED) != 0;
     let call = || match filled {
         true => call(flags & !(libc::MAP_POPULATE | libc::MAP_LOCKED)),
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn mmap(
     libc_answer(answer) as *mut c_void
 }
 
-/// Allocators ask for the address space of their arenas without access, or for smaller pieces.
+/// Allocators request the address space of their arenas without access, or in smaller pieces.
 fn purpose(length: usize, protection: c_int) -> Purpose {
     let writable = libc::PROT_READ | libc::PROT_WRITE;
     let large = length as u64 >= PAGER.smallest_array.load(Ordering::Relaxed);
@@ -99,7 +99,7 @@ fn purpose(length: usize, protection: c_int) -> Purpose {
     }
 }
 
-/// What `MAP_POPULATE` and `MAP_LOCKED` ask for beyond the mapping. The first is no more than advice,
+/// The effect of `MAP_POPULATE` and `MAP_LOCKED` beyond the mapping. The first is only advice,
 /// which managed memory need not follow; neither makes `mmap` fail.
 fn fill(start: *mut c_void, length: usize, protection: c_int, flags: c_int) {
     let end = page_ceil(start as u64 + length as u64);
@@ -117,7 +117,7 @@ fn fill(start: *mut c_void, length: usize, protection: c_int, flags: c_int) {
     }
 }
 
-/// The same under its other name.
+/// The same function under its other name.
 ///
 /// # Safety
 /// As for [`mmap`].
@@ -168,8 +168,8 @@ pub unsafe extern "C" fn mremap(
     unsafe { detoured_mremap(address, old, new, flags, target) }
 }
 
-/// What libc's own `mremap` jumps to. It is variadic in C, where the fifth argument comes in the
-/// same register; without `MREMAP_FIXED` that is not looked at.
+/// The function to which libc's own `mremap` jumps. It is variadic in C, where the fifth argument
+/// arrives in the same register; without `MREMAP_FIXED` it is not read.
 pub unsafe extern "C" fn detoured_mremap(
     address: *mut c_void,
     old: usize,
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn detoured_mremap(
     let length = page_ceil(new as u64);
     let target = fixed.then_some(target as u64);
     let overlaps = |to: u64| to < old_end && start < to.saturating_add(length);
-    // The kernel refuses these, and they must not lock a page twice.
+    // The kernel refuses these; they must not lock a page twice.
     let refused = start != page_floor(start) || old_end <= start || target.is_some_and(overlaps);
     let known = PAGER.is_started()
         && !refused
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn detoured_mremap(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int {
     let call = |advice: c_int| {
-        // SAFETY: the program's own call, or one that does less.
+        // SAFETY: the program's own call, or a weaker one.
         unsafe { call3(libc::SYS_madvise, address as usize, length, advice as usize) }
     };
     let start = address as u64;
@@ -234,14 +234,15 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
         advice,
         libc::MADV_DONTFORK | libc::MADV_DOFORK | libc::MADV_WIPEONFORK | libc::MADV_KEEPONFORK
     );
-    // What becomes of memory in children must be known of such, too, as may be managed later.
+    // The treatment of memory in children must also be recorded for memory that may be managed
+    // later.
     let known = PAGER.is_started() && PAGER.regions.touches(start, end, !forks);
     if !known || start != page_floor(start) {
         return libc_answer(call(advice)) as c_int;
     }
     let answer = match advice {
-        // Given back lazily or at once: the program may find either, and a page that the store
-        // still has must not come back after it was found zero.
+        // Given back lazily or at once: the program may see either, but a page that is still in the
+        // store must not come back after the program has seen it as zero.
         libc::MADV_DONTNEED | libc::MADV_FREE => {
             PAGER.emptying(start, end, || call(libc::MADV_DONTNEED))
         }
@@ -255,7 +256,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
             PAGER.populate(start, end);
             0
         }
-        // Pages must stay single, and each known.
+        // Pages must remain base pages that are managed individually.
         libc::MADV_HUGEPAGE | libc::MADV_MERGEABLE | MADV_COLLAPSE => 0,
         _ if forks => PAGER.advising_fork(start, end, advice, || call(advice)),
         _ => call(advice),
@@ -274,7 +275,7 @@ const MADV_COLLAPSE: c_int = 25;
 /// Drop, and let every touch raise SIGSEGV (Linux 6.13).
 const MADV_GUARD_INSTALL: c_int = 102;
 
-/// One of these calls made through `syscall(2)`; none where `number` is another.
+/// One of these calls made through `syscall(2)`; `None` if `number` is a different one.
 ///
 /// # Safety
 /// As for the call.
@@ -299,9 +300,9 @@ pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64
     Some(answer)
 }
 
-/// Where libc keeps the end of the heap.
+/// The address of libc's variable for the end of the heap.
 static LIBC_BREAK: AtomicPtr<*mut c_void> = AtomicPtr::new(core::ptr::null_mut());
-/// The end of the heap, as the kernel has it; 0 before it is known.
+/// The end of the heap, as known to the kernel; 0 before it is known.
 static HEAP_END: AtomicU64 = AtomicU64::new(0);
 static HEAP: Lock = Lock::new();
 
@@ -312,9 +313,9 @@ pub fn prepare() {
     LIBC_BREAK.store(place.cast(), Ordering::Release);
 }
 
-/// The heap as far as it has grown belongs to the pager as well.
+/// The present heap is managed as well.
 pub fn adopt_heap() {
-    // SAFETY: asks for the present end.
+    // SAFETY: queries the present end.
     let end = unsafe { call3(libc::SYS_brk, 0, 0, 0) } as u64;
     HEAP_END.store(page_ceil(end), Ordering::Release);
 }
@@ -345,7 +346,7 @@ pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
     }
 }
 
-/// Asks the kernel for another end of the heap; whether it gave it.
+/// Requests another end of the heap from the kernel. Returns whether it was granted.
 fn move_break(address: *mut c_void) -> bool {
     let _quiet = PAGER.undisturbed();
     let _heap = HEAP.hold();

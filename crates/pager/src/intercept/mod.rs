@@ -1,9 +1,9 @@
-//! The program's calls that the pager must know of.
+//! The program's calls that the pager must see.
 //!
-//! Two nets. Symbols exported here come before libc's, so that calls between libraries arrive; and
-//! for what libc calls inside itself (malloc's own mappings) the entries of libc's functions are
-//! replaced by jumps ([`detour`]). Every function works before the pager has started, and where it
-//! is refused: then it does what libc's does.
+//! There are two mechanisms. Symbols exported here come before libc's, so that calls between
+//! libraries arrive; and for calls inside libc (malloc's own mappings) the entries of libc's
+//! functions are replaced by jumps ([`detour`]). Every function also works before the pager has
+//! started, and if the start is refused: then it does what libc's function does.
 
 mod allocator;
 mod detour;
@@ -52,7 +52,7 @@ extern "C" fn construct() {
     shim::prepare();
     start::attach(&settings);
     let first = start::is_first(&settings);
-    // What allocates at start panics where there is no memory: an error like the others.
+    // Allocation at the start panics if there is no memory: reported like other errors.
     std::panic::set_hook(Box::new(|_| {
         let why = start::Refusal::NoMemory.words();
         fatal::say(format_args!("the program is not started: {why}"));
@@ -82,7 +82,7 @@ extern "C" fn construct() {
     }
 }
 
-/// An answer as libc gives it: the value, or -1 and `errno`.
+/// A result as returned by libc: the value, or -1 and `errno`.
 fn libc_answer(answer: Answer) -> isize {
     if answer < 0 && answer > -4096 {
         set_errno(sys::errno(answer));

@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int};
 use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
-/// Has the end of the process told.
+/// Registers for the end of the process.
 pub fn prepare() {
     // SAFETY: the function lives as long as the process: the library is never unloaded.
     unsafe { libc::atexit(at_exit) };
@@ -24,8 +24,8 @@ type Text = *const c_char;
 type List = *const Text;
 
 /// `execve(2)`. The pager's memory goes with the old program; only its references to slots that
-/// other processes of the run share would stay, so they are given up before. What the kernel is
-/// told must not lie in pages that are given up with them: it is copied.
+/// other processes of the run share would remain, so they are released before. The kernel's
+/// arguments must not be in pages that are released with them: they are copied.
 ///
 /// # Safety
 /// As for the system call.
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn execve(path: Text, arguments: List, environment: List) 
     }
 }
 
-/// What the program at `path` may be run with; none where it is refused.
+/// The environment with which the program at `path` may run; `None` if it is refused.
 fn admitted(path: Text, environment: List) -> Option<List> {
     match PAGER.is_started() {
         true => programs::admit(path, environment),
@@ -64,7 +64,7 @@ fn admitted(path: Text, environment: List) -> Option<List> {
 
 unsafe fn raw_exec(path: Text, arguments: List, environment: List) -> Answer {
     let (path, arguments) = (path as usize, arguments as usize);
-    // SAFETY: the caller answers for the arguments.
+    // SAFETY: the caller is responsible for the arguments.
     unsafe { call3(libc::SYS_execve, path, arguments, environment as usize) }
 }
 
@@ -95,9 +95,9 @@ pub unsafe extern "C" fn fexecve(file: c_int, arguments: List, environment: List
     )
 }
 
-/// Where faults raise SIGBUS, the kernel fails at a missing page: then each string is looked at, and
-/// once more should one have left meanwhile. A child of `posix_spawn` has no handlers any more, but
-/// still this memory.
+/// If faults raise SIGBUS, the kernel fails at a missing page: then each string is read, and read
+/// again if one was evicted meanwhile. A child of `posix_spawn` no longer has handlers, but still
+/// has this memory.
 unsafe fn exec_after_touch(path: Text, arguments: List, environment: List) -> Answer {
     const ATTEMPTS: usize = 100;
     const FAULT: Answer = -(libc::EFAULT as isize);
@@ -108,7 +108,7 @@ unsafe fn exec_after_touch(path: Text, arguments: List, environment: List) -> An
         if !raises || answer != FAULT || signal::take_over().is_none() {
             break;
         }
-        // SAFETY: as above. The mask is put back, because it outlives exec.
+        // SAFETY: as above. The mask is restored, because it outlives exec.
         unsafe {
             let mask = signals::set_mask(libc::SIG_UNBLOCK, signals::bit(libc::SIGBUS));
             let readable = measure(path, arguments, environment).is_some();
@@ -122,8 +122,8 @@ unsafe fn exec_after_touch(path: Text, arguments: List, environment: List) -> An
     answer
 }
 
-/// Whether the kernel will know what to do with the file: after the release there is no way back
-/// to the pages in the store.
+/// Whether the kernel can execute the file: after the release, the pages in the store cannot be
+/// recovered.
 unsafe fn is_program(path: Text) -> bool {
     const EXECUTE: usize = 1;
     let mut start = [0_u8; 4];
@@ -135,7 +135,7 @@ unsafe fn is_program(path: Text) -> bool {
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;
         let file = call3(libc::SYS_open, path as usize, flags as usize, 0);
         if file < 0 {
-            // It may be executed, but not read.
+            // Executable, but not readable.
             return file == -(libc::EACCES as isize);
         }
         call3(
@@ -156,7 +156,7 @@ unsafe fn strings(list: List) -> impl Iterator<Item = Text> {
     (0..).map_while(move |index| (!list.is_null() && !at(index).is_null()).then(|| at(index)))
 }
 
-/// Bytes that copies take; none where something cannot be read, which is the kernel's to refuse.
+/// Size of the copies; `None` if something cannot be read, which is left to the kernel to refuse.
 fn measure(path: Text, arguments: List, environment: List) -> Option<usize> {
     let one = |text: Text| Some(size_of::<Text>() + given::text_length(text)? + 1);
     let mut bytes = one(path)? + 4 * size_of::<Text>();
@@ -170,7 +170,7 @@ fn measure(path: Text, arguments: List, environment: List) -> Option<usize> {
     Some(bytes)
 }
 
-/// Where copies go: as large as [`measure`] said.
+/// Memory for the copies, of the size computed by [`measure`].
 struct Room {
     place: *mut u8,
 }
@@ -178,7 +178,7 @@ struct Room {
 impl Room {
     unsafe fn text(&mut self, text: Text) -> Text {
         let copy = self.place;
-        // SAFETY: the room was measured with this string in it.
+        // SAFETY: the size was computed with this string in it.
         unsafe {
             let bytes = libc::strlen(text) + 1;
             copy.copy_from_nonoverlapping(text.cast(), bytes);
@@ -191,7 +191,7 @@ impl Room {
         if list.is_null() {
             return list;
         }
-        // SAFETY: as for `text`; a word more than the strings for the end, and one for alignment.
+        // SAFETY: as for `text`; one word more than the strings for the end, and one for alignment.
         unsafe {
             let copy = self.place.add(self.place.align_offset(align_of::<Text>())) as *mut Text;
             let count = strings(list).count();
@@ -204,7 +204,7 @@ impl Room {
     }
 }
 
-/// `_exit(2)`: ends without the functions of `atexit`.
+/// `_exit(2)`: ends without running the functions of `atexit`.
 ///
 /// # Safety
 /// As for the system call.

@@ -1,5 +1,5 @@
-//! Programs that cannot be managed, told before they run: by the first bytes of their files, read
-//! without memory of the pager's, as this runs in children of `vfork` as well.
+//! Programs that cannot be managed, recognised before they run by the first bytes of their files,
+//! which are read without memory of the pager's, since this also runs in children of `vfork`.
 
 use super::environment::{self, List};
 use super::given;
@@ -11,20 +11,20 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering;
 use pagewise_wire::shared::Stranger;
 
-/// Interpreters of interpreters that are followed, as the kernel does (`BINPRM_MAX_RECURSION`).
+/// Largest depth of nested interpreters, as in the kernel (`BINPRM_MAX_RECURSION`).
 const MOST_SCRIPTS: usize = 5;
-/// Bytes of a script's first line that the kernel looks at (`BINPRM_BUF_SIZE`).
+/// Bytes of a script's first line that the kernel reads (`BINPRM_BUF_SIZE`).
 const LINE_BYTES: usize = 256;
 const INTERPRETER: u32 = 3;
 const NOTE: u32 = 4;
 
-/// The environment to run the program at `path` with: one that cannot be managed is told of, refused
-/// where the run is strict, and not given a library that its linker cannot load.
+/// The environment with which to run the program at `path`. A program that cannot be managed is
+/// reported, refused if the run is strict, and not given a library that its linker cannot load.
 pub fn admit(path: *const c_char, environment: List) -> Option<List> {
     let Some(length) = given::text_length(path) else {
         return Some(environment);
     };
-    // SAFETY: so many bytes can be read there.
+    // SAFETY: this many bytes are readable there.
     let path = unsafe { core::slice::from_raw_parts(path.cast::<u8>(), length) };
     let Some(why) = obstacle(path).or_else(|| cleared(path, environment)) else {
         return Some(environment);
@@ -42,7 +42,7 @@ pub fn admit(path: *const c_char, environment: List) -> Option<List> {
     }
 }
 
-/// How the dynamic linker's name starts that loads this library: glibc's or musl's.
+/// Start of the name of the dynamic linker that loads this library: glibc's or musl's.
 const LINKER: &[u8] = if cfg!(target_env = "musl") {
     b"ld-musl"
 } else {
@@ -71,7 +71,7 @@ impl Drop for File {
 }
 
 impl File {
-    /// The file of this name, which ends where `path` does.
+    /// Opens the file named by the bytes of `path`.
     fn open(path: &[u8]) -> Option<Self> {
         let mut name = [0_u8; libc::PATH_MAX as usize];
         let room = name.len() - 1;
@@ -98,9 +98,10 @@ impl File {
         usize::try_from(answer).unwrap_or(0)
     }
 
-    /// Whether it runs with rights that its caller lacks.
+    /// Whether it runs with privileges that its caller does not have.
     fn is_privileged(&self) -> bool {
-        // SAFETY: zeros are a valid `stat`, which lives through the calls; the others take nothing.
+        // SAFETY: zeros are a valid `stat`, which lives through the calls; the others take no
+        // pointers.
         unsafe {
             let mut status: libc::stat = core::mem::zeroed();
             let there = call3(
@@ -115,7 +116,7 @@ impl File {
     }
 }
 
-/// Why the program at `path` cannot be managed; none also for what cannot be read.
+/// Why the program at `path` cannot be managed; also `None` if the file cannot be read.
 fn obstacle(path: &[u8]) -> Option<Stranger> {
     let mut line = [0_u8; LINE_BYTES];
     let mut file = File::open(path)?;
@@ -158,7 +159,7 @@ fn of_elf(file: &File, head: &[u8; LINE_BYTES]) -> Option<Stranger> {
         let at = word(&entry, 8)?;
         match u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]) {
             INTERPRETER => linker = Some(at),
-            // A note's name is behind its three lengths.
+            // A note's name follows its three lengths.
             NOTE => {
                 let mut note = [0_u8; 16];
                 if file.read(&mut note, at) == note.len() && note[12..] == *b"Go\0\0" {
@@ -183,13 +184,14 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     part.try_into().ok().map(u64::from_le_bytes)
 }
 
-/// Whether `environment` lacks what starts the pager in the program at `path`.
+/// Whether `environment` lacks the variables that start the pager in the program at `path`.
 fn cleared(path: &[u8], environment: List) -> Option<Stranger> {
     File::open(path)?;
     given::list_length(environment)?;
     let (mut settings, mut library) = (false, false);
     let mut at = environment;
-    // SAFETY: the list can be read up to its end, and strings are read where they can be.
+    // SAFETY: the list is readable up to its end, and strings are read only where they are
+    // readable.
     unsafe {
         while !at.is_null() && !(*at).is_null() {
             let length = given::text_length(*at)?;

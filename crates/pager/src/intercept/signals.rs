@@ -1,7 +1,7 @@
-//! SIGBUS is the pager's; the program's handler, mask and action of it are kept separately.
+//! SIGBUS belongs to the pager; the program's handler, mask and action for it are kept separately.
 //!
-//! The other signals go to libc as they come. A mask that holds SIGBUS would end the program at
-//! its next fault, so it is taken out on the way.
+//! The other signals are passed to libc unchanged. A mask that contains SIGBUS would end the
+//! program at its next fault, so it is removed on the way.
 
 use crate::handler::signal;
 use crate::paging::PAGER;
@@ -24,7 +24,7 @@ impl Next {
         if known != 0 {
             return known;
         }
-        // SAFETY: dlsym looks a constant name up behind this library.
+        // SAFETY: dlsym looks up a constant name after this library.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.0.as_ptr()) } as usize;
         self.1.store(found, Ordering::Relaxed);
         found
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn sigaction(
     0
 }
 
-/// `signal(2)`, with the semantics of BSD that glibc has.
+/// `signal(2)`, with BSD semantics as in glibc.
 ///
 /// # Safety
 /// As for the function.
@@ -113,7 +113,7 @@ fn without(mask: *const libc::sigset_t) -> Option<libc::sigset_t> {
     // SAFETY: the program's own set, or null.
     let mut mask = unsafe { mask.as_ref().copied() }?;
     if PAGER.is_started() {
-        // SAFETY: a set of this function's own.
+        // SAFETY: this function's own set.
         unsafe { libc::sigdelset(&raw mut mask, libc::SIGBUS) };
     }
     Some(mask)

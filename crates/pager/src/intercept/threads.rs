@@ -1,4 +1,4 @@
-//! Every thread gets an alternate stack, so that a SIGBUS needs no room on its own.
+//! Every thread gets an alternate stack, so that a SIGBUS needs no room on the thread's own stack.
 
 use super::signals::next;
 use crate::paging::PAGER;
@@ -12,7 +12,7 @@ const STACK_BYTES: usize = 64 << 10;
 /// The key whose destructor gives the stack back; `u32::MAX` without one.
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
-/// Makes what [`pthread_create`] needs, and the stack of the first thread.
+/// Creates what [`pthread_create`] needs, and the stack of the first thread.
 pub fn prepare() {
     let mut key = 0;
     // SAFETY: the destructor lives as long as the process.
@@ -41,8 +41,8 @@ unsafe extern "C" fn give_back(place: *mut c_void) {
         ss_size: 0,
     };
     let mut present = none;
-    // SAFETY: the thread ends, and leaves the stack only if it is still the one in use; the program
-    // may have set its own. No handler runs on it here: a thread on it cannot end.
+    // SAFETY: the thread ends, and the stack is disabled only if it is still the one in use; the
+    // program may have set its own. No handler runs on it here: a thread on it cannot end.
     unsafe {
         libc::sigaltstack(core::ptr::null(), &raw mut present);
         if present.ss_sp == place {
@@ -52,7 +52,7 @@ unsafe extern "C" fn give_back(place: *mut c_void) {
     }
 }
 
-/// What a new thread needs; lies at the start of its alternate stack.
+/// What a new thread needs; stored at the start of its alternate stack.
 #[repr(C)]
 struct Begin {
     body: extern "C" fn(*mut c_void) -> *mut c_void,

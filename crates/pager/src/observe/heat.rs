@@ -9,18 +9,18 @@ use crate::paging::{Pager, probation};
 use crate::sync::State;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Random places of memory that are looked at for pages in one turn.
+/// Random positions of memory that are checked for pages in one turn.
 const LOOKS: usize = 256;
-/// Looks for each page that is wanted: where less of the memory than one in so many is resident, fewer
+/// Checks per wanted page: if less than one in this many pages of the memory is resident, fewer
 /// pages are watched.
 const LOOKS_EACH: usize = 16;
 
-/// What is to be done each `interval_ns`: judges pages that were watched long enough, lets them go, and
+/// The work for each `interval_ns`: judges pages that were watched long enough, releases them, and
 /// takes others.
 pub fn tick(pager: &Pager, now: u64, interval_ns: u64) {
     let heat = &pager.heat;
     let rate = u64::from(heat.rate.load(Ordering::Relaxed));
-    // What one turn's part leaves over is settled by chance.
+    // The fractional part of a turn's share is decided at random.
     let share = rate * interval_ns + heat.random() % SOON_NS;
     let wanted = (share / SOON_NS) as usize;
     let mut pages = [None; LOOKS];
@@ -39,7 +39,7 @@ pub fn tick(pager: &Pager, now: u64, interval_ns: u64) {
     }
 }
 
-/// Pages at random positions of the managed memory; none where that is just changing.
+/// Pages at random positions of the managed memory; none if it is just changing.
 fn choose(pager: &Pager, pages: &mut [Option<Page>]) {
     if !pager.regions.lock.attempt() {
         return;
@@ -55,7 +55,7 @@ fn choose(pager: &Pager, pages: &mut [Option<Page>]) {
         for (number, place) in places.iter_mut().enumerate() {
             *place = (pager.heat.random() % whole, number);
         }
-        // In the order of addresses for one walk; found pages keep their chance order.
+        // In the order of addresses for one walk; found pages keep their random order.
         places.sort_unstable();
         let mut before = 0;
         let mut rest = &*places;
@@ -72,20 +72,20 @@ fn choose(pager: &Pager, pages: &mut [Option<Page>]) {
     pager.regions.lock.release();
 }
 
-/// Watches `page` if it is resident; whether it does. Under the eviction lock.
+/// Watches `page` if it is resident. Returns whether it does. Under the eviction lock.
 fn take(pager: &Pager, page: Page, now: u64) -> bool {
     let heat = &pager.heat;
     if heat.place(page).page.load(Ordering::Relaxed) != 0 {
         return false;
     }
     let word = pager.table.word(page);
-    // What the policy has out of reach is watched there.
+    // Pages that the policy has moved out of reach are watched there.
     let flags = match probation::holds(word) {
         true => 0,
         false if matches!(word.state(), State::Clean | State::Dirty) => TAKEN,
         false => return false,
     };
-    // Before it is out of reach: its use may follow at once.
+    // Before it is out of reach, since its use may follow at once.
     heat.watch(page, flags, now);
     let watched = flags == 0 || probation::watch(pager, page);
     if !watched {
@@ -94,8 +94,8 @@ fn take(pager: &Pager, page: Page, now: u64) -> bool {
     watched
 }
 
-/// Judges the page at `place` if it is time, and lets it go after the last time. Under the eviction
-/// lock.
+/// Judges the page at `place` if it is time, and releases it after the last time. Under the
+/// eviction lock.
 fn review(pager: &Pager, place: &Watch, now: u64) {
     let Some(page) = place.page.load(Ordering::Relaxed).checked_sub(1) else {
         return;
@@ -118,7 +118,7 @@ fn review(pager: &Pager, place: &Watch, now: u64) {
     }
 }
 
-/// Counts whether `page` was used and written in time; `false` if nobody can tell.
+/// Counts whether `page` was used and written in time; `false` if that is unknown.
 fn judge(pager: &Pager, place: &Watch, page: Page, later: bool) -> bool {
     let since = place.since.load(Ordering::Relaxed);
     let limit = if later { LATER_NS } else { SOON_NS };
@@ -129,7 +129,7 @@ fn judge(pager: &Pager, place: &Watch, page: Page, later: bool) -> bool {
     let was_used = place.used.load(Ordering::Relaxed) != 0;
     let has_left = place.flags.load(Ordering::Relaxed) & LEFT != 0;
     if !was_used && !has_left && !probation::holds(pager.table.word(page)) {
-        // Given up by the program, or put back for a call on its range.
+        // Given back by the program, or put back for a call on its range.
         return false;
     }
     let (used, written) = (within(&place.used), within(&place.written));

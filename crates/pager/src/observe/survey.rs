@@ -11,12 +11,12 @@ use pagewise_wire::shared::{self, REGIONS};
 
 /// Nanoseconds between surveys.
 const INTERVAL_NS: u64 = 500_000_000;
-/// A survey looks at each page's word. It takes at most one part in so many of a processor: where
-/// memory is so large that it would take more, it comes less often.
+/// A survey reads each page's word. It takes at most one part in this many of a CPU: if memory is
+/// so large that it would take more, surveys are less frequent.
 const SHARE: u64 = 200;
 
-/// Writes the largest regions and their pages to the run's shared memory; nanoseconds until the next
-/// time.
+/// Writes the largest regions and their pages to the run's shared memory. Returns the nanoseconds
+/// until the next time.
 pub fn publish(pager: &Pager) -> u64 {
     let Some(place) = pager.counters.place() else {
         return INTERVAL_NS;
@@ -29,7 +29,7 @@ pub fn publish(pager: &Pager) -> u64 {
     let began = sys::now_ns();
     let mut list = [None; REGIONS];
     let total = largest(pager, &mut list);
-    // Words stay when their regions go: no change of ranges waits for what follows.
+    // Words remain when their regions go, so changes of ranges need not wait for the rest.
     pager.regions.lock.release();
     let found = list.iter().flatten();
     let count = found.clone().count();
@@ -45,8 +45,8 @@ pub fn publish(pager: &Pager) -> u64 {
     INTERVAL_NS.max(took * SHARE)
 }
 
-/// The largest managed regions, in the order of their addresses; how many there are in all. Under the
-/// regions' lock.
+/// The largest managed regions, in the order of their addresses. Returns how many there are in all.
+/// Under the regions' lock.
 fn largest(pager: &Pager, list: &mut [Option<Region>; REGIONS]) -> u32 {
     let bytes = |region: &Option<Region>| region.map_or(0, |region| region.end - region.start);
     let mut total = 0;
@@ -69,7 +69,7 @@ fn largest(pager: &Pager, list: &mut [Option<Region>; REGIONS]) -> u32 {
     total
 }
 
-/// Pages of a region by where they stand.
+/// Pages of a region by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Census {
     clean: u64,
@@ -97,7 +97,7 @@ fn census(pager: &Pager, region: &Region) -> Census {
     }
 }
 
-/// Adds up the clean, dirty and evicted pages of `words`, and calls `parked` for those that stand
+/// Adds up the clean, dirty and evicted pages of `words`, and calls `parked` for those that are
 /// elsewhere. Without a branch in the common cases: neighbours often differ.
 fn count(words: &[AtomicU32], whole: &mut [u64; 3], mut parked: impl FnMut(Word)) {
     let mut sums = [0_u32; 3];
@@ -119,7 +119,7 @@ fn count(words: &[AtomicU32], whole: &mut [u64; 3], mut parked: impl FnMut(Word)
     }
 }
 
-/// Calls `body` with the words of each part of `region` that lies in one chunk.
+/// Calls `body` with the words of each part of `region` that is in one chunk.
 fn each_part(table: &Table, region: &Region, mut body: impl FnMut(&[AtomicU32])) {
     let mut address = region.start;
     while address < region.end {

@@ -9,12 +9,12 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_policy::Arrival;
 use pagewise_wire::shared::{Delivery, Why};
 
-/// The share of the budget that memory left out may take before smaller pieces are managed.
+/// The part of the budget that unmanaged memory may take before smaller pieces are managed.
 const MOST_LEFT_OUT: u64 = 8;
-/// The share of the budget by which that changes before the limit is measured anew.
+/// The part of the budget by which that memory must change before the limit is measured again.
 const LOOK_EACH: u64 = 64;
 
-/// What new memory is for, as far as the call that makes it tells.
+/// What new memory is for, as far as the call that creates it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// One large piece, readable and writable at once: an array.
@@ -62,23 +62,23 @@ impl Pager {
         }
     }
 
-    /// The program has new anonymous private memory at `[start, end)`. It is managed at once if,
-    /// with what it adjoins, it is large enough.
+    /// The program has new anonymous private memory at `[start, end)`. It is managed at once if it
+    /// is large enough together with adjacent memory.
     pub fn adopt(&self, start: u64, end: u64, purpose: Purpose) {
         let _quiet = self.undisturbed();
         let _regions = self.regions.lock.hold();
         self.adopt_locked(start, end, self.kind_for(purpose));
     }
 
-    /// [`Pager::adopt`] for who holds the regions' lock.
+    /// [`Pager::adopt`] for callers that hold the regions' lock.
     pub fn adopt_locked(&self, start: u64, end: u64, kind: Kind) {
         self.adopt_from(start, end, kind, self.smallest.load(Ordering::Relaxed));
         self.take_in_small_ones();
     }
 
-    /// As [`Pager::adopt_locked`], where `smallest` bytes are large enough.
+    /// As [`Pager::adopt_locked`], with `smallest` bytes as the smallest size.
     pub fn adopt_from(&self, start: u64, end: u64, kind: Kind, smallest: u64) {
-        // Whatever was listed there is gone, by a call that nobody saw.
+        // Anything listed there is gone, through a call that was not seen.
         self.forget_stale(start, end);
         let mut region = Region { start, end, kind };
         self.join_neighbours(&mut region);
@@ -89,12 +89,12 @@ impl Pager {
         if (large || region.kind.managed) && self.take_over(&region) {
             region.kind.managed = true;
             self.regions.replace(region);
-            // The program may have grown elsewhere since the last look.
+            // The program may have grown elsewhere since the last measurement.
             self.refresh_limit();
             return;
         }
         if region.kind.managed {
-            // The neighbours stay managed, the new part stays out.
+            // The neighbours stay managed; the new part is left out.
             let kind = Kind {
                 managed: false,
                 id: self.new_number(),
@@ -106,18 +106,19 @@ impl Pager {
         self.regions.replace(region);
     }
 
-    /// A number for a region that is new: nothing was counted in it.
+    /// A number for a new region, with counts at zero.
     fn new_number(&self) -> u16 {
         let number = self.regions.free_number();
         self.region_counts.reset(number);
         number
     }
 
-    /// Lets the size from which memory is managed fall, while what stays out could take much of the
-    /// budget: many mappings side by side that are each too small.
+    /// Reduces the size from which memory is managed while unmanaged memory could take much of the
+    /// budget: many adjacent mappings that are each too small.
     fn take_in_small_ones(&self) {
         let budget = self.total_bytes.load(Ordering::Relaxed);
-        // What is left out has been touched since, and nobody else looks before a batch is evicted.
+        // Unmanaged memory has been touched since, and is not measured elsewhere before a batch is
+        // evicted.
         let seen = self.left_out_seen.load(Ordering::Relaxed);
         if self.regions.left_out().abs_diff(seen) > budget / LOOK_EACH {
             self.refresh_limit();
@@ -134,12 +135,12 @@ impl Pager {
         }
     }
 
-    /// Manages what is listed and has `smallest` bytes or more.
+    /// Manages listed ranges of `smallest` bytes or more.
     fn take_in_from(&self, smallest: u64) {
         for index in 0..self.regions.len() {
             let mut region = self.regions.get(index);
             let large = region.end - region.start >= smallest;
-            // Nothing is gained by what must not leave.
+            // Memory that must not be evicted gains nothing.
             let wanted = large && !(region.kind.managed || region.kind.locked || region.kind.ceded);
             if wanted && self.take_over(&region) {
                 region.kind.managed = true;
@@ -159,8 +160,7 @@ impl Pager {
         self.regions.remove(start, end);
     }
 
-    /// Extends `region` by the listed ranges that it touches, where they are of its kind. Managed
-    /// if one of them is.
+    /// Extends `region` by the adjacent listed ranges of the same kind. Managed if one of them is.
     fn join_neighbours(&self, region: &mut Region) {
         let before = region
             .start
@@ -180,7 +180,8 @@ impl Pager {
         }
     }
 
-    /// Registers what of `region` is not managed yet, and lists the pages that are there.
+    /// Registers the parts of `region` that are not managed yet, and lists the pages that are
+    /// present.
     fn take_over(&self, region: &Region) -> bool {
         let mut start = region.start;
         let mut well = true;
@@ -211,7 +212,7 @@ impl Pager {
     }
 
     fn register(&self, start: u64, end: u64, region: &Region) -> bool {
-        // The first memory to manage has the pager's threads started.
+        // The first managed memory starts the pager's threads.
         if !super::PAGER.start_own_threads() {
             return false;
         }
@@ -219,7 +220,7 @@ impl Pager {
             tell_once_of_no_numbers();
             return false;
         }
-        // SAFETY: huge pages would let a fault bring in more than the budget knows; the advice
+        // SAFETY: huge pages would let a fault bring in more than the budget counts; the advice
         // changes nothing else.
         unsafe { sys::advise(start, end, libc::MADV_NOHUGEPAGE) };
         if self.uffd(region).register(start, end) != 0 {
@@ -250,7 +251,7 @@ impl Pager {
     }
 }
 
-/// Memory is scattered over more of the address space than can be numbered.
+/// Reports once that memory is scattered over more address space than can be numbered.
 fn tell_once_of_no_numbers() {
     static TOLD: AtomicBool = AtomicBool::new(false);
     if !TOLD.swap(true, Ordering::Relaxed) {

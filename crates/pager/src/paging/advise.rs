@@ -1,4 +1,4 @@
-//! What the program says about ranges that are managed: locked, not for children, its role.
+//! The program's advice on managed ranges: locked, not for children, a role.
 
 use super::evict::{self, BATCH};
 use super::regions::{Kind, Region};
@@ -11,7 +11,8 @@ use pagewise_policy::{Role, Span};
 use pagewise_wire::shared::{Delivery, Why, capability};
 
 impl Pager {
-    /// Changes the kind of the listed parts of `[start, end)`: those that are not managed may be later.
+    /// Changes the kind of the listed parts of `[start, end)`: unmanaged ones, too, since they may
+    /// be managed later.
     pub(super) fn change_kind(&self, start: u64, end: u64, change: impl Fn(&mut Kind)) {
         let mut index = self.regions.first_behind(start);
         while index < self.regions.len() {
@@ -35,7 +36,7 @@ impl Pager {
         }
     }
 
-    /// Pages of `[start, end)` must not leave, or may again.
+    /// Pages of `[start, end)` must not be evicted, or may be again.
     pub fn set_locked(&self, start: u64, end: u64, locked: bool) {
         let _quiet = self.quiet();
         self.change_kind(start, end, |kind| kind.locked = locked);
@@ -62,7 +63,7 @@ impl Pager {
         }
     }
 
-    /// Evicts what is resident of `[start, end)` now: the program does not need it for long.
+    /// Evicts the resident pages of `[start, end)` now: the program will not need them for long.
     pub fn page_out(&self, start: u64, end: u64) {
         let _quiet = self.quiet();
         let mut batch = [0; BATCH];
@@ -88,9 +89,9 @@ impl Pager {
         flush(&mut batch[..count]);
     }
 
-    /// The program declares the role of `[start, end)`. Where faults go to handler threads by default
-    /// and nothing was evicted yet, memory with a declared role changes to SIGBUS: whoever declares
-    /// roles computes on it.
+    /// The program declares the role of `[start, end)`. Where faults go to handler threads by
+    /// default and nothing was evicted yet, memory with a declared role changes to SIGBUS: a
+    /// program that declares roles computes on it.
     pub fn hint(&self, start: u64, end: u64, role: Role) {
         let _quiet = self.quiet();
         self.prefer_signals(start, end, role);
@@ -112,7 +113,7 @@ impl Pager {
         if !declared || !untouched || !self.by_signal.is_open() {
             return;
         }
-        // Both fail where faults raise SIGBUS; a ring that the program has already stays.
+        // Both fail if faults raise SIGBUS; a ring that the program already has remains.
         if self.can(capability::ASYNCHRONOUS_IO) {
             if rings::any(self) || !seccomp::refuse_asynchronous() {
                 return;
@@ -140,8 +141,8 @@ impl Pager {
         }
     }
 
-    /// Between the two registrations a missing page is filled with zeros by the kernel, as it would
-    /// be by the pager, because nothing of the range is in the store; it is listed afterwards.
+    /// Between the two registrations a missing page is filled with zeros by the kernel, as the
+    /// pager would do, because no page of the range is in the store; it is listed afterwards.
     fn change_delivery(&self, start: u64, end: u64) {
         self.lock_pages(start, end);
         self.by_handler.unregister(start, end);
@@ -149,7 +150,7 @@ impl Pager {
         if !changed {
             self.by_handler.register(start, end);
         }
-        // Unregistering took the write protection away.
+        // Unregistering removed the write protection.
         self.each_page(start, end, |page, word| {
             let word = word.idle();
             if word.owns_slot() {
@@ -175,7 +176,7 @@ impl Pager {
         self.each_span(start, end, |span| self.ahead.push(span));
     }
 
-    /// Calls `body` for the managed parts of `[start, end)`, cut at the borders of chunks.
+    /// Calls `body` for the managed parts of `[start, end)`, split at chunk boundaries.
     fn each_span(&self, start: u64, end: u64, mut body: impl FnMut(Span)) {
         self.each_managed(start, end, |from, to| {
             let mut address = from;
@@ -191,7 +192,7 @@ impl Pager {
         });
     }
 
-    /// Runs `call`, an `madvise` that says what becomes of `[start, end)` in children.
+    /// Runs `call`, an `madvise` that determines how `[start, end)` is treated in children.
     pub fn advising_fork(
         &self,
         start: u64,

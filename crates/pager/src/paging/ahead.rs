@@ -1,5 +1,5 @@
-//! Spans of pages that are wanted before anyone misses them: policies and hints ask for them, threads
-//! that read ahead take them.
+//! Spans of pages to be read before they are missed: policies and hints request them, and
+//! read-ahead threads take them.
 
 use super::scratch::BUFFER_PAGES;
 use crate::sync::{AtomicU32, Lock};
@@ -7,18 +7,18 @@ use crate::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_policy::Span;
 
-/// Spans that may wait. More are not worth reading: what is far behind is no longer ahead.
+/// Largest number of waiting spans. More are not worth reading: they would arrive too late.
 const PLACES: usize = 512;
 
 /// The queue.
 #[derive(Debug)]
 pub struct Ahead {
-    /// First page and count of each, 0 for none.
+    /// First page and count of each span, 0 for none.
     queue: [AtomicU64; PLACES],
     head: AtomicU32,
     tail: AtomicU32,
     taking: Lock,
-    /// Whether the thread that holds `taking` sleeps until something is asked for.
+    /// Whether the thread that holds `taking` sleeps until something is requested.
     asleep: AtomicU32,
 }
 
@@ -35,8 +35,8 @@ impl Ahead {
         }
     }
 
-    /// Asks for `span`, in pieces that are read at once, so that several threads share the work;
-    /// forgotten where too much waits already.
+    /// Requests `span`, in pieces that are each read at once, so that several threads share the
+    /// work; dropped if too much is already waiting.
     pub fn push(&self, span: Span) {
         let most = BUFFER_PAGES as u32;
         let pieces = (span.first..span.end()).step_by(BUFFER_PAGES);
@@ -84,7 +84,8 @@ impl Ahead {
                 self.asleep.store(0, Ordering::SeqCst);
                 continue;
             }
-            // Between the count and the value lie a few instructions of the asking thread.
+            // There are a few instructions of the requesting thread between the count and the
+            // value.
             let value = self.queue[tail as usize % PLACES].swap(0, Ordering::Acquire);
             if value == 0 {
                 core::hint::spin_loop();

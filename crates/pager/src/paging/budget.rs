@@ -1,4 +1,4 @@
-//! How many pages may be resident, and who waits for room.
+//! How many pages may be resident, and which threads wait for room.
 
 use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ const BATCH: u64 = super::evict::BATCH as u64;
 const ASLEEP: u32 = 0;
 /// It was woken.
 const RUNG: u32 = 1;
-/// It is at work, and looks by itself whether there is more.
+/// It is at work, and checks by itself whether there is more.
 const AT_WORK: u32 = 2;
 
 /// The budget, in pages.
@@ -21,10 +21,11 @@ pub struct Budget {
     peak: AtomicU64,
     /// [`ASLEEP`], [`RUNG`] or [`AT_WORK`]; the evictor sleeps here.
     alarm: AtomicU32,
-    /// Counts batches of evictions; who waits for room sleeps here.
+    /// Counts batches of evictions; threads that wait for room sleep here.
     progress: AtomicU32,
     waiting: AtomicU32,
-    /// Nothing can be evicted (all is pinned or locked): rather too much memory than a hang.
+    /// Nothing can be evicted (everything is pinned or locked): exceeding the budget is better than
+    /// a hang.
     overdraft: AtomicBool,
 }
 
@@ -61,7 +62,7 @@ impl Budget {
         self.resident.load(Ordering::Relaxed)
     }
 
-    /// Most that were resident at a time.
+    /// Peak number of resident pages.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
@@ -103,7 +104,8 @@ impl Budget {
         false
     }
 
-    /// Takes room for at most `pages` pages, as far as there is any without waiting; for how many.
+    /// Takes room for at most `pages` pages, as far as possible without waiting. Returns for how
+    /// many.
     pub fn attempt_some(&self, pages: u64) -> u64 {
         if pages == 0 {
             return 0;
@@ -116,14 +118,14 @@ impl Budget {
         pages - excess
     }
 
-    /// Gives back room that was taken and did not become pages.
+    /// Gives back room that was taken but not used for pages.
     pub fn release_unused(&self, pages: u64) {
         if pages > 0 {
             self.release(pages);
         }
     }
 
-    /// Takes room whether there is any or not: the pages are there already.
+    /// Takes room whether there is any or not: the pages are already resident.
     pub fn take(&self, pages: u64) {
         let now = self.resident.fetch_add(pages, Ordering::Relaxed) + pages;
         self.peak.fetch_max(now, Ordering::Relaxed);
@@ -164,18 +166,18 @@ impl Budget {
         let seen = self.progress.load(Ordering::SeqCst);
         self.rouse();
         if self.resident() + pages > self.limit() && !self.overdraft.load(Ordering::SeqCst) {
-            // The bound covers a limit that rises without any eviction.
+            // The timeout covers a limit that rises without any eviction.
             sys::futex_wait(&self.progress, seen, Some(50_000_000));
         }
         self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// The evictor sleeps until there is work. `fruitless` says that it found nothing to evict last
-    /// time: then it waits for a ring even when room is short. It waits for `most_ns` at most (none: for
-    /// ever); whether there was a ring.
+    /// The evictor sleeps until there is work. `fruitless` means that it found nothing to evict
+    /// last time: then it waits for an alarm even if room is short. It waits for at most `most_ns`
+    /// (`None`: forever). Returns whether there was an alarm.
     pub fn await_alarm(&self, fruitless: bool, most_ns: Option<u64>) -> bool {
         self.alarm.store(ASLEEP, Ordering::SeqCst);
-        // Who ran short before the store above did not ring.
+        // A thread that ran short before the store above raised no alarm.
         if self.is_short() && !fruitless {
             self.alarm.store(AT_WORK, Ordering::SeqCst);
             return true;
@@ -189,7 +191,7 @@ impl Budget {
         self.alarm.swap(AT_WORK, Ordering::SeqCst) == RUNG
     }
 
-    /// Whether the evictor is at work, and may want a processor.
+    /// Whether the evictor is at work, and may need a CPU.
     #[must_use]
     pub fn is_evicting(&self) -> bool {
         self.alarm.load(Ordering::Relaxed) != ASLEEP
@@ -208,14 +210,14 @@ impl Budget {
         self.resident() + self.slack() > self.limit()
     }
 
-    /// Says whether nothing can be evicted.
+    /// Sets whether nothing can be evicted.
     pub fn set_overdraft(&self, on: bool) {
         if self.overdraft.swap(on, Ordering::SeqCst) != on && on {
             self.wake_waiting();
         }
     }
 
-    /// In the child of a fork: `pages` are resident and nobody waits.
+    /// In the child of a fork: `pages` are resident and no thread waits.
     pub fn forked(&self, pages: u64) {
         self.resident.store(pages, Ordering::Relaxed);
         self.peak.store(pages, Ordering::Relaxed);

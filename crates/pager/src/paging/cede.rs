@@ -1,5 +1,5 @@
-//! A range that the program takes for itself: its own userfaultfd shall have it. Its pages come back
-//! from the store, and the range is the kernel's and the program's from then on, for good.
+//! A range that the program takes over with a userfaultfd of its own. Its pages are read back from
+//! the store, and from then on the range belongs to the kernel and the program, permanently.
 
 use super::{Pager, evict, scan};
 use crate::page::{PAGE_BYTES, Page};
@@ -7,14 +7,14 @@ use crate::sync::{State, Word};
 use crate::sys;
 use core::sync::atomic::Ordering;
 
-/// Rounds in which all pages must have come back: a page that another thread sent away by name in
+/// Rounds in which all pages must have come back: a page that another thread explicitly evicted in
 /// between is fetched again.
 const ROUNDS: usize = 16;
 
 impl Pager {
-    /// Ends the management of `[start, end)`, whose pages keep their contents; those that were never
-    /// touched are missing, as the program's handler expects. Errors where the budget has no room for
-    /// what is there, since it can't leave any more.
+    /// Ends the management of `[start, end)`. Its pages keep their contents; pages that were never
+    /// touched are missing, as the program's handler expects. Fails if the budget has no room for
+    /// the contents, which can no longer be evicted.
     ///
     /// # Errors
     /// The `errno` for the program.
@@ -50,7 +50,8 @@ impl Pager {
         locked + pages <= room - room / 8
     }
 
-    /// Brings in what left of `[start, end)`, and no page that has no contents. Nothing is held.
+    /// Reads in the evicted pages of `[start, end)`, but no pages without contents. No lock is
+    /// held.
     fn read_back(&self, start: u64, end: u64) {
         for region in self.regions.managed(start, end) {
             let pages = (region.start..region.end).step_by(PAGE_BYTES);
@@ -71,7 +72,7 @@ impl Pager {
         word.is_some_and(|word| matches!(word.state(), State::Evicted | State::Parked))
     }
 
-    /// Gives the range up where all that has contents is there; whether that was so.
+    /// Gives up the range if all pages with contents are resident. Returns whether they were.
     fn try_to_cede(&self, start: u64, end: u64) -> bool {
         let _quiet = self.quiet();
         self.lock_pages(start, end);
@@ -102,9 +103,9 @@ impl Pager {
         true
     }
 
-    /// Drops pages of nothing but zeros, which nobody writes to just now. The pager fills pages ahead of
-    /// their first touch, and sends such pages away as if they were not there: so none of them may be
-    /// there for a program that waits for its first faults.
+    /// Drops pages that contain only zeros and are not being written to. The pager fills pages
+    /// ahead of their first touch, and evicts zero pages as if they did not exist: so none of them
+    /// may be present for a program that waits for its first faults.
     fn drop_zeros(&self, start: u64, end: u64) {
         let mut buffer = self.scratch.take();
         let bytes = buffer.bytes(1);

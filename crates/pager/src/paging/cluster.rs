@@ -14,13 +14,13 @@ pub(super) struct Cluster {
     pub(super) count: usize,
 }
 
-/// Which neighbours come along.
+/// Which neighbours are included.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Those whose slots are near, so that a thread that waits for one page waits little longer.
     Near,
-    /// All: each will be used, and several transfers at once keep the disk busier than one after
-    /// another. (Slots of streams that were evicted together lie in turns.)
+    /// All: each will be used, and several concurrent transfers keep the disk busier than one after
+    /// another. (Slots of streams that were evicted together are interleaved.)
     Any,
 }
 
@@ -47,8 +47,8 @@ impl Cluster {
 
 impl Work<'_> {
     /// The locked page `first`, which is `word`, and those of its neighbours in `along` that are in
-    /// the same state, as far as they follow without a gap and `reach` goes. The caller has taken
-    /// room for the page and `room` others; what is left of that is given back.
+    /// the same state, as far as they are contiguous and within `reach`. The caller has taken room
+    /// for the page and `room` others; unused room is given back.
     pub(super) fn gather(
         &self,
         first: Page,
@@ -99,7 +99,7 @@ impl Work<'_> {
         cluster
     }
 
-    /// Locks `page`, neighbour of one that is `last`, if it can come along.
+    /// Locks `page`, the neighbour of a page whose word is `last`, if it can be included.
     fn lock_if_like(&self, page: Page, last: Word, reach: Reach) -> Option<Word> {
         let table = &self.pager.table;
         let word = table.word(page);
@@ -113,7 +113,7 @@ impl Work<'_> {
         (table.attempt(page, word) == Attempt::Locked(word)).then_some(word)
     }
 
-    /// Page `place` of the cluster is resident now.
+    /// Page `place` of the cluster is now resident.
     pub(super) fn arrive(&self, cluster: &Cluster, place: usize, word: Word) {
         let page = cluster.first + place as Page;
         let (how, demanded) = match page == self.page {
@@ -127,8 +127,8 @@ impl Work<'_> {
         }
     }
 
-    /// The kernel does not take page `place` of the cluster: its memory goes away just now, or is
-    /// no longer registered. It stays what it was.
+    /// The kernel does not accept page `place` of the cluster: its memory is just being removed, or
+    /// is no longer registered. The page remains as it was.
     pub(super) fn give_up(&self, cluster: &Cluster, place: usize) {
         let page = cluster.first + place as Page;
         self.pager.budget.release(1);

@@ -1,4 +1,4 @@
-//! Where the process counts.
+//! Where the process keeps its counters.
 
 use super::{Pager, limit};
 use crate::figures::{places, recorder};
@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 use pagewise_wire::shared::Process;
 
 impl Pager {
-    /// This is the child of a fork: it counts for itself.
+    /// This is the child of a fork: it keeps its own counters.
     pub(super) fn count_as_child(&self) {
         recorder::adjust_after_fork();
         places::forked();
@@ -20,7 +20,7 @@ impl Pager {
         self.count_as_process(inherited_bytes);
     }
 
-    /// Takes a place for this process's figures; so many bytes of it are its parent's as well.
+    /// Takes a place for this process's figures; `inherited_bytes` are shared with its parent.
     pub fn count_as_process(&self, inherited_bytes: u64) {
         self.process.store(sys::process_id(), Ordering::Relaxed);
         let Some((place, own)) = places::take(inherited_bytes) else {

@@ -1,4 +1,5 @@
-//! The pager's own descriptors: how its userfaultfds come about, and which the program must not close.
+//! The pager's own descriptors: how its userfaultfds are opened, and which descriptors the program
+//! must not close.
 
 use super::{Pager, discard, scan};
 use crate::figures::{places, recorder};
@@ -7,10 +8,10 @@ use crate::sys::uffd::{self, feature};
 use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_wire::shared::capability;
 
-/// Whether a test denies faults of the kernel; kept because the child of a fork asks again.
+/// Whether a test denies faults of the kernel; kept because the child of a fork needs it again.
 pub static NO_KERNEL_FAULTS: AtomicBool = AtomicBool::new(false);
 
-/// Whether the userfaultfds are the parent's.
+/// Whether the userfaultfds are still the parent's.
 static OUTDATED: AtomicBool = AtomicBool::new(false);
 
 impl Pager {
@@ -21,7 +22,7 @@ impl Pager {
             .set(|all| &all.capabilities, before | capability);
     }
 
-    /// Tells of the store's rings, once they were asked for.
+    /// Reports the store's rings, once they have been requested.
     pub(super) fn tell_of_rings(&self) {
         // The store's file is the first descriptor, its rings follow.
         if self.store().descriptors()[1] >= 0 {
@@ -34,7 +35,7 @@ impl Pager {
         OUTDATED.store(true, Ordering::Relaxed);
     }
 
-    /// Opens them again where they are the parent's; whether they are this process's own now.
+    /// Reopens them if they are the parent's. Returns whether they are now this process's own.
     pub(super) fn renew_uffds(&self) -> bool {
         !OUTDATED.swap(false, Ordering::Relaxed) || self.open_uffds()
     }
@@ -59,7 +60,8 @@ impl Pager {
         self.by_handler.is_open() || self.by_signal.is_open()
     }
 
-    /// Opens the tray's userfaultfd, and registers the tray there: once in a process, before pages leave.
+    /// Opens the tray's userfaultfd, and registers the tray there: once in a process, before pages
+    /// are evicted.
     pub(super) fn open_tray(&self) -> bool {
         let moving = match self.can(capability::MOVE) {
             true => feature::MOVE,
@@ -77,8 +79,8 @@ impl Pager {
         fd >= 0 && self.is_started() && self.ours().contains(&fd)
     }
 
-    /// Descriptors that the program must not close, -1 for those that are not there. Only once the pager
-    /// has started.
+    /// Descriptors that the program must not close, -1 for those that do not exist. Only once the
+    /// pager has started.
     #[must_use]
     pub fn ours(&self) -> [i32; 17] {
         let [pagemap, memory] = scan::descriptors();

@@ -1,5 +1,5 @@
-//! Dropping pages that the store has: many ranges with one call, and so with one interrupt of the
-//! other processors.
+//! Dropping pages that the store has: many ranges with one call, and thus one interrupt of the
+//! other CPUs.
 
 use super::Pager;
 use super::evict::BATCH;
@@ -9,14 +9,14 @@ use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use pagewise_wire::shared::capability;
 
-/// A test takes `process_madvise` away.
+/// Set if a test disables `process_madvise`.
 pub static DENIED: AtomicBool = AtomicBool::new(false);
 
 /// The descriptor of this process for `process_madvise`.
 static OWN_PIDFD: AtomicI32 = AtomicI32::new(-1);
 
-/// Opens what `process_madvise` needs, and finds out whether the kernel lets a process drop scattered
-/// pages of its own in one call (Linux 6.13): by two pages that nobody needs.
+/// Opens what `process_madvise` needs, and checks whether the kernel lets a process drop scattered
+/// pages of its own in one call (Linux 6.13), using two unused pages.
 pub fn prepare(pager: &Pager) {
     // SAFETY: the call takes no pointer.
     let answer = unsafe { sys::call3(libc::SYS_pidfd_open, sys::process_id() as usize, 0, 0) };
@@ -31,7 +31,7 @@ pub fn prepare(pager: &Pager) {
     if ask(&ranges) == 2 * PAGE_BYTES {
         pager.add_capability(capability::PROCESS_MADVISE);
     }
-    // SAFETY: own memory: mapped above, for this.
+    // SAFETY: own memory: mapped above for this purpose.
     unsafe { sys::unmap(place, 2 * PAGE_BYTES) };
 }
 
@@ -40,13 +40,13 @@ pub fn forked() {
     sys::close(OWN_PIDFD.swap(-1, Ordering::Relaxed));
 }
 
-/// The descriptor that [`prepare`] opened.
+/// The descriptor opened by [`prepare`].
 #[must_use]
 pub fn descriptor() -> i32 {
     OWN_PIDFD.load(Ordering::Relaxed)
 }
 
-/// Drops the locked pages of `all`; a bit for each that the kernel refused.
+/// Drops the locked pages of `all`; returns a bit for each page that the kernel refused.
 pub(super) fn discard(pager: &Pager, all: &[(Page, Word)]) -> u128 {
     const _: () = assert!(BATCH <= 128);
     let mut ranges = [[0_usize; 2]; BATCH];
@@ -77,7 +77,7 @@ pub(super) fn discard(pager: &Pager, all: &[(Page, Word)]) -> u128 {
     refused
 }
 
-/// Drops `ranges` of the pager's own memory, of which nothing is needed any more.
+/// Drops `ranges` of the pager's own memory, which is no longer needed.
 pub(super) fn discard_own(pager: &Pager, ranges: &[[usize; 2]]) {
     let bytes: usize = ranges.iter().map(|[_, bytes]| bytes).sum();
     if discard_together(pager, ranges) == bytes {
@@ -85,12 +85,12 @@ pub(super) fn discard_own(pager: &Pager, ranges: &[[usize; 2]]) {
     }
     for &[start, bytes] in ranges {
         let (start, end) = (start as u64, (start + bytes) as u64);
-        // SAFETY: own memory: the caller gives these pages up.
+        // SAFETY: own memory: the caller gives up these pages.
         unsafe { sys::advise(start, end, libc::MADV_DONTNEED) };
     }
 }
 
-/// Drops `ranges` with one call, and so with one interrupt of the other processors; how many bytes.
+/// Drops `ranges` with one call, and thus one interrupt of the other CPUs. Returns how many bytes.
 fn discard_together(pager: &Pager, ranges: &[[usize; 2]]) -> usize {
     if let &[[start, bytes]] = ranges {
         let (start, end) = (start as u64, (start + bytes) as u64);
@@ -105,9 +105,10 @@ fn discard_together(pager: &Pager, ranges: &[[usize; 2]]) -> usize {
     ask(ranges)
 }
 
-/// `process_madvise(2)` on this process; how many bytes were dropped.
+/// `process_madvise(2)` on this process; returns how many bytes were dropped.
 fn ask(ranges: &[[usize; 2]]) -> usize {
-    // SAFETY: page lock or own memory, as callers have it of the ranges; live argument: the array.
+    // SAFETY: page lock or own memory, as ensured by the callers for the ranges; live argument: the
+    // array.
     let answer = unsafe {
         sys::call6(
             libc::SYS_process_madvise,

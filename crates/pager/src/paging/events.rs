@@ -1,4 +1,4 @@
-//! What is told of pages as they come and go.
+//! Events reported as pages come and go.
 
 use super::Pager;
 use crate::figures::{histogram, recorder};
@@ -10,8 +10,8 @@ use pagewise_policy::{Fault, FaultKind};
 use pagewise_wire::trace::Event;
 
 impl Pager {
-    /// Something happened to a page other than a fault. Of evictions the holder of the eviction lock
-    /// tells.
+    /// Something happened to a page other than a fault. Evictions are reported by the holder of the
+    /// eviction lock.
     #[inline]
     pub(super) fn happened(&self, page: Page, event: Event) {
         match event {
@@ -28,14 +28,14 @@ impl Pager {
         recorder::record(page, event);
     }
 
-    /// A page that was out of the program's reach, but in memory, is used.
+    /// A page that was in memory but out of the program's reach is used.
     #[inline]
     pub(super) fn used(&self, page: Page, write: bool) {
         self.heat.used(page, write, sys::now_ns);
         recorder::record(page, Event::Sampled);
     }
 
-    /// A page is missing, and someone waits for it.
+    /// A page is missing, and a thread waits for it.
     #[inline]
     pub(super) fn faulted(&self, fault: &Fault) {
         self.heat.used(fault.page, fault.write, sys::now_ns);
@@ -46,7 +46,7 @@ impl Pager {
         recorder::fault(fault);
     }
 
-    /// `page` came back from the store because someone `waited` for it, or ahead of that.
+    /// `page` came back from the store because a thread `waited` for it, or by read-ahead.
     fn came_back(&self, page: Page, waited: bool) {
         let Some(back) = self.distances.come_back(page) else {
             return;

@@ -1,4 +1,4 @@
-//! How pages leave: in batches, chosen by the policy, written from the tray.
+//! How pages are evicted: in batches, chosen by the policy, written from the tray.
 //!
 //! ```text
 //!   dirty ──move──▶ tray ──write──▶ store         clean ──drop
@@ -6,8 +6,8 @@
 //!     └──────────────┘
 //! ```
 //!
-//! What cannot be moved (memory that may not be written, pages shared with the child of a fork, old
-//! kernels) is written where it is: [`super::in_place`].
+//! Pages that cannot be moved (memory that may not be written, pages shared with the child of a
+//! fork, old kernels) are written in place: [`super::in_place`].
 
 use super::discard::discard;
 use super::regions::Region;
@@ -23,15 +23,15 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use pagewise_wire::shared::capability;
 use pagewise_wire::trace::Event;
 
-/// Most pages in a batch.
+/// Largest number of pages in a batch.
 pub const BATCH: usize = 128;
 
-/// What a batch came to.
+/// The result of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Batch {
     /// Pages that the policy chose.
     pub chosen: usize,
-    /// Pages that left.
+    /// Pages that were evicted.
     pub evicted: usize,
     /// Why the store took none.
     pub error: Option<StoreError>,
@@ -61,14 +61,14 @@ impl List {
     }
 }
 
-/// Evicts up to a batch of pages. The caller holds the eviction lock and keeps signals out.
+/// Evicts up to a batch of pages. The caller holds the eviction lock and blocks signals.
 pub fn evict(pager: &Pager) -> Batch {
     let mut chosen = [0; BATCH];
     let count = pager.policy().victims(&mut chosen);
     evict_these(pager, &mut chosen[..count])
 }
 
-/// Evicts `victims`, which have left the policy. Those that cannot go come back to it.
+/// Evicts `victims`, which have left the policy. Those that cannot be evicted are returned to it.
 pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
     victims.sort_unstable();
     let count = victims.len();
@@ -144,7 +144,7 @@ pub(super) fn keep(pager: &Pager, page: Page, word: Word) {
     pager.table.unlock(page, word);
 }
 
-/// Drops pages that the store has as they are.
+/// Drops pages that are in the store unchanged.
 fn drop_clean(pager: &Pager, clean: &List) -> usize {
     let all = clean.all();
     let mut dropped = 0;
@@ -166,8 +166,8 @@ fn drop_clean(pager: &Pager, clean: &List) -> usize {
     dropped
 }
 
-/// Moves dirty pages to the tray, each to the place of its number in the list behind `base`; how
-/// many places are in use. What cannot be moved goes to `unmoved`.
+/// Moves dirty pages to the tray, each to the place of its index in the list, starting at `base`.
+/// Returns how many places are in use. Pages that cannot be moved are added to `unmoved`.
 pub(super) fn park(pager: &Pager, dirty: &List, base: usize, unmoved: &mut List) -> usize {
     const _: () = assert!(2 * BATCH <= TRAY_PAGES);
     let all = dirty.all();
@@ -191,7 +191,7 @@ fn source(pager: &Pager, (page, word): (Page, Word)) -> u64 {
     }
 }
 
-/// Moves the pages of `run`; how many it dealt with.
+/// Moves the pages of `run`. Returns how many it handled.
 fn park_run(
     pager: &Pager,
     all: &[(Page, Word)],
@@ -230,7 +230,7 @@ fn park_run(
     }
 }
 
-/// Writes what is in `places` places of the tray behind `base`, and drops it.
+/// Writes the contents of `places` places of the tray from `base` on, and drops them.
 pub(super) fn write_parked(
     pager: &Pager,
     dirty: &List,
@@ -277,10 +277,10 @@ pub(super) fn write_parked(
     evicted
 }
 
-/// What becomes of a page in the tray.
+/// The fate of a page in the tray.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It is not there, or no longer.
+    /// It is not in the tray, or no longer.
     Gone,
     /// All zeros: needs no slot.
     Zero,
@@ -309,7 +309,7 @@ pub(super) fn is_zero(bytes: &[u8]) -> bool {
         .all(|line| line.iter().fold(0, |sum, byte| sum | byte) == 0)
 }
 
-/// Ends the stay of `page` in the tray; whether it left memory.
+/// Ends the stay of `page` in the tray. Returns whether it left memory.
 fn settle(pager: &Pager, page: Page, place: usize, fate: Fate, slot: Slot) -> bool {
     let parked = Word::new(State::Parked, place as u32);
     let next = match fate {
@@ -329,13 +329,14 @@ fn settle(pager: &Pager, page: Page, place: usize, fate: Fate, slot: Slot) -> bo
         pager.store().release(slot);
     }
     if pager.table.outlast(page, parked) {
-        // Whoever wanted it back gave up: it is still ours.
+        // The thread that wanted it back gave up: the page is still ours.
         return settle_again(pager, page, parked);
     }
     false
 }
 
-/// A page that could be neither fetched back nor written in time. Putting it back is tried once more.
+/// A page that could be neither fetched back nor written in time. It is put back with another
+/// attempt.
 fn settle_again(pager: &Pager, page: Page, parked: Word) -> bool {
     unpark(pager, page, parked);
     false
@@ -351,7 +352,8 @@ fn unpark(pager: &Pager, page: Page, parked: Word) -> bool {
     if let Some(region) = region_of(pager, page) {
         let uffd = pager.uffd(&region);
         match pager.tray.put_back(uffd, address, parked.slot() as usize) {
-            // The program has taken the memory away by a call that was not seen: nobody misses the page.
+            // The program has removed the memory with a call that was not seen: the page is not
+            // needed.
             Return::Refused(libc::ENOENT) => {}
             Return::Refused(errno) => fatal::page_lost(address, StoreError::Io(errno)),
             Return::Moved | Return::Copied | Return::Occupied => {}
@@ -363,8 +365,8 @@ fn unpark(pager: &Pager, page: Page, parked: Word) -> bool {
     false
 }
 
-/// The store takes no page, and faults wait for room: what the user has chosen for that. Whether it is
-/// to be tried again.
+/// The store accepts no page, and faults wait for room: applies the user's choice for that case.
+/// Returns whether to try again.
 fn full(pager: &Pager, error: StoreError) -> bool {
     /// Nanoseconds between two attempts to write.
     const PAUSE_NS: u64 = 100_000_000;
@@ -390,8 +392,8 @@ fn full(pager: &Pager, error: StoreError) -> bool {
     !exceeds
 }
 
-/// Evicts until there is slack again; whether that went well. What the evictor does each time it is
-/// woken.
+/// Evicts until there is slack again. Returns whether that succeeded. The work of the evictor each
+/// time it is woken.
 pub fn make_room(pager: &Pager) -> bool {
     let mut fruitless = 0;
     while pager.budget.excess() > 0 && fruitless < 3 {

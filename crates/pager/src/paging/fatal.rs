@@ -1,8 +1,8 @@
-//! Ends without a way on: a clear message, and the same end each time.
+//! Fatal errors: a clear message, and the same way to end each time.
 //!
-//! A page that cannot be had back ends the process by SIGBUS (status 135 in a shell), as the kernel
-//! does with a page of a mapped file that cannot be read. Nothing ever goes on with other bytes
-//! than those that the program wrote.
+//! A page that cannot be recovered ends the process by SIGBUS (status 135 in a shell), as the
+//! kernel does for a page of a mapped file that cannot be read. The program never continues with
+//! bytes other than those it wrote.
 
 use crate::store::StoreError;
 use crate::sys::line::Line;
@@ -10,7 +10,7 @@ use crate::sys::{self, signals};
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-/// Puts a line on standard error.
+/// Prints a line to standard error.
 pub fn say(arguments: fmt::Arguments<'_>) {
     let mut line = Line::new();
     let process = sys::process_id();
@@ -18,7 +18,7 @@ pub fn say(arguments: fmt::Arguments<'_>) {
     sys::complain(line.text());
 }
 
-/// In words.
+/// The error in words.
 #[must_use]
 pub fn words(error: StoreError) -> &'static str {
     match error {
@@ -43,7 +43,7 @@ pub fn page_lost(address: u64, error: StoreError) -> ! {
     signals::die_by(libc::SIGBUS)
 }
 
-/// Whether room may come back, by itself or by somebody's hand.
+/// Whether room may become available again, by itself or through an administrator.
 #[must_use]
 pub const fn is_full(error: StoreError) -> bool {
     const FULL: [i32; 3] = [libc::ENOSPC, libc::EDQUOT, libc::EFBIG];
@@ -54,7 +54,7 @@ pub const fn is_full(error: StoreError) -> bool {
     }
 }
 
-/// The store has no room, and the program goes on: says so once in a process.
+/// The store has no room, and the program continues: reports it once in a process.
 pub fn store_full(error: StoreError, how: &str) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
@@ -65,7 +65,7 @@ pub fn store_full(error: StoreError, how: &str) {
     }
 }
 
-/// Pages cannot be written, and there is no room to go on without.
+/// Pages cannot be written, and there is no room to continue without writing.
 pub fn store_failed(error: StoreError) -> ! {
     let why = words(error);
     say(format_args!(

@@ -1,4 +1,4 @@
-//! How missing pages get their contents: zeros, or what the store has.
+//! How missing pages get their contents: zeros, or the contents from the store.
 
 use super::cluster::{Cluster, Reach};
 use super::fatal;
@@ -12,7 +12,7 @@ use pagewise_policy::{FaultKind, Span};
 
 impl Work<'_> {
     /// Takes room for the pages of `along` in addition to the missing one, as much as there is:
-    /// pages that no one waits for wait for no room.
+    /// pages that are read ahead do not wait for room.
     fn room_along(&self, along: Span) -> u64 {
         let wanted = u64::from(along.count).min(BUFFER_PAGES as u64);
         self.pager.budget.attempt_some(wanted.saturating_sub(1))
@@ -35,7 +35,7 @@ impl Work<'_> {
             well &= progress.errno == 0;
             done += match progress.errno {
                 0 | libc::EAGAIN => 0,
-                // It is there, though nobody told: the kernel filled it before it was managed.
+                // It is present without notice: the kernel filled it before it was managed.
                 libc::EEXIST => {
                     self.arrive(&cluster, done, Word::new(State::Dirty, 0));
                     1
@@ -51,9 +51,10 @@ impl Work<'_> {
         }
     }
 
-    /// Maps pages of zeros from page `place` of the cluster on, for a read as well: the kernel's one
-    /// page of zeros would cost each page another fault when it is written, which nobody would tell
-    /// of, and takes no memory until then, so that the budget could not know what is resident.
+    /// Maps pages of zeros from page `place` of the cluster on, for a read as well: with the
+    /// kernel's shared zero page, each page would cost another fault when it is written, which
+    /// would not be reported, and takes no memory until then, so the budget could not count
+    /// resident pages.
     fn clear(&self, cluster: &Cluster, place: usize) -> Progress {
         let start = self.pager.table.address_of(cluster.first + place as Page);
         let bytes = ((cluster.count - place) * PAGE_BYTES) as u64;
@@ -74,7 +75,7 @@ impl Work<'_> {
         }
     }
 
-    /// Reads the cluster; where a neighbour fails, the page alone.
+    /// Reads the cluster; if a neighbour fails, only the page.
     fn fill(&self, cluster: &mut Cluster, bytes: &mut [u8]) {
         let store = self.pager.store();
         let mut slots: [Slot; BUFFER_PAGES] = [0; BUFFER_PAGES];
@@ -107,7 +108,7 @@ impl Work<'_> {
     }
 
     /// Maps what was read: the page that is written, or soon will be, writable, the others
-    /// protected. Whether the kernel took all, and so woke a thread that waits.
+    /// protected. Returns whether the kernel accepted everything, and thus woke a waiting thread.
     pub(super) fn map_all(&self, cluster: &Cluster, bytes: &[u8]) -> bool {
         let habits = &self.pager.habits;
         let region = self.region.kind.id;
@@ -132,7 +133,7 @@ impl Work<'_> {
             done = next;
             done += match progress.errno {
                 0 | libc::EAGAIN => 0,
-                // Someone put another page there behind our back: it is the newer one.
+                // Another page was put there without notice: it is the newer one.
                 libc::EEXIST => {
                     let word = self.settled(cluster.words[done], true);
                     self.arrive(cluster, done, word);
@@ -147,8 +148,8 @@ impl Work<'_> {
         well
     }
 
-    /// The end of the run from `place` on that is mapped alike, and whether that is writable; `write`
-    /// says that the missing page is.
+    /// The end of the run from `place` on that is mapped in the same mode, and whether that is
+    /// writable; `write` means that the missing page is.
     fn same_mode(&self, cluster: &Cluster, place: usize, write: bool) -> (usize, bool) {
         let writable = |place: usize| {
             let page = cluster.first + place as Page;
@@ -161,7 +162,7 @@ impl Work<'_> {
         (end.unwrap_or(cluster.count), first)
     }
 
-    /// What an evicted page is once it is resident.
+    /// The word of an evicted page once it is resident.
     pub(super) fn settled(&self, word: Word, writable: bool) -> Word {
         if !writable {
             return Word::new(State::Clean, word.slot());
@@ -171,7 +172,7 @@ impl Work<'_> {
     }
 }
 
-/// Whether a page was given up by a call of exec that then failed.
+/// Whether a page was given up for an exec that then failed.
 fn word_is_lost(words: &[Word]) -> bool {
     words.iter().any(|word| word.slot() == 0)
 }

@@ -1,9 +1,9 @@
 //! Fork: parent and child both keep all their pages.
 //!
-//! The kernel copies the page table and, with the pager's own memory, all that the pager knows. Two
+//! The kernel copies the page table and, with the pager's own memory, the pager's entire state. Two
 //! things it does not do: count references to slots, and register the child's memory. The parent
-//! does the first before the fork, while nobody works at any page; the child does the second before
-//! it returns to the program.
+//! does the first before the fork, while no thread works on any page; the child does the second
+//! before it returns to the program.
 
 use super::regions::{Kind, Region};
 use super::scan::{self, Look};
@@ -15,7 +15,7 @@ use crate::sys::{self, signals, thread};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, Why};
 
-/// Most clean pages that are looked at together.
+/// Largest number of clean pages checked together.
 const RUN_PAGES: usize = 128;
 
 /// Neighbouring pages.
@@ -31,7 +31,7 @@ static MASK: AtomicU64 = AtomicU64::new(0);
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 impl Pager {
-    /// Before a fork: everything at rest, and a reference more for each slot.
+    /// Before a fork: stops everything, and adds a reference to each slot.
     pub fn before_fork(&self) {
         let mask = signals::set_mask(libc::SIG_SETMASK, signals::Set::MAX);
         self.regions.lock.acquire();
@@ -59,7 +59,7 @@ impl Pager {
         }
     }
 
-    /// After a fork, in the parent. `failed` says that there is no child.
+    /// After a fork, in the parent. `failed` means that there is no child.
     pub fn after_fork_parent(&self, failed: bool) {
         self.store().after_fork_parent();
         if failed {
@@ -71,7 +71,7 @@ impl Pager {
             self.store().forget_child();
         }
         self.thaw();
-        // From now on the evictor has to look whether there is less to share.
+        // From now on the evictor has to check whether its share has become smaller.
         if places::share().is_some() && !places::has_others() {
             self.budget.rouse();
         }
@@ -100,7 +100,7 @@ impl Pager {
         self.count_as_child();
         let mut resident = 0;
         let mut managed = 0;
-        // The kernel passes no lock on (mlock(2)).
+        // Memory locks are not inherited (mlock(2)).
         self.change_kind(0, u64::MAX, |kind| kind.locked = false);
         self.holding.store(false, Ordering::Relaxed);
         for index in 0..self.regions.len() {
@@ -128,13 +128,13 @@ impl Pager {
         self.thaw();
     }
 
-    /// The thread that had locked it is not here.
+    /// The thread that had locked it does not exist here.
     fn own_after_fork(&self, page: Page, word: Word) -> bool {
         self.table.set(page, word);
         word.is_resident()
     }
 
-    /// Makes the child's first fault arrive; whatever else it needs starts with that.
+    /// Makes the child's first fault arrive; everything else starts with that fault.
     fn serve_again(&'static self) -> bool {
         self.renew_uffds() && self.register_again() && self.own_threads.start_first(self)
     }
@@ -164,8 +164,8 @@ impl Pager {
         true
     }
 
-    /// A process that has given its rights up since it started may serve no faults of the kernel: from
-    /// then on faults raise SIGBUS, as they do where it never had them.
+    /// A process that has dropped privileges since it started may not be allowed to handle faults
+    /// of the kernel: from then on faults raise SIGBUS, as they do without these privileges.
     fn deliver_as_permitted(&self, region: Region) -> Region {
         if self.by_handler.is_open() || region.kind.delivery == Delivery::Signal {
             return region;
@@ -203,8 +203,9 @@ impl Pager {
         self.protect_run(region, &run);
     }
 
-    /// What is shared with the parent still has not been written to since (the kernel does, before
-    /// the child runs: the thread's number), and so is what the store has. All else is dirty.
+    /// Pages still shared with the parent have not been written to since (except by the kernel,
+    /// which writes the thread's id before the child runs), and thus match the store. All others
+    /// are dirty.
     fn protect_run(&self, region: &Region, run: &Run) {
         let mut looks = [Look::Unknown; RUN_PAGES];
         let looks = &mut looks[..run.count];
@@ -234,15 +235,15 @@ impl Pager {
         self.table.set(page, Word::new(State::Dirty, 0));
     }
 
-    /// Memory that the child does not have.
+    /// Removes memory that the child does not have.
     fn abandon(&self, region: Region) {
         self.lock_pages(region.start, region.end);
         self.clear_pages(region.start, region.end);
         self.unlist(region.start, region.end);
     }
 
-    /// This process ends, or becomes another program: its references to slots go, so that forks
-    /// that live on do not pay for them. Should it live on after all (exec failed), its evicted
+    /// This process ends, or becomes another program: its references to slots are released, so that
+    /// surviving forks do not pay for them. If it survives after all (exec failed), its evicted
     /// pages are marked as lost, and the first touch of one ends it with a message.
     pub fn release_all(&self) {
         if !FORKED.load(Ordering::Relaxed) {
@@ -273,7 +274,7 @@ impl Pager {
         FORKED.load(Ordering::Relaxed) && self.is_own_process()
     }
 
-    /// Whether this is no child of `vfork`, which has its parent's memory.
+    /// Whether this is not a child of `vfork`, which has its parent's memory.
     #[must_use]
     pub fn is_own_process(&self) -> bool {
         self.process.load(Ordering::Relaxed) == sys::process_id()

@@ -1,20 +1,21 @@
 //! Which regions' pages are written soon after they were read.
 //!
-//! A page that is read comes write-protected, so that it can leave without being written out; its
-//! first write is then a fault of its own, which costs several times what writing the page out in a
-//! batch does. Where half of such pages are written before they leave, those that are missed come
-//! writable at once. Every eighth still comes protected, to see whether that goes on.
+//! A page that is read in is write-protected, so that it can be evicted without being written out;
+//! its first write is then a separate fault, which costs several times as much as writing the page
+//! out in a batch. If half of these pages are written before they are evicted, missing pages become
+//! writable at once. Every eighth is still protected, to see whether that continues.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Places; regions whose numbers have the same remainder share one.
+/// Number of entries; regions whose numbers have the same remainder share one.
 const PLACES: usize = 64;
-/// Pages after which older ones count half.
+/// Number of pages after which older ones count half.
 const MEMORY: u32 = 64;
-/// One in so many comes protected all the same.
+/// One in this many is protected in any case.
 const TRIAL: u32 = 8;
 
-/// Pages that came protected, and how many of them were written (upper and lower half of a word).
+/// Pages that were read in protected, and how many of them were written (upper and lower half of a
+/// word).
 #[derive(Debug)]
 pub struct Habits {
     places: [AtomicU32; PLACES],
@@ -22,7 +23,7 @@ pub struct Habits {
 }
 
 impl Habits {
-    /// Nothing seen.
+    /// No pages seen yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -35,7 +36,7 @@ impl Habits {
         &self.places[usize::from(region) % PLACES]
     }
 
-    /// Counts are allowed to be lost where two threads count at once.
+    /// Counts may be lost if two threads count at the same time.
     fn add(&self, region: u16, came: u32, written: u32) {
         let place = self.place(region);
         let seen = place.load(Ordering::Relaxed);
@@ -46,7 +47,7 @@ impl Habits {
         place.store(came << 16 | written, Ordering::Relaxed);
     }
 
-    /// `count` pages of `region` came protected.
+    /// `count` pages of `region` were read in protected.
     pub fn came(&self, region: u16, count: usize) {
         self.add(region, u32::try_from(count).unwrap_or(MEMORY), 0);
     }
@@ -56,7 +57,7 @@ impl Habits {
         self.add(region, 0, u32::try_from(count).unwrap_or(MEMORY));
     }
 
-    /// Whether the missing page of `region` shall come writable although it is only read.
+    /// Whether the missing page of `region` is to be mapped writable although it is only read.
     #[must_use]
     pub fn expects_write(&self, region: u16) -> bool {
         let seen = self.place(region).load(Ordering::Relaxed);
@@ -80,8 +81,8 @@ impl Default for Habits {
 mod tests {
     use super::*;
 
-    /// How many of 80 missing pages come writable where each that does not is written with
-    /// `written` of 8.
+    /// How many of 80 missing pages are mapped writable if `written` of 8 of the others are
+    /// written.
     fn writable(habits: &Habits, region: u16, written: usize) -> usize {
         (0..80)
             .filter(|turn| {

@@ -1,5 +1,5 @@
-//! All pages in memory, for as long as somebody outside needs to read them: the kernel asks nobody for a
-//! missing page on behalf of a debugger, whose victim stands still.
+//! Keeps all pages in memory for as long as an external reader needs them: on behalf of a debugger,
+//! whose target is stopped, the kernel raises no fault for a missing page.
 
 use super::Pager;
 use super::read_ahead;
@@ -9,25 +9,25 @@ use core::sync::atomic::Ordering;
 use pagewise_policy::Span;
 use pagewise_wire::shared::RELEASED;
 
-/// Pages that may be resident while all are held: more than there can be.
+/// Limit on resident pages while all are kept: more than can exist.
 pub(super) const ALL: u64 = u64::MAX / 4;
 
 impl Pager {
-    /// Whether somebody wants all pages in memory.
+    /// Whether an external reader wants all pages in memory.
     #[must_use]
     pub fn is_to_hold(&self) -> bool {
         let place = self.counters.place();
         place.is_some_and(|place| !matches!(place.hold.load(Ordering::Acquire), 0 | RELEASED))
     }
 
-    /// Whether all pages are kept in memory just now.
+    /// Whether all pages are currently kept in memory.
     #[must_use]
     pub fn holds_all(&self) -> bool {
         self.holding.load(Ordering::Relaxed)
     }
 
-    /// Brings all pages in where that is newly wanted, and lets them go where nobody wants it any more.
-    /// The evictor's, which holds nothing.
+    /// Brings in all pages if that has been requested, and releases them once the request has
+    /// ended. Called by the evictor, which holds no lock.
     pub fn follow_hold(&self) {
         let Some(place) = self.counters.place() else {
             return;
@@ -45,8 +45,8 @@ impl Pager {
         }
     }
 
-    /// Brings in every page that the program can access, those that it has never touched too: readers
-    /// from outside stop at the first that is missing.
+    /// Brings in every page that the program can access, including those that it has never touched:
+    /// external readers stop at the first missing page.
     fn read_all(&self) {
         maps::each(|mapping| {
             if mapping.accessible {

@@ -1,6 +1,6 @@
-//! Pages that could not be moved out as they were: shared with the child of a fork or its parent,
-//! held by someone, or on a kernel that moves none. After a fork that is every page, so they go
-//! many at a time as well.
+//! Pages that could not be moved out: shared with the child of a fork or its parent, pinned, or on
+//! a kernel that cannot move pages. After a fork that is every page, so they are evicted in batches
+//! as well.
 //!
 //! ```text
 //!   in this process alone ──made its own by a write access──▶ tray ──▶ store
@@ -18,7 +18,7 @@ use crate::sys;
 use pagewise_wire::shared::capability;
 use pagewise_wire::trace::Event;
 
-/// How many of `list` another process has as well.
+/// How many pages of `list` are shared with another process.
 pub(super) fn count_shared(pager: &Pager, list: &List) -> usize {
     if !pager.shares_slots() {
         return 0;
@@ -36,8 +36,8 @@ pub(super) fn count_shared(pager: &Pager, list: &List) -> usize {
     shared
 }
 
-/// Evicts the locked pages of `all`; how many left. Those of them that another process has as well are
-/// added to `others`.
+/// Evicts the locked pages of `all`; returns how many were evicted. The number of those shared with
+/// another process is added to `others`.
 pub(super) fn evict(
     pager: &Pager,
     all: &List,
@@ -58,7 +58,7 @@ pub(super) fn evict(
     absent + moved + copied
 }
 
-/// Runs of pages whose addresses follow each other.
+/// Runs of pages with consecutive addresses.
 fn runs<'a>(pager: &Pager, all: &'a [(Page, Word)]) -> impl Iterator<Item = &'a [(Page, Word)]> {
     let behind = |page| pager.table.address_of(page) + PAGE_BYTES as u64;
     all.chunk_by(move |one, next| behind(one.0) == pager.table.address_of(next.0))
@@ -69,7 +69,8 @@ fn bounds(pager: &Pager, run: &[(Page, Word)]) -> (u64, u64) {
     (start, start + (run.len() * PAGE_BYTES) as u64)
 }
 
-/// Asks the kernel which pages another process has as well; how many are not there at all.
+/// Finds out from the kernel which pages are shared with another process. Returns how many are
+/// absent.
 fn sort(pager: &Pager, all: &List, alone: &mut List, shared: &mut List) -> usize {
     let movable = pager.can(capability::MOVE);
     let mut absent = 0;
@@ -79,7 +80,7 @@ fn sort(pager: &Pager, all: &List, alone: &mut List, shared: &mut List) -> usize
         scan::look(bounds(pager, run).0, looks);
         for (&(page, word), look) in run.iter().zip(looks) {
             match look {
-                // Dropped behind our back: nothing to keep.
+                // Dropped without notice: nothing to keep.
                 scan::Look::Absent => {
                     pager.table.unlock(page, Word::EMPTY);
                     absent += 1;
@@ -94,9 +95,9 @@ fn sort(pager: &Pager, all: &List, alone: &mut List, shared: &mut List) -> usize
     absent
 }
 
-/// Pages that the kernel did not move although no other process has them. Someone holds them, or
-/// they were shared with a child that has gone: a write access makes them this process's own. What
-/// no program can write to at the moment (so neither can a device on its behalf) goes to `others`.
+/// Pages that the kernel did not move although no other process has them. They are pinned, or were
+/// shared with a child that has ended: a write access makes them this process's own. Pages that no
+/// program can currently write to (so neither can a device on its behalf) go to `others`.
 fn make_own(pager: &Pager, alone: &List, others: &mut List) -> List {
     let mut own = List::new();
     for run in runs(pager, alone.all()) {
@@ -119,7 +120,7 @@ fn make_own(pager: &Pager, alone: &List, others: &mut List) -> List {
 fn populate(pager: &Pager, run: &[(Page, Word)]) -> bool {
     const POPULATE_WRITE: i32 = 23;
     let (start, end) = bounds(pager, run);
-    // SAFETY: page lock: the caller has those of the run; and no byte changes.
+    // SAFETY: page lock: the caller has the locks of the run; and no byte changes.
     unsafe { sys::advise(start, end, POPULATE_WRITE) == 0 }
 }
 
@@ -134,16 +135,17 @@ fn evict_own(pager: &Pager, own: &List, error: &mut Option<StoreError>) -> usize
     evict::write_parked(pager, own, BATCH, places, error)
 }
 
-/// Protected pages with their slots, whose bytes are in a buffer one after another.
+/// Protected pages with their slots, whose bytes are consecutive in a buffer.
 struct Copies {
     pages: [(Page, Word); BUFFER_PAGES],
     slots: [Slot; BUFFER_PAGES],
-    /// How many are to be written; those behind them are all zeros.
+    /// How many are to be written; those after them are all zeros.
     full: usize,
     count: usize,
 }
 
-/// Writes and drops locked pages, a buffer of them at most, where they are; how many left.
+/// Writes and drops locked pages, at most one buffer of them, in place. Returns how many were
+/// evicted.
 fn copy_out(pager: &Pager, part: &[(Page, Word)], error: &mut Option<StoreError>) -> usize {
     let mut buffer = pager.scratch.take();
     let bytes = buffer.bytes(part.len());
@@ -166,7 +168,7 @@ fn copy_out(pager: &Pager, part: &[(Page, Word)], error: &mut Option<StoreError>
     drop_copied(pager, &copies)
 }
 
-/// Protects and copies what it can of `part`, without the zeros; the rest stays.
+/// Protects and copies what it can of `part`, without zero pages; the rest stays.
 fn gather(pager: &Pager, part: &[(Page, Word)], bytes: &mut [u8]) -> Copies {
     let mut copies = Copies {
         pages: [(0, Word::EMPTY); BUFFER_PAGES],
@@ -208,7 +210,8 @@ fn gather(pager: &Pager, part: &[(Page, Word)], bytes: &mut [u8]) -> Copies {
     copies
 }
 
-/// Keeps the program from writing to the pages of `run` and copies them; else nothing has changed.
+/// Keeps the program from writing to the pages of `run` and copies them; otherwise nothing has
+/// changed.
 fn protect_and_copy(pager: &Pager, run: &[(Page, Word)], bytes: &mut [u8]) -> bool {
     let (start, end) = bounds(pager, run);
     let Some(region) = pager.regions.find(start).filter(|found| found.end >= end) else {
@@ -222,7 +225,7 @@ fn protect_and_copy(pager: &Pager, run: &[(Page, Word)], bytes: &mut [u8]) -> bo
     false
 }
 
-/// A protected page that does not leave.
+/// Gives back a protected page that is not evicted.
 fn give_back(pager: &Pager, (page, word): (Page, Word)) {
     let start = pager.table.address_of(page);
     if let Some(region) = pager.regions.find(start) {
@@ -232,7 +235,7 @@ fn give_back(pager: &Pager, (page, word): (Page, Word)) {
     evict::keep(pager, page, word);
 }
 
-/// Drops pages that the store has, or that are all zeros; how many went.
+/// Drops pages that the store has, or that are all zeros; returns how many were dropped.
 fn drop_copied(pager: &Pager, copies: &Copies) -> usize {
     let all = &copies.pages[..copies.count];
     let refused = discard(pager, all);

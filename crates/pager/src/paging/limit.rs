@@ -1,5 +1,5 @@
 //! How much of the budget is left for managed pages: the whole, less everything else that is
-//! resident. The command line promises the size of the process, not of its regions.
+//! resident. The budget covers the process, not only its regions.
 
 use super::{Pager, hold};
 use crate::figures::places;
@@ -7,12 +7,12 @@ use crate::page::PAGE_BYTES;
 use crate::sys;
 use core::sync::atomic::Ordering;
 
-/// A quarter of the budget always goes to managed pages, or a program with much other memory would
-/// only thrash.
+/// A quarter of the budget always goes to managed pages; otherwise a program with much other memory
+/// would only thrash.
 const LEAST_SHARE: u64 = 4;
 
 impl Pager {
-    /// Measures anew what else is resident, and sets the limit.
+    /// Measures other resident memory again, and sets the limit.
     pub fn refresh_limit(&self) {
         if let Some(share) = places::share() {
             self.take_share(share);
@@ -43,14 +43,14 @@ impl Pager {
         places::tell_store(usage.disk_bytes);
     }
 
-    /// Whether the share of the run's budget is another than when the limit was set.
+    /// Whether the share of the run's budget has changed since the limit was set.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         places::share().is_some_and(|share| share != self.share_seen.load(Ordering::Relaxed))
     }
 
-    /// The budget is this share, and what is shared with other processes besides: as far as that has
-    /// not left since the share was dealt.
+    /// The budget is this share plus the pages shared with other processes, except those of them
+    /// that have been evicted since the share was assigned.
     fn take_share(&self, share: u64) {
         if self.share_seen.swap(share, Ordering::Relaxed) != share {
             self.shared_gone.store(0, Ordering::Relaxed);
@@ -62,8 +62,8 @@ impl Pager {
         self.counters.set(|all| &all.budget_bytes, share);
     }
 
-    /// So many pages have left that another process still has: they made no room, and whatever came in
-    /// their place would be this process's alone.
+    /// This many pages were evicted that another process still has: they freed no memory, and any
+    /// page in their place would belong to this process alone.
     pub(super) fn shared_left(&self, pages: u64) {
         if pages == 0 || places::share().is_none() || self.holds_all() {
             return;
@@ -75,7 +75,7 @@ impl Pager {
     }
 
     /// Corrects the limit by what the store has grown or shrunk since, between measurements: a
-    /// store in memory takes of the room that it makes.
+    /// store in memory uses part of the room that it frees.
     pub fn follow_store(&self) {
         let now = self.pages_of_store();
         let before = self.store_pages.swap(now, Ordering::Relaxed);
@@ -91,13 +91,13 @@ impl Pager {
     }
 }
 
-/// Pages of page tables for so many resident pages: 8 bytes each, and as much again for those whose
-/// pages were evicted.
+/// Pages of page tables for this many resident pages: 8 bytes each, and the same again for evicted
+/// pages.
 fn page_table_pages(resident: u64) -> u64 {
     resident / 256
 }
 
-/// Resident bytes of this process; 0 where the kernel does not tell.
+/// Resident bytes of this process; 0 if the kernel does not report it.
 #[must_use]
 pub fn resident_bytes() -> u64 {
     resident_pages().unwrap_or(0) * PAGE_BYTES as u64

@@ -1,8 +1,9 @@
 //! Paging itself, the core of the pager: what is resident, what is where, and how pages come and go.
 //!
-//! docs/PAGER-CORE.md has the states of a page, who moves it from one to another, the order of locks and
-//! the invariants that SAFETY comments name. Whoever holds a lock keeps signals out, so that no handler of
-//! the program runs inside, and touches no managed memory ([`rule`]).
+//! docs/PAGER-CORE.md describes the states of a page, the transitions between them, the order of
+//! locks and the invariants that SAFETY comments refer to. A thread that holds a lock blocks
+//! signals, so that no handler of the program runs meanwhile, and touches no managed memory
+//! ([`rule`]).
 
 pub mod adopt;
 pub mod advise;
@@ -60,12 +61,12 @@ use scratch::Scratch;
 use table::Table;
 use tray::Tray;
 
-/// Everything that the pager knows. There is one in a process, and it never goes away.
+/// The entire state of the pager. There is one per process, and it is never freed.
 #[derive(Debug)]
 pub struct Pager {
     /// Set when everything below is ready.
     pub started: AtomicBool,
-    /// The process that all this describes: not that of a child of `vfork`.
+    /// The process described by this state: not a child of `vfork`.
     pub process: AtomicU32,
     /// Pages.
     pub table: Table,
@@ -75,13 +76,13 @@ pub struct Pager {
     pub budget: Budget,
     /// Where pages rest while they are being written.
     pub tray: Tray,
-    /// Where pages stand whose next use shall be seen.
+    /// Where pages are kept to detect their next use.
     pub probation: Probation,
     /// Buffers for reading.
     pub scratch: Scratch,
     /// Which regions are written soon after they are read.
     pub habits: Habits,
-    /// Memory that system calls use just now.
+    /// Memory in use by system calls.
     pub pins: Pins,
     /// Faults that handler threads read.
     pub by_handler: Uffd,
@@ -91,15 +92,15 @@ pub struct Pager {
     pub for_tray: Uffd,
     /// The pager's own threads.
     pub own_threads: OwnThreads,
-    /// Pages that are to be read before anyone misses them.
+    /// Pages to be read before they are missed.
     pub ahead: Ahead,
-    /// Held through a batch of evictions, and by whoever must have none running.
+    /// Held during a batch of evictions, and by code that must exclude evictions.
     pub evictions: Lock,
-    /// Closed while a fork is under way: nobody starts to work at a page.
+    /// Closed while a fork is under way: no thread starts work on a page.
     pub gate: Gate,
     /// Figures.
     pub counters: Counters,
-    /// How long pages stay away.
+    /// How long pages stay evicted.
     pub distances: Distances,
     /// How soon pages are used again.
     pub heat: Heat,
@@ -116,17 +117,17 @@ pub struct Pager {
     pub smallest: AtomicU64,
     /// Smallest region that may count as an array, bytes.
     pub smallest_array: AtomicU64,
-    /// What [`Pager::smallest`] may fall to, bytes.
+    /// The lower limit of [`Pager::smallest`], bytes.
     pub smallest_ever: AtomicU64,
     /// Bytes that the whole process may keep resident.
     pub total_bytes: AtomicU64,
-    /// The share of the run's budget that the limit was set by.
+    /// The share of the run's budget from which the limit was set.
     share_seen: AtomicU64,
-    /// Pages that have left since then and that other processes still have.
+    /// Pages evicted since then that other processes still have.
     shared_gone: AtomicU64,
-    /// Whether all pages are kept in memory, for somebody outside.
+    /// Whether all pages are kept in memory, for an external reader.
     holding: AtomicBool,
-    /// What to do where the store is full: [`crate::settings::WhenFull`] as a number.
+    /// What to do if the store is full: [`crate::settings::WhenFull`] as a number.
     pub when_full: AtomicU32,
     /// Whether programs that cannot be managed are refused.
     pub strict: AtomicBool,
@@ -203,7 +204,8 @@ impl Pager {
     /// The store. Only once the pager has started.
     #[must_use]
     pub fn store(&self) -> &'static dyn Store {
-        // SAFETY: published: `equip` stored a reference that lives for ever before `started` was set.
+        // SAFETY: published: `equip` stored a reference that lives forever before `started` was
+        // set.
         unsafe { *self.store.load(Ordering::Acquire) }
     }
 
@@ -214,7 +216,7 @@ impl Pager {
         unsafe { *self.policy.load(Ordering::Acquire) }
     }
 
-    /// The userfaultfd that the faults of `region` go to.
+    /// The userfaultfd that receives the faults of `region`.
     #[must_use]
     pub fn uffd(&self, region: &Region) -> &Uffd {
         match region.kind.delivery {

@@ -1,27 +1,27 @@
-//! Which number a page of memory has, without a search.
+//! The number of a page of memory, without a search.
 //!
 //! ```text
 //!   address ─▶ directory, by GiB ─▶ chunk ──────────────────────────▶ page number
 //!                       └─▶ its pieces, by 2 MiB ─▶ small chunk ────▶
 //! ```
 //!
-//! The first GiBs of address space with managed memory in them get as many numbers as they have pages:
-//! however memory grows there, neighbours stay neighbours. GiBs side by side get numbers side by side,
-//! in whichever order they come, as long as there is room: a policy takes a region for unbroken that
-//! way, and a recording of faults fits the next run. Programs that scatter small mappings over the
-//! whole address space (V8 does, 256 KiB at a time) would be out of numbers after a few hundred of
-//! them, so that later GiBs get numbers by pieces of 2 MiB.
+//! The first GiBs of address space that contain managed memory get as many numbers as they have
+//! pages: however memory grows there, neighbours remain neighbours. Adjacent GiBs get adjacent
+//! numbers, in whatever order they come, as long as there is room: a policy then sees a region as
+//! contiguous, and a recording of faults matches the next run. Programs that scatter small mappings
+//! over the whole address space (V8 does, 256 KiB at a time) would run out of numbers after a few
+//! hundred of them, so later GiBs get numbers in pieces of 2 MiB.
 
 use crate::page::{CHUNK_BYTES_SHIFT, CHUNK_PAGES, CHUNK_SHIFT, PAGE_SHIFT, Page};
 use crate::sys;
 use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// GiB of address space that a user can have (47 bits).
+/// GiB of user address space (47 bits).
 const DIRECTORY: usize = 1 << (47 - CHUNK_BYTES_SHIFT);
-/// GiB that get numbers as a whole.
+/// Number of GiBs that get numbers as a whole.
 const WHOLE: u32 = 383;
-/// Chunks that are left free on either side of new ones that are no neighbours of others.
+/// Chunks that are left free on either side of new ones that are not next to others.
 const MARGIN: usize = 8;
 /// Base-2 logarithm of the pages in a small chunk.
 const SMALL_SHIFT: u32 = 9;
@@ -42,12 +42,12 @@ pub const MOST_PAGES: u32 = FIRST_SMALL + (SMALL << SMALL_SHIFT);
 #[derive(Debug)]
 pub struct Numbers {
     /// For each GiB of address space the number of its chunk plus one, or with [`BY_PIECES`] the
-    /// place of its pieces.
+    /// index of its pieces.
     directory: [AtomicU32; DIRECTORY],
-    /// Where each small chunk is, in units of its size, plus one; behind that, for each piece of a divided GiB
-    /// the number of its small chunk plus one, [`PIECES`] for each.
+    /// The position of each small chunk, in units of its size, plus one; after that, for each piece
+    /// of a divided GiB, the number of its small chunk plus one, [`PIECES`] per GiB.
     pieces: AtomicPtr<AtomicU32>,
-    /// How many GiB have pieces.
+    /// Number of GiBs with pieces.
     divided: AtomicU32,
     /// The GiB of each chunk plus one; 0 where it is free.
     homes: [AtomicU32; WHOLE as usize],
@@ -55,7 +55,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// None given out, and no room for any.
+    /// No numbers assigned, and no memory for any.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -76,8 +76,8 @@ impl Numbers {
         })
     }
 
-    /// Numbers all pages of `[start, end)`; `false` when there are not enough numbers. One caller at a
-    /// time.
+    /// Numbers all pages of `[start, end)`; `false` if there are not enough numbers. One caller at
+    /// a time.
     pub fn cover(&self, start: u64, end: u64) -> bool {
         let first = start >> CHUNK_BYTES_SHIFT;
         let last = (end - 1) >> CHUNK_BYTES_SHIFT;
@@ -96,8 +96,8 @@ impl Numbers {
         })
     }
 
-    /// Where the chunks of `count` GiBs from `first` on best start: next to their neighbours', or
-    /// with room on either side.
+    /// The best start for the chunks of `count` GiBs from `first` on: next to those of their
+    /// neighbours, or with room on either side.
     fn place_for(&self, first: usize, count: usize) -> Option<usize> {
         let whole = |home: Option<usize>| {
             let entry = self.directory.get(home?)?.load(Ordering::Relaxed);
@@ -124,8 +124,8 @@ impl Numbers {
         homes.is_some_and(|homes| homes.iter().all(is_free))
     }
 
-    /// Numbers `[start, end)` in the GiB `home`: where it has no numbers yet by `chunk`, if that is
-    /// free, or any other; by pieces where there is none.
+    /// Numbers `[start, end)` in the GiB `home`: if it has no numbers yet, with `chunk` if that is
+    /// free, or any other free chunk; in pieces if there is none.
     fn cover_home(&self, home: usize, chunk: Option<usize>, start: u64, end: u64) -> bool {
         let entry = &self.directory[home];
         if entry.load(Ordering::Relaxed) == 0 {
@@ -172,17 +172,17 @@ impl Numbers {
         if all.is_null() {
             return &[];
         }
-        // SAFETY: reserved: `prepare` made them, for ever.
+        // SAFETY: reserved: `prepare` made them, permanently.
         unsafe { core::slice::from_raw_parts(all, SMALL as usize) }
     }
 
-    /// The entry of the 2 MiB at `home` in the GiB whose directory says `entry`.
+    /// The entry of the 2 MiB at `home` in the GiB with the directory entry `entry`.
     fn piece(&self, entry: u32, home: u64) -> &AtomicU32 {
         let all = self.pieces.load(Ordering::Acquire);
         let place = (entry & !BY_PIECES) as usize * PIECES + home as usize % PIECES;
         debug_assert!(!all.is_null() && place < SMALL as usize * PIECES);
-        // SAFETY: reserved: `prepare` made PIECES entries for each place that `cover_home` gives out, behind
-        // those of `small_homes`.
+        // SAFETY: reserved: `prepare` made PIECES entries for each index that `cover_home` assigns,
+        // after those of `small_homes`.
         unsafe { &*all.add(SMALL as usize + place) }
     }
 
@@ -206,7 +206,7 @@ impl Numbers {
         Some(FIRST_SMALL + (small << SMALL_SHIFT) + offset)
     }
 
-    /// The address of `page`; that of another one where no number was given out.
+    /// The address of `page`; that of another page if the number was not assigned.
     #[must_use]
     pub fn address_of(&self, page: Page) -> u64 {
         let at = |homes: &[AtomicU32], number: u32, shift: u32| {
@@ -222,7 +222,7 @@ impl Numbers {
         }
     }
 
-    /// Whether `page` is a number that was given out.
+    /// Whether `page` is an assigned number.
     #[must_use]
     pub fn is_page(&self, page: Page) -> bool {
         match page.checked_sub(FIRST_SMALL) {
@@ -231,7 +231,7 @@ impl Numbers {
         }
     }
 
-    /// The numbers around `page` that are sure to be neighbours in memory.
+    /// The numbers around `page` that are certainly neighbours in memory.
     #[must_use]
     pub fn chunk_of(&self, page: Page) -> Range<Page> {
         let count = match page < FIRST_SMALL {
@@ -260,8 +260,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn numbers() -> &'static Numbers {
-        // Too large for a test's stack.
-        // SAFETY: all of it is atomics, for which zero is valid.
+        // Too large for a test's stack. SAFETY: it consists of atomics, for which zero is valid.
         let numbers = unsafe { Box::<Numbers>::new_zeroed().assume_init() };
         assert!(numbers.prepare());
         Box::leak(numbers)
@@ -316,7 +315,7 @@ mod tests {
         assert!(numbers.cover(start, start + (7 << 20)));
         assert!(numbers.cover(start - (2 << 20), start + (8 << 20)));
         there_and_back(numbers, start - (2 << 20), start + (8 << 20));
-        // From 6 MiB before 1000 GiB to 6 MiB behind, 2 MiB each.
+        // From 6 MiB before 1000 GiB to 6 MiB after it, 2 MiB each.
         assert_eq!(numbers.small.load(Ordering::Relaxed), 6);
     }
 }

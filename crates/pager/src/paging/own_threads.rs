@@ -1,20 +1,21 @@
-//! The pager's own threads, as far as the core knows them: that they are started once in a process, by
-//! functions that those above have given it ([`Above`]). The core names nobody above it.
+//! The pager's own threads, as far as the core is concerned: they are started once in a process, by
+//! functions that the layer above has supplied ([`Above`]). The core does not refer to the layer
+//! above.
 
 use super::{PAGER, Pager, discard, fatal};
 use crate::sync::Lock;
 use crate::sys::signals;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// What the core asks of those above it. The functions run inside `malloc` and in the child of a fork:
-/// they allocate nothing, take no lock and use no thread-local storage.
+/// What the core requests from the layer above. The functions run inside `malloc` and in the child
+/// of a fork: they allocate nothing, take no lock and use no thread-local storage.
 #[derive(Debug)]
 pub struct Above {
-    /// Starts all threads; whether they run.
+    /// Starts all threads. Returns whether they run.
     pub start: fn(&'static Pager) -> bool,
-    /// Starts what serves the child of a fork until its first fault; whether it runs.
+    /// Starts the threads for the child of a fork until its first fault. Returns whether they run.
     pub start_first: fn(&'static Pager) -> bool,
-    /// In the child of a fork: there are no threads.
+    /// In the child of a fork: records that there are no threads.
     pub forget: fn(),
 }
 
@@ -23,14 +24,14 @@ pub struct Above {
 pub struct OwnThreads {
     above: AtomicPtr<Above>,
     running: AtomicBool,
-    /// They were to start, and something was missing.
+    /// They were to be started, but that failed.
     failed: AtomicBool,
-    /// Held while they start, and through forks.
+    /// Held while they start, and during forks.
     pub(super) starting: Lock,
 }
 
 impl OwnThreads {
-    /// None.
+    /// No threads.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -41,14 +42,14 @@ impl OwnThreads {
         }
     }
 
-    /// Whom to ask, once, before the pager starts.
+    /// Sets the functions of the layer above, once, before the pager starts.
     pub fn answer_to(&self, above: &'static Above) {
         let above = core::ptr::from_ref(above).cast_mut();
         self.above.store(above, Ordering::Release);
     }
 
     fn above(&self) -> Option<&'static Above> {
-        // SAFETY: published: null, or what `answer_to` was given, which lives for ever.
+        // SAFETY: published: null, or the argument of `answer_to`, which lives forever.
         unsafe { self.above.load(Ordering::Acquire).as_ref() }
     }
 
@@ -58,7 +59,7 @@ impl OwnThreads {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// What serves the child of a fork until its first fault; whether it runs.
+    /// Starts the threads for the child of a fork until its first fault. Returns whether they run.
     pub(super) fn start_first(&self, pager: &'static Pager) -> bool {
         self.above().is_some_and(|above| (above.start_first)(pager))
     }
@@ -80,7 +81,7 @@ impl Default for OwnThreads {
 }
 
 impl Pager {
-    /// Starts them and opens what they work with, once in a process; whether all is there.
+    /// Starts them and opens what they need, once in a process. Returns whether that succeeded.
     /// Allocates nothing, so that it may be called inside `malloc`.
     pub fn start_own_threads(&'static self) -> bool {
         let threads = &self.own_threads;
@@ -113,7 +114,7 @@ impl Pager {
             .is_some_and(|above| (above.start)(self))
     }
 
-    /// Before a fault is resolved: in the child of a fork it may be the first one.
+    /// Before a fault is resolved: in the child of a fork it may be the first fault.
     #[inline]
     pub fn ensure_own_threads(&self) {
         if !self.own_threads.are_running() && !PAGER.start_own_threads() {

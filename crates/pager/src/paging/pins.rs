@@ -1,5 +1,5 @@
-//! Memory that a system call is about to use, where a missing page would make it fail: brought in,
-//! and kept until the call is over.
+//! Memory that a system call is about to use, and a missing page would make the call fail: the
+//! memory is brought in and pinned until the call is over.
 
 use super::Pager;
 use super::resolve::{self, Fault};
@@ -9,36 +9,36 @@ use crate::sys::{self, signals::Blocked};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use pagewise_wire::shared::{Delivery, capability};
 
-/// Ranges that can be kept at a time. A call that finds no place goes without, and is repeated by
-/// its caller where it fails.
+/// Largest number of ranges pinned at a time. A call that finds no free entry runs without, and is
+/// repeated by its caller if it fails.
 const PLACES: usize = 128;
 
-/// Bytes of a stack that the pager's own work takes at most, and libc's around a fork.
+/// Largest number of stack bytes used by the pager itself and by libc around a fork.
 const STACK_BYTES: u64 = 64 << 10;
-/// Bytes above its stack pointer that a function of the pager's returns to.
+/// Bytes above the stack pointer that a function of the pager returns to.
 const FRAME_BYTES: u64 = 2 * PAGE_BYTES as u64;
 /// Prefault, writable (Linux 5.14).
 const MADV_POPULATE_WRITE: i32 = 23;
 
-/// Kept ranges.
+/// Pinned ranges.
 #[derive(Debug)]
 pub struct Pins {
     ranges: [[AtomicU64; 2]; PLACES],
     used: AtomicU32,
 }
 
-/// A range that is kept while this lives.
+/// A range that is pinned while this lives.
 #[derive(Debug)]
 pub struct Pin<'a> {
     pins: &'a Pins,
     place: Option<usize>,
 }
 
-/// No signal comes while this lives, and the stack that the thread stands on stays in memory: a fault
-/// that raises SIGBUS ends a thread that has it blocked.
+/// While this lives, no signal arrives and the thread's current stack stays in memory: a fault that
+/// raises SIGBUS ends a thread in which it is blocked.
 #[derive(Debug)]
 pub struct Undisturbed<'a> {
-    // In the order in which they are given up.
+    // In the order in which they are dropped.
     _signals: Blocked,
     _stack: Option<Pin<'a>>,
 }
@@ -53,10 +53,11 @@ impl Pins {
         }
     }
 
-    /// Whether the page at `address` is kept.
+    /// Whether the page at `address` is pinned.
     #[must_use]
     pub fn holds(&self, address: u64) -> bool {
-        // The page's lock first, then the pins; who keeps a page does the reverse. One sees the other.
+        // First the page's lock, then the pins; a thread that pins a page does the reverse. So one
+        // sees the other.
         fence(Ordering::SeqCst);
         self.used.load(Ordering::SeqCst) != 0
             && self.ranges.iter().any(|[start, end]| {
@@ -68,7 +69,7 @@ impl Pins {
     fn keep(&self, start: u64, end: u64) -> Pin<'_> {
         self.used.fetch_add(1, Ordering::SeqCst);
         let place = self.ranges.iter().position(|[_, place]| {
-            // One, which is no page's end, while the start is not there yet.
+            // 1, which is not the end of a page, while the start is not set yet.
             place
                 .compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok()
@@ -81,7 +82,7 @@ impl Pins {
         Pin { pins: self, place }
     }
 
-    /// In the child of a fork only the forking thread is left, which is in no other call.
+    /// In the child of a fork only the forking thread is left, which is not in another call.
     pub fn forked(&self) {
         for [_, end] in &self.ranges {
             end.store(0, Ordering::SeqCst);
@@ -106,14 +107,16 @@ impl Drop for Pin<'_> {
 }
 
 impl Pager {
-    /// Most bytes that one call may keep: beyond, calls that may be partial are made partial.
+    /// Largest number of bytes that one call may pin: beyond that, calls that may be partial are
+    /// made partial.
     #[must_use]
     pub fn most_pinned(&self) -> u64 {
         (self.budget.limit() / 16).clamp(4, 1024) * PAGE_BYTES as u64
     }
 
-    /// Whether `[start, end)` has memory that a system call must have kept: its faults raise SIGBUS,
-    /// or (without `UFFDIO_MOVE`) a page that the call writes to could not be told from others.
+    /// Whether `[start, end)` has memory that must be pinned for a system call: its faults raise
+    /// SIGBUS, or (without `UFFDIO_MOVE`) a page that the call writes to could not be distinguished
+    /// from others.
     #[must_use]
     pub fn raises(&self, start: u64, end: u64) -> bool {
         if !self.regions.touches(start, end, true) {
@@ -126,7 +129,7 @@ impl Pager {
         managed.any(|region| region.kind.delivery == Delivery::Signal)
     }
 
-    /// Brings `[start, start + bytes)` in and keeps it; none where that is not needed.
+    /// Brings `[start, start + bytes)` in and pins it; `None` if that is not needed.
     pub fn pin(&self, start: u64, bytes: u64, write: bool) -> Option<Pin<'_>> {
         match bytes != 0 && self.raises(start, start.saturating_add(bytes)) {
             true => self.keep(start, bytes, write),
@@ -134,7 +137,7 @@ impl Pager {
         }
     }
 
-    /// The same for memory of every kind: none where nothing of it is managed.
+    /// The same for memory of every kind: `None` if none of it is managed.
     pub fn keep(&self, start: u64, bytes: u64, write: bool) -> Option<Pin<'_>> {
         let end = start.saturating_add(bytes);
         if !self.regions.touches(start, end, true) {
@@ -142,7 +145,7 @@ impl Pager {
         }
         let (first, behind) = (page_floor(start), page_ceil(end));
         let _quiet = self.undisturbed();
-        // Kept first: what is brought in cannot leave again.
+        // Pinned first, so that pages brought in are not evicted again.
         let pin = self.pins.keep(first, behind);
         for region in self.regions.managed(first, behind) {
             let pages = (region.start..region.end).step_by(PAGE_BYTES);
@@ -151,12 +154,12 @@ impl Pager {
         Some(pin)
     }
 
-    /// Keeps the memory that a child's new stack ends with.
+    /// Pins the end of a child's new stack.
     pub fn keep_stack_of_child(&self, stack: u64) -> Option<Pin<'_>> {
         self.keep(stack.saturating_sub(STACK_BYTES), STACK_BYTES, true)
     }
 
-    /// Keeps signals out of this thread, and its stack in memory. It holds nothing yet.
+    /// Blocks signals in this thread, and keeps its stack in memory. The thread holds no lock yet.
     #[must_use]
     pub fn undisturbed(&self) -> Undisturbed<'_> {
         let stack = self.keep_stack();
@@ -166,8 +169,8 @@ impl Pager {
         }
     }
 
-    /// Keeps the stack that this thread stands on, should that be managed memory (a coroutine's), so
-    /// that it can take locks. Signals are not blocked yet.
+    /// Pins the stack that this thread is using, in case that is managed memory (a coroutine's), so
+    /// that the thread can take locks. Signals are not blocked yet.
     pub fn keep_stack(&self) -> Option<Pin<'_>> {
         let frame = 0_u8;
         let here = core::ptr::from_ref(&frame) as u64;
@@ -178,7 +181,7 @@ impl Pager {
         }
         let pin = self.pins.keep(bottom, top);
         let count = (top - bottom) / PAGE_BYTES as u64;
-        // From the top down: below the first page that cannot be written the stack has ended.
+        // From the top down: the stack ends below the first page that cannot be written.
         let pages = (0..count)
             .rev()
             .map(|page| bottom + page * PAGE_BYTES as u64);
@@ -190,8 +193,9 @@ impl Pager {
         Some(pin)
     }
 
-    /// Brings in the page of a kept stack at `address`; whether it can be written. Whoever has locked it
-    /// by then may have looked for pins before this one was there, and send away what is present still.
+    /// Brings in the page of a pinned stack at `address`. Returns whether it can be written. A
+    /// thread that has already locked the page may have checked for pins before this one was set,
+    /// and may still evict the page.
     fn settle_on_stack(&self, address: u64) -> bool {
         loop {
             if !touch_as_program(address) {
@@ -234,18 +238,18 @@ impl Pager {
     }
 }
 
-/// Touches the page at `address` as a write would, holding nothing, so that another thread or the
-/// handler of SIGBUS can serve it on a stack of its own; whether it can be written.
+/// Touches the page at `address` as a write would, holding no lock, so that another thread or the
+/// SIGBUS handler can handle the fault on its own stack. Returns whether it can be written.
 fn touch_as_program(address: u64) -> bool {
     let end = address + PAGE_BYTES as u64;
     // SAFETY: prefaulting changes no contents.
     match unsafe { sys::advise(address, end, MADV_POPULATE_WRITE) } {
         0 => true,
-        // A page that raises SIGBUS. That it may be written is checked before.
+        // A page that raises SIGBUS. Writability has been checked before.
         answer if answer == -(libc::EFAULT as isize) => {
-            // By hand: the compiler knows that an atomic or with zero changes nothing, and makes a mere
-            // fence of it.
-            // SAFETY: the kernel said that the mapping is there and writable; nothing is changed.
+            // In assembly: the compiler reduces an atomic `or` with zero, which changes nothing, to
+            // a fence. SAFETY: the kernel reported that the mapping exists and is writable; nothing
+            // is changed.
             unsafe {
                 core::arch::asm!("lock or byte ptr [{}], 0", in(reg) address, options(nostack));
             }

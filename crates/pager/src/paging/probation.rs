@@ -1,13 +1,13 @@
-//! Probation: resident pages stand out of the program's reach, so that their next use is seen and
-//! their bytes can be written before they have to leave.
+//! Probation: resident pages are placed out of the program's reach, so that their next use is seen
+//! and their bytes can be written before they have to be evicted.
 //!
-//! User space has no accessed bits. A page that is moved here (`UFFDIO_MOVE`, 46 ns per page in batches)
-//! and touched costs a fault without I/O, and tells the policy that it is in use; one that nobody
-//! touched leaves without another move, and at once where its bytes were written meanwhile. These
-//! places lie behind the tray ([`super::tray`]), and a page there is `Parked` at a place from
-//! [`TRAY_PAGES`] on.
+//! User space has no accessed bits. A page that is moved here (`UFFDIO_MOVE`, 46 ns per page in
+//! batches) and touched costs a fault without I/O, and shows the policy that it is in use; an
+//! untouched page is evicted without another move, and at once if its bytes have been written
+//! meanwhile. These places follow the tray ([`super::tray`]), and a page there is `Parked` at a
+//! place from [`TRAY_PAGES`] on.
 //!
-//! Only the holder of the eviction lock puts pages in. Whoever holds a page's lock takes it out.
+//! Only the holder of the eviction lock puts pages in. The holder of a page's lock takes it out.
 
 use super::discard;
 use super::evict::{BATCH, is_zero};
@@ -37,7 +37,7 @@ pub struct Probation {
     count: AtomicU32,
     /// Where the next search for free places starts.
     next: AtomicU32,
-    /// Pages that were wanted back, and in whose place no others are watched yet.
+    /// Pages that were fetched back and have not been replaced by other watched pages yet.
     used: AtomicU32,
     /// Batches of evictions until the next look ahead.
     resting: AtomicU32,
@@ -56,7 +56,8 @@ impl Probation {
         }
     }
 
-    /// Places for a budget of so many pages: the eighth that policies watch, and a batch to be written.
+    /// Number of places for a budget of this many pages: the eighth that policies watch, and a
+    /// batch to be written.
     #[must_use]
     pub fn places_for(budget: u64) -> usize {
         (budget / 8) as usize + 2 * BATCH
@@ -83,7 +84,7 @@ impl Probation {
         self.at(parked - TRAY_PAGES).slot.load(Ordering::Acquire)
     }
 
-    /// The place is free again; the slot that it had.
+    /// Frees the place. Returns its slot.
     pub fn leave(&self, parked: usize) -> Slot {
         let place = self.at(parked - TRAY_PAGES);
         let slot = place.slot.swap(0, Ordering::AcqRel);
@@ -91,7 +92,7 @@ impl Probation {
         slot
     }
 
-    /// A page that the policy had watched was used: another one may be.
+    /// A page watched for the policy was used: another one may take its place.
     pub(super) fn replace_one(&self) {
         self.used.fetch_add(1, Ordering::Relaxed);
     }
@@ -127,8 +128,8 @@ pub fn slot_of(pager: &Pager, word: Word) -> Slot {
     pager.probation.slot(word.slot() as usize)
 }
 
-/// After a batch of evictions: watches the pages that the policy names, and writes some of those that
-/// will leave next. The caller holds the eviction lock and keeps signals out.
+/// After a batch of evictions: watches the pages that the policy selects, and writes some of those
+/// that will be evicted next. The caller holds the eviction lock and blocks signals.
 pub fn look_ahead(pager: &Pager) {
     if !pager.can(capability::MOVE) {
         return;
@@ -143,8 +144,8 @@ pub fn look_ahead(pager: &Pager) {
     }
     let mut parked = 0;
     let mut pages = [0; BATCH];
-    // As many as were evicted, and as were found in use since: or of those that it watched the policy
-    // soon knows none to be cold, and chooses blindly.
+    // As many as were evicted, plus those found in use since: otherwise the policy would soon know
+    // no cold page among the watched ones, and choose blindly.
     let used = pager.probation.used.load(Ordering::Relaxed) as usize;
     let mut left = BATCH + used;
     while left > 0 {
@@ -160,7 +161,7 @@ pub fn look_ahead(pager: &Pager) {
     }
     let replaced = used.saturating_sub(left) as u32;
     pager.probation.used.fetch_sub(replaced, Ordering::Relaxed);
-    // A copy of what is packed in memory would take as much memory as it saves.
+    // A copy in a compressed store in memory would take as much memory as it saves.
     if pager.budget.excess() == 0 && pager.store().name() == "disk" {
         let count = pager.policy().soon(&mut pages);
         parked += park(pager, &mut pages[..count]);
@@ -171,18 +172,16 @@ pub fn look_ahead(pager: &Pager) {
     }
 }
 
-/// Batches of evictions without looking ahead after one at which nothing was to be moved.
+/// Number of batches without looking ahead after one in which nothing was to be moved.
 const REST: u32 = 15;
 
-/// Neighbours that are moved for less than they are worth. A single page costs 1.1 µs, and 3.2 with
-/// a busy thread at the same time (its processor is interrupted), which random access pays for
-/// nothing; 16 cost
-/// 0.23 each.
+/// Smallest run of neighbours that is worth moving. A single page costs 1.1 µs, and 3.2 with
+/// another busy thread (whose CPU is interrupted), which with random access pays for nothing; 16
+/// cost 0.23 each.
 const CHEAP: usize = 8;
 
-/// Puts resident `pages` on probation: runs of them, and single ones that must be moved before they can
-/// be written. What cannot be moved is taken for used. How
-/// many went.
+/// Puts resident `pages` on probation: runs of them, and single ones that must be moved before they
+/// can be written. Pages that cannot be moved count as used. Returns how many were moved.
 fn park(pager: &Pager, pages: &mut [Page]) -> usize {
     pages.sort_unstable();
     let mut list = [(0, Word::EMPTY); BATCH];
@@ -217,7 +216,7 @@ fn park(pager: &Pager, pages: &mut [Page]) -> usize {
     parked
 }
 
-/// Moves `page` here alone, for nobody but the figures; whether it stands here now. The caller holds
+/// Moves only `page` here, just for the figures. Returns whether it is now here. The caller holds
 /// the eviction lock.
 pub fn watch(pager: &Pager, page: Page) -> bool {
     if !pager.can(capability::MOVE) {
@@ -234,7 +233,7 @@ pub fn watch(pager: &Pager, page: Page) -> bool {
     parked.is_some()
 }
 
-/// Puts `page` back if it stands here: nobody asked for it. The caller holds the eviction lock.
+/// Puts `page` back if it is here, without a fault. The caller holds the eviction lock.
 pub fn give_back(pager: &Pager, page: Page) {
     let word = pager.table.word(page);
     let here = !word.is_busy() && holds(word);
@@ -271,7 +270,7 @@ fn lock(pager: &Pager, page: Page) -> Option<Word> {
     Some(word)
 }
 
-/// Length of the run of neighbours in memory at the head of `list`.
+/// Length of the run of memory neighbours at the head of `list`.
 fn neighbours(pager: &Pager, list: &[(Page, Word)]) -> usize {
     let first = pager.table.address_of(list[0].0);
     let is_next =
@@ -280,8 +279,8 @@ fn neighbours(pager: &Pager, list: &[(Page, Word)]) -> usize {
     addresses.zip(list).take_while(is_next).count()
 }
 
-/// Moves the neighbours in `list` to `place` and behind; how many of them went, none when the first
-/// cannot.
+/// Moves the neighbours in `list` to `place` and the places after it. Returns how many were moved,
+/// or `None` if the first cannot be moved.
 fn park_run(pager: &Pager, list: &[(Page, Word)], place: usize) -> Option<usize> {
     let (first, run) = (list[0].0, list.len());
     let from = pager.table.address_of(first);
@@ -330,11 +329,11 @@ fn clean(pager: &Pager, pages: &[Page]) {
     }
 }
 
-/// Writes pages at neighbouring places; whether the store took them.
+/// Writes pages at neighbouring places. Returns whether the store accepted them.
 fn clean_run(pager: &Pager, run: &[(usize, Page)]) -> bool {
     let (first, end) = (run[0].0, run[0].0 + run.len());
     let bytes = pager.tray.bytes(first, end);
-    // Zeros need no slot: they are dropped when they leave.
+    // Zeros need no slot: they are dropped when they are evicted.
     if is_zero(bytes) {
         return true;
     }
@@ -345,7 +344,8 @@ fn clean_run(pager: &Pager, run: &[(usize, Page)]) -> bool {
     }
     for (&(place, page), &slot) in run.iter().zip(&slots) {
         let parked = Word::new(State::Parked, place as u32);
-        // Fetched back meanwhile, it may have changed, and what was read here may be zeros.
+        // If the page was fetched back meanwhile, it may have changed, and the bytes read here may
+        // be zeros.
         if pager.table.attempt(page, parked) != Attempt::Locked(parked) {
             pager.store().release(slot);
             continue;
@@ -360,7 +360,7 @@ fn clean_run(pager: &Pager, run: &[(usize, Page)]) -> bool {
     true
 }
 
-/// Frees the places of locked pages that the store has, and tells of each that it has left.
+/// Frees the places of locked pages that the store has, and reports each as evicted.
 pub(super) fn drop_written(pager: &Pager, pages: &[(Page, Word)]) {
     let mut ranges = [[0_usize; 2]; BATCH];
     let mut count = 0;
@@ -381,8 +381,8 @@ pub(super) fn drop_written(pager: &Pager, pages: &[(Page, Word)]) {
 }
 
 impl Pager {
-    /// Puts a locked page back where it was, because its range changes; what it is then. As it was,
-    /// if the kernel takes it nowhere any more.
+    /// Puts a locked page back where it was, because its range changes. Returns its new word, or
+    /// the old one if the kernel no longer accepts it anywhere.
     pub(super) fn unpark(&self, page: Page, word: Word) -> Word {
         let address = self.table.address_of(page);
         let Some(region) = self.regions.find(address) else {
@@ -400,7 +400,7 @@ impl Pager {
         Word::new(State::Dirty, 0)
     }
 
-    /// The place of a page that has no contents any more, or has them elsewhere.
+    /// Frees the place of a page that no longer has contents, or has them elsewhere.
     pub(super) fn give_up_place(&self, place: usize) {
         let slot = self.probation.leave(place);
         if slot != 0 {
@@ -408,7 +408,7 @@ impl Pager {
         }
     }
 
-    /// Before a fork: all pages back to where they belong, so that the child finds them.
+    /// Before a fork: puts all pages back where they belong, so that the child finds them.
     pub(super) fn end_probation(&self) {
         let count = self.probation.count.load(Ordering::Relaxed) as usize;
         for index in 0..count {
@@ -429,9 +429,9 @@ impl Pager {
 }
 
 impl Work<'_> {
-    /// The page on probation at `place` is wanted. What the store has stays clean where it is only read:
-    /// a copy can arrive write-protected, a moved page cannot. What the page is now; none when the
-    /// kernel does not take it.
+    /// The page on probation at `place` is wanted. A page that is also in the store stays clean if
+    /// it is only read: a copy can arrive write-protected, a moved page cannot. Returns the page's
+    /// new word, or `None` if the kernel does not accept it.
     pub(super) fn fetch_from_probation(&self, place: usize) -> Option<Word> {
         let tray = &self.pager.tray;
         let stays_clean = self.pager.probation.slot(place) != 0 && !self.fault.write;
@@ -447,7 +447,7 @@ impl Work<'_> {
         Some(Word::new(State::Dirty, 0))
     }
 
-    /// The page at `place`, which the store has as well, comes back write-protected.
+    /// Brings back the page at `place`, which is also in the store, write-protected.
     fn copy_clean(&self, place: usize) -> Option<Word> {
         let from = self.pager.tray.address(place);
         let copied = loop {

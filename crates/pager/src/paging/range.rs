@@ -1,4 +1,4 @@
-//! Memory that the program gives back, or takes for something else: whole ranges at a time.
+//! Memory that the program gives back, or uses for something else: whole ranges at a time.
 
 use super::pins::Undisturbed;
 use super::{Pager, probation};
@@ -11,7 +11,7 @@ use pagewise_policy::Span;
 /// Keeps everything else away from ranges: signals, other changes, evictions.
 #[derive(Debug)]
 pub struct Quiet<'a> {
-    // In the order in which they are given up.
+    // In the order in which they are dropped.
     _evictions: LockGuard<'a>,
     _regions: LockGuard<'a>,
     _undisturbed: Undisturbed<'a>,
@@ -32,7 +32,7 @@ impl Pager {
     }
 
     /// Runs `call`, which empties the pages of `[start, end)` in the kernel, so that no fault sees
-    /// one half without the other.
+    /// only half of the change.
     pub fn emptying(&self, start: u64, end: u64, call: impl FnOnce() -> Answer) -> Answer {
         let _quiet = self.quiet();
         self.lock_pages(start, end);
@@ -45,7 +45,7 @@ impl Pager {
     }
 
     /// Runs `call`, which takes `[start, end)` out of the address space or puts something else
-    /// there. The ranges are no longer listed then.
+    /// there. The ranges are then no longer listed.
     pub fn vacating(&self, start: u64, end: u64, call: impl FnOnce() -> Answer) -> Answer {
         let _quiet = self.quiet();
         self.lock_pages(start, end);
@@ -130,7 +130,7 @@ impl Pager {
         });
     }
 
-    /// Pages locked before now have no contents.
+    /// Marks pages locked before as having no contents.
     pub fn clear_pages(&self, start: u64, end: u64) {
         let mut resident = 0;
         let mut count = 0;

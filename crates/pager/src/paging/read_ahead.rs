@@ -1,4 +1,4 @@
-//! How pages come before anyone misses them.
+//! How pages are read before they are missed.
 
 use super::Pager;
 use super::cluster::{Cluster, Reach};
@@ -9,7 +9,7 @@ use crate::store::Slot;
 use crate::sync::{Attempt, State};
 use pagewise_policy::Span;
 
-/// Brings in the evicted pages of `span` that can come cheaply, for nobody in particular.
+/// Brings in the evicted pages of `span` that are cheap to read, without a thread waiting for them.
 pub fn read_ahead(pager: &Pager, span: Span) {
     let mut page = span.first;
     while page < span.end() {
@@ -17,8 +17,8 @@ pub fn read_ahead(pager: &Pager, span: Span) {
     }
 }
 
-/// Brings in the run that starts at `page`; its length. Waits for room: what is wanted soon is
-/// worth more than what was chosen to leave.
+/// Brings in the run that starts at `page`. Returns its length. Waits for room: pages that are
+/// wanted soon are worth more than those chosen for eviction.
 fn read_run(pager: &Pager, page: Page, span: Span) -> u32 {
     let word = pager.table.word(page);
     if word.is_busy() || word.state() != State::Evicted {
@@ -33,7 +33,7 @@ fn read_run(pager: &Pager, page: Page, span: Span) -> u32 {
         first: page,
         count: span.end() - page,
     };
-    // Room first, page second: who waits for room must not hold what the evictor wants.
+    // First room, then the page: a thread that waits for room must not hold what the evictor needs.
     let room = u64::from(rest.count).min(BUFFER_PAGES as u64);
     pager.budget.reserve(room);
     let locked = pager.table.attempt(page, word) == Attempt::Locked(word);
@@ -53,7 +53,8 @@ fn read_run(pager: &Pager, page: Page, span: Span) -> u32 {
 }
 
 impl Work<'_> {
-    /// As `Work::read`, but nobody waits and nothing is demanded: an error leaves the pages be.
+    /// As `Work::read`, but without a waiting thread or a demanded page: an error leaves the pages
+    /// as they are.
     fn fill_ahead(&self, cluster: &mut Cluster, bytes: &mut [u8]) {
         let mut slots: [Slot; BUFFER_PAGES] = [0; BUFFER_PAGES];
         for (slot, (_, word)) in slots.iter_mut().zip(cluster.pages()) {

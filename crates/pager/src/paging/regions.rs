@@ -1,17 +1,18 @@
 //! Which parts of the address space are managed, and how.
 //!
-//! A sorted list of ranges that do not overlap. Faults read it without a lock (a sequence counter
-//! tells them to read again); changes take the lock. Mappings too small to manage are listed as
-//! well, because the kernel puts mappings side by side and many small ones make a large one.
+//! A sorted list of non-overlapping ranges. Faults read it without a lock (a sequence counter shows
+//! when to read again); changes take the lock. Mappings too small to manage are listed as well,
+//! because the kernel places mappings side by side and many small ones form a large one.
 
 use crate::sync::Lock;
 use crate::sys;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 use pagewise_wire::shared::{Delivery, Why};
 
-/// Most ranges: as many mappings as Linux allows a process by default (`vm.max_map_count`).
+/// Largest number of ranges: the default limit on mappings of a process in Linux
+/// (`vm.max_map_count`).
 const CAPACITY: usize = 65_530;
-/// Numbers that are tried until one is found that no region has.
+/// Numbers that are tried until an unused one is found.
 const MOST_LOOKS: usize = 64;
 
 /// A range of the program's memory.
@@ -19,7 +20,7 @@ const MOST_LOOKS: usize = 64;
 pub struct Region {
     /// First address.
     pub start: u64,
-    /// First address behind.
+    /// First address past it.
     pub end: u64,
     /// How it is treated.
     pub kind: Kind,
@@ -28,11 +29,11 @@ pub struct Region {
 /// How a range is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Whether it is managed; else it is only known.
+    /// Whether it is managed; otherwise it is only listed.
     pub managed: bool,
     /// How its faults arrive.
     pub delivery: Delivery,
-    /// Why they arrive so.
+    /// Why they arrive in this way.
     pub why: Why,
     /// Its role, as hinted.
     pub role: u8,
@@ -44,7 +45,8 @@ pub struct Kind {
     pub wiped_on_fork: bool,
     /// Absent in the child of a fork.
     pub not_forked: bool,
-    /// The program's own: a userfaultfd of its has it, and it is never managed again.
+    /// Owned by the program: registered with a userfaultfd of its own, and it is never managed
+    /// again.
     pub ceded: bool,
 }
 
@@ -89,7 +91,7 @@ impl Kind {
         !self.managed && !self.ceded
     }
 
-    /// Whether neighbours of both kinds may become one region.
+    /// Whether neighbours of these two kinds may become one region.
     #[must_use]
     pub fn joins(self, other: Self) -> bool {
         let other = Self {
@@ -116,14 +118,14 @@ pub struct Regions {
     sequence: AtomicU32,
     /// Bytes of listed ranges that are not managed, but could be.
     left_out: AtomicU64,
-    /// Numbers given so far.
+    /// Numbers assigned so far.
     numbered: AtomicU32,
-    /// Held through each change, together with the calls to the kernel that belong to it.
+    /// Held during each change, including the system calls that belong to it.
     pub lock: Lock,
 }
 
 impl Regions {
-    /// An empty list without room.
+    /// An empty list without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -159,7 +161,7 @@ impl Regions {
         self.count.load(Ordering::Acquire) as usize
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -171,7 +173,7 @@ impl Regions {
         self.left_out.load(Ordering::Relaxed)
     }
 
-    /// The range with this index. Right only under the lock.
+    /// The range with this index. Valid only under the lock.
     #[must_use]
     pub fn get(&self, index: usize) -> Region {
         let entry = self.entry(index);
@@ -189,7 +191,7 @@ impl Regions {
         entry.kind.store(region.kind.bits(), Ordering::Relaxed);
     }
 
-    /// The range that holds `address`. Takes no lock.
+    /// The range that contains `address`. Takes no lock.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<Region> {
         loop {
@@ -208,7 +210,7 @@ impl Regions {
         }
     }
 
-    /// Index of the first range that ends behind `address`.
+    /// Index of the first range that ends after `address`.
     #[must_use]
     pub fn first_behind(&self, address: u64) -> usize {
         let (mut low, mut high) = (0, self.len());
@@ -222,7 +224,7 @@ impl Regions {
         low
     }
 
-    /// Whether a range, managed if so wanted, touches `[start, end)`.
+    /// Whether a range overlaps `[start, end)`; with `managed`, only managed ranges count.
     #[must_use]
     pub fn touches(&self, start: u64, end: u64, managed: bool) -> bool {
         if self.entries.load(Ordering::Relaxed).is_null() {
@@ -243,7 +245,7 @@ impl Regions {
         false
     }
 
-    /// The first range that ends behind `address`. Takes no lock.
+    /// The first range that ends after `address`. Takes no lock.
     fn at_or_behind(&self, address: u64) -> Option<Region> {
         loop {
             let before = self.sequence.load(Ordering::Acquire);
@@ -256,7 +258,7 @@ impl Regions {
         }
     }
 
-    /// The managed parts of `[start, end)`, in order, as they are just now. Takes no lock.
+    /// The managed parts of `[start, end)`, in order, as they currently are. Takes no lock.
     pub fn managed(&self, start: u64, end: u64) -> impl Iterator<Item = Region> {
         let mut address = start;
         let known = !self.entries.load(Ordering::Relaxed).is_null();
@@ -295,14 +297,14 @@ impl Regions {
     fn shift(&self, from: usize, to: usize) {
         let count = self.len();
         let base = self.entries.load(Ordering::Relaxed);
-        // SAFETY: both ranges lie in the reserved array (callers check the capacity); readers that
-        // see the move half done read again, because the sequence is odd meanwhile.
+        // SAFETY: both ranges are in the reserved array (callers check the capacity); readers that
+        // see a half-finished move read again, because the sequence is odd meanwhile.
         unsafe { core::ptr::copy(base.add(from), base.add(to), count - from) };
         self.count
             .store((count + to - from) as u32, Ordering::Release);
     }
 
-    /// A number that no region has: from 1 up, and then those that are free again. Under the lock.
+    /// An unused number: from 1 up, and then those that have become free. Under the lock.
     pub fn free_number(&self) -> u16 {
         let next = || {
             let given = self.numbered.fetch_add(1, Ordering::Relaxed);
@@ -310,7 +312,7 @@ impl Regions {
             (number, given < u32::from(u16::MAX))
         };
         let taken = |number| (0..self.len()).any(|index| self.get(index).kind.id == number);
-        // Each look takes as long as the list is: rather a number twice than no end of looking.
+        // Each check scans the whole list: a duplicate number is better than an endless search.
         for _ in 0..MOST_LOOKS {
             let (number, fresh) = next();
             if fresh || !taken(number) {
@@ -320,7 +322,7 @@ impl Regions {
         next().0
     }
 
-    /// Adds `region`, which overlaps none; `false` when the list is full. Under the lock.
+    /// Adds `region`, which overlaps no other; `false` if the list is full. Under the lock.
     pub fn add(&self, region: Region) -> bool {
         if self.len() >= CAPACITY {
             return false;
@@ -337,8 +339,8 @@ impl Regions {
         true
     }
 
-    /// Takes `[start, end)` out, cutting ranges that reach beyond. `false` when the list is too
-    /// full to cut one in two. Under the lock.
+    /// Removes `[start, end)`, cutting ranges that extend beyond it. `false` if the list is too
+    /// full to split one. Under the lock.
     pub fn remove(&self, start: u64, end: u64) -> bool {
         loop {
             let index = self.first_behind(start);
@@ -394,7 +396,7 @@ impl Regions {
         }
     }
 
-    /// Puts `region` in the place of everything that it covers. No reader sees the gap between.
+    /// Replaces everything that `region` covers by `region`. No reader sees the gap in between.
     /// Under the lock.
     pub fn replace(&self, region: Region) -> bool {
         self.sequence.fetch_add(1, Ordering::AcqRel);
@@ -403,7 +405,7 @@ impl Regions {
         done
     }
 
-    /// In the child of a fork the lock is held by nobody.
+    /// In the child of a fork no thread holds the lock.
     pub fn forked(&self) {
         self.lock.reset();
     }
@@ -495,7 +497,7 @@ mod tests {
         let regions = list(&[(10, 20)]);
         let given: Vec<u16> = (0..=u16::MAX).map(|_| regions.free_number()).collect();
         assert_eq!(given[..3], [1, 2, 3]);
-        // The first one around: 7 is that of the region listed.
+        // The numbers wrap around: 7 belongs to the listed region.
         let again: Vec<u16> = (0..8).map(|_| regions.free_number()).collect();
         assert_eq!(
             (given[65_535], &again[..]),

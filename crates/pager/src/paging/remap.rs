@@ -14,13 +14,13 @@ fn is_ok(answer: Answer) -> bool {
 }
 
 impl Pager {
-    /// Runs `call`, an `mremap` from `[from, from + old)` to `new` bytes with the flags that it is
-    /// given. `target` is where `MREMAP_FIXED` wants it.
+    /// Runs `call`, an `mremap` from `[from, from + old)` to `new` bytes with the given flags.
+    /// `target` is the address for `MREMAP_FIXED`.
     ///
-    /// The kernel drops the registration of what it moves, and with it that of a neighbour which it
-    /// has merged with on arrival (`copy_vma` before `mremap_userfaultfd_prep`, Linux 6.18): the
-    /// neighbour's pages would be lost. So a range is unregistered before it moves; then it cannot
-    /// merge with one that is not.
+    /// The kernel drops the registration of the moved range, and with it that of a neighbour with
+    /// which it has merged on arrival (`copy_vma` before `mremap_userfaultfd_prep`, Linux 6.18):
+    /// the neighbour's pages would be lost. So a range is unregistered before it moves; then it
+    /// cannot merge with a registered one.
     pub fn remapping(
         &self,
         from: u64,
@@ -77,7 +77,7 @@ impl Pager {
         }
     }
 
-    /// The move failed: everything as before, but for the write protection, which is gone.
+    /// The move failed: everything is as before, except the write protection, which is lost.
     fn register_unmoved(&self, from: u64, end: u64) {
         self.each_managed(from, end, |start, end| {
             self.uffd_of(start).register(start, end);
@@ -119,7 +119,7 @@ impl Pager {
         self.adopt_locked_quietly(to, to + new, known);
         let managed = self.regions.find(to).is_some_and(|r| r.kind.managed);
         if kind.managed && !(managed && fits) {
-            // Small by now, but it has pages in the store: it stays managed.
+            // It may now be small, but it has pages in the store, so it stays managed.
             self.manage_anyway(to, to + new, known);
         }
         self.carry(from, from + old.min(new), to);
@@ -133,7 +133,7 @@ impl Pager {
     }
 
     fn adopt_locked_quietly(&self, start: u64, end: u64, kind: Kind) {
-        // As `adopt_locked`, but the eviction lock is held already.
+        // As `adopt_locked`, but the eviction lock is already held.
         if self.regions.touches(start, end, true) {
             self.empty_pages(start, end);
         }
@@ -150,7 +150,7 @@ impl Pager {
         self.adopt_from(start, end, kind, 0);
     }
 
-    /// Gives the locked pages of `[from, end)` to their new addresses from `to` on.
+    /// Transfers the locked pages of `[from, end)` to their new addresses from `to` on.
     fn carry(&self, from: u64, end: u64, to: u64) {
         self.each_page(from, end, |page, word| {
             if !word.is_busy() {

@@ -16,32 +16,32 @@ use pagewise_wire::trace::Event;
 /// A fault as it arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// Where.
+    /// The address.
     pub address: u64,
     /// Whether it was a write.
     pub write: bool,
-    /// Whether the page was there, but write-protected.
+    /// Whether the page was present but write-protected.
     pub protected: bool,
-    /// Any number that tells threads apart.
+    /// Any number that distinguishes threads.
     pub thread: u32,
 }
 
-/// Written pages in a row after which the next ones are taken to be written as well. Random writes
-/// rarely leave such a run among clean pages.
+/// Number of consecutive written pages after which the next ones are expected to be written as
+/// well. Random writes rarely leave such a run among clean pages.
 const WRITTEN_RUN: usize = 8;
-/// Most pages that become writable together.
+/// Largest number of pages that become writable together.
 const MOST_WRITTEN: usize = 64;
 
-/// What became of a fault.
+/// The outcome of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The access can be repeated.
     Resolved,
-    /// The address is none of the pager's.
+    /// The address does not belong to the pager.
     Foreign,
 }
 
-/// Resolves `fault`. All signals are blocked, and the caller holds nothing.
+/// Resolves `fault`. All signals are blocked, and the caller holds no lock.
 pub fn resolve(pager: &Pager, fault: Fault) -> Outcome {
     pager.ensure_own_threads();
     let Some(region) = pager.regions.find(fault.address) else {
@@ -66,7 +66,7 @@ pub fn resolve(pager: &Pager, fault: Fault) -> Outcome {
     Outcome::Resolved
 }
 
-/// Whether a quick look says that `fault` needs the store, so that it may take long.
+/// Whether, at a quick check, the fault at `address` needs the store, so that it may take long.
 #[must_use]
 pub fn is_slow(pager: &Pager, address: u64) -> bool {
     let page = pager.table.page_at(address);
@@ -76,7 +76,8 @@ pub fn is_slow(pager: &Pager, address: u64) -> bool {
     })
 }
 
-/// Whether a quick look says that `fault` waits for the disk, and for nobody else.
+/// Whether, at a quick check, the fault at `address` waits only for the disk, not for another
+/// thread.
 #[must_use]
 pub fn only_reads(pager: &Pager, address: u64) -> bool {
     let word = pager
@@ -91,7 +92,7 @@ pub fn only_reads(pager: &Pager, address: u64) -> bool {
 pub(super) struct Work<'a> {
     pub(super) pager: &'a Pager,
     pub(super) region: Region,
-    /// The page that is missing; [`Page::MAX`] where pages are brought in for nobody.
+    /// The page that is missing; [`Page::MAX`] if no thread waits for the pages.
     pub(super) page: Page,
     pub(super) fault: Fault,
 }
@@ -100,7 +101,7 @@ pub(super) struct Work<'a> {
 type DidRead = bool;
 
 impl<'a> Work<'a> {
-    /// Work at `page` of `region` that no thread waits for.
+    /// Work on `page` of `region` for which no thread waits.
     pub(super) fn unasked(pager: &'a Pager, region: Region, page: Page) -> Self {
         let fault = Fault {
             address: pager.table.address_of(page),
@@ -123,7 +124,8 @@ impl Work<'_> {
         loop {
             let word = table.word(self.page);
             if word.is_busy() {
-                // Whoever works at it resolves it; if that was not enough, the access faults again.
+                // The thread working on the page resolves it; if that is not enough, the access
+                // faults again.
                 self.pager.counters.add(|all| &all.collisions, 1);
                 self.go_on(word);
                 table.sleep(self.page, word);
@@ -131,7 +133,8 @@ impl Work<'_> {
                 return false;
             }
             let missing = matches!(word.state(), State::Empty | State::Evicted);
-            // Room first, page second: who waits for room must not hold what the evictor wants.
+            // First room, then the page: a thread that waits for room must not hold what the
+            // evictor needs.
             if missing {
                 self.reserve();
             }
@@ -165,8 +168,8 @@ impl Work<'_> {
         false
     }
 
-    /// A thread that waits for a page that is being read has caught up with those who read ahead:
-    /// they are told of its next pages now, or the disk would have nothing to do once they are done.
+    /// A thread that waits for a page that is being read has caught up with read-ahead: its next
+    /// pages are requested now, or the disk would have nothing to do after the current ones.
     fn go_on(&self, word: Word) {
         if word.state() != State::Evicted {
             return;
@@ -201,7 +204,7 @@ impl Work<'_> {
         self.pager.uffd(&self.region)
     }
 
-    /// Lets the faulting thread try again where the kernel did not by itself.
+    /// Lets the faulting thread try again if the kernel did not do so by itself.
     pub(super) fn wake(&self) {
         if self.region.kind.delivery == Delivery::Handler {
             let address = self.address();
@@ -228,13 +231,13 @@ impl Work<'_> {
         }
     }
 
-    /// The region's pages, as far as their numbers are unbroken around the faulting page.
+    /// The region's pages, as far as their numbers are contiguous around the faulting page.
     pub(super) fn span(&self) -> Span {
         let Region { start, end, .. } = self.region;
         self.pager.table.unbroken(self.page, start, end)
     }
 
-    /// Has the plan's spans read by others.
+    /// Passes the plan's spans to the read-ahead threads.
     pub(super) fn send_ahead(&self, plan: &Plan) {
         if plan.ahead().is_empty() {
             return;
@@ -245,7 +248,7 @@ impl Work<'_> {
         }
     }
 
-    /// A page in the tray: back where it was.
+    /// Moves a page in the tray back to where it was.
     fn fetch_back(&self, word: Word) {
         if probation::holds(word) {
             return self.fetch_watched(word);
@@ -253,7 +256,7 @@ impl Work<'_> {
         let place = word.slot() as usize;
         let back = self.pager.tray.put_back(self.uffd(), self.address(), place);
         if let Return::Refused(_) = back {
-            // Its memory goes away just now. The tray keeps it until that is done.
+            // Its memory is just being removed. The tray keeps the page until that is done.
             self.pager.table.unlock(self.page, word);
             self.wake();
             return;
@@ -267,13 +270,14 @@ impl Work<'_> {
         self.wake();
     }
 
-    /// A page whose use was to be seen.
+    /// A page that was watched for its next use.
     fn fetch_watched(&self, word: Word) {
         let sample = self.pager.heat.returns(self.page);
         let was_clean = probation::slot_of(self.pager, word) != 0;
         let found = self.fetch_from_probation(word.slot() as usize);
         if found.is_some() {
-            // What the policy did not ask for it shall not learn: it would decide otherwise.
+            // The policy is not informed of uses that it did not ask for, because they would change
+            // its decisions.
             if !sample {
                 self.pager.probation.replace_one();
                 self.pager.policy().used(self.page, Use::Touch);
@@ -287,8 +291,8 @@ impl Work<'_> {
         self.wake();
     }
 
-    /// The first write to a clean page. Where a run of pages was written just before it, as many
-    /// pages behind it will be, and the fault of each would cost more than writing them out.
+    /// The first write to a clean page. If a run of pages was written just before it, as many pages
+    /// after it will be written, and the fault of each would cost more than writing them out.
     fn allow_writing(&self, word: Word) {
         let mut words = [word; MOST_WRITTEN];
         let count = match word.state() {
@@ -312,8 +316,8 @@ impl Work<'_> {
         self.pager.counters.add(|all| &all.dirtied, 1);
     }
 
-    /// Locks the clean pages behind this one that will probably be written next; how many there are
-    /// with this one.
+    /// Locks the clean pages after this one that will probably be written next. Returns their
+    /// number, including this one.
     fn lock_clean(&self, words: &mut [Word; MOST_WRITTEN]) -> usize {
         let table = &self.pager.table;
         let most = match self.written_before() {
@@ -334,7 +338,7 @@ impl Work<'_> {
         count
     }
 
-    /// Length of the run of written pages that ends before this one, as far as it matters.
+    /// Length of the run of written pages that ends before this one, up to the length that matters.
     pub(super) fn written_before(&self) -> usize {
         let first = self.span().first;
         let before = (first..self.page).rev().take(MOST_WRITTEN);
@@ -343,8 +347,8 @@ impl Work<'_> {
             .count()
     }
 
-    /// A page that should be there. Nearly always it is: two threads faulted together. Otherwise
-    /// the program dropped it behind our back, and zeros are what it asked for.
+    /// A page that should be present. It nearly always is: two threads faulted at the same time.
+    /// Otherwise the program dropped it without our notice, and expects zeros.
     fn heal(&self, word: Word) {
         let zeros = self.pager.scratch.zeros();
         let dropped = loop {

@@ -4,7 +4,7 @@ use super::Pager;
 use crate::sys;
 use core::fmt::Write;
 
-/// Descriptors that are looked at; who has more than that is taken to have none.
+/// Number of descriptors that are checked; any beyond that are assumed not to be rings.
 const MOST: u32 = 4096;
 
 /// Whether a descriptor of this process is an io_uring that is not `pager`'s.

@@ -1,11 +1,12 @@
-//! The rule that keeps the pager from waiting for itself: *a thread holds nothing of the pager's while
-//! it touches managed memory*, by itself, in libc, or in the kernel on its behalf.
+//! The rule that keeps the pager from waiting for itself: *a thread holds no lock of the pager
+//! while it touches managed memory*, by itself, in libc, or in the kernel on its behalf.
 //!
-//! Who serves the touch may need just what the thread holds: the evictor needs the evictions' lock,
-//! the first fault of a process the start of the pager's threads, everyone that no fork is under way. So what will
-//! be touched meanwhile is brought in and kept before anything is taken: the stack on which the thread
-//! stands ([`Pager::keep_stack`](super::Pager::keep_stack)), and around a fork all that libc and the
-//! kernel write ([`Pager::keep`](super::Pager::keep)).
+//! The thread that handles the access may need exactly what this thread holds: the evictor needs
+//! the evictions' lock, the first fault of a process needs the start of the pager's threads, and
+//! every thread needs the absence of a fork. So memory that will be touched meanwhile is brought in
+//! and pinned before any lock is taken: the stack of the thread
+//! ([`Pager::keep_stack`](super::Pager::keep_stack)), and around a fork everything that libc and
+//! the kernel write ([`Pager::keep`](super::Pager::keep)).
 //!
 //! Builds with debug assertions check it as faults arrive.
 
@@ -13,13 +14,14 @@ use super::{Pager, fatal};
 use crate::sys::{self, signals};
 use core::sync::atomic::AtomicU32;
 
-/// A thread whose fault has arrived may have been woken since by whoever resolved it for a neighbour, and
-/// hold what it takes then: but one that breaks the rule holds it until it is served. So many looks tell,
+/// A thread whose fault has arrived may have been woken since by a thread that resolved it along
+/// with a neighbour, and hold the locks that it then takes; but a thread that breaks the rule holds
+/// its lock until the fault is handled. So this many checks decide,
 const LOOKS: usize = 100;
-/// with so many nanoseconds between them.
+/// with this many nanoseconds between them.
 const PAUSE_NS: u64 = 2_000_000;
 
-/// Ends the process where `thread`, whose fault at `address` has arrived, breaks the rule.
+/// Ends the process if `thread`, whose fault at `address` has arrived, breaks the rule.
 pub fn check(pager: &Pager, thread: u32, address: u64) {
     if let Some(what) = kept_by(pager, thread) {
         fatal::say(format_args!(
@@ -29,7 +31,7 @@ pub fn check(pager: &Pager, thread: u32, address: u64) {
     }
 }
 
-/// What of the pager's `thread` holds at each of many looks.
+/// The lock of the pager that `thread` holds at each of many checks.
 fn kept_by(pager: &Pager, thread: u32) -> Option<&'static str> {
     let never = AtomicU32::new(0);
     let first = held_by(pager, thread)?;
@@ -40,7 +42,7 @@ fn kept_by(pager: &Pager, thread: u32) -> Option<&'static str> {
     still.then_some(first)
 }
 
-/// What of the pager's `thread` holds.
+/// The lock of the pager that `thread` holds.
 fn held_by(pager: &Pager, thread: u32) -> Option<&'static str> {
     let locks = [
         (&pager.regions.lock, "the regions"),

@@ -1,19 +1,20 @@
-//! What the kernel knows of pages: `/proc/self/pagemap`, and bytes that the program may not read.
+//! What the kernel shows about pages: `/proc/self/pagemap`, and bytes that the program may not
+//! read.
 
 use crate::page::PAGE_BYTES;
 use crate::sys::{self, Answer};
 use core::sync::atomic::{AtomicI32, Ordering};
 
-/// One page, as the kernel has it.
+/// The state of a page in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Not there.
+    /// Not present.
     Absent,
-    /// There, and in this process alone.
+    /// Present in this process only.
     Alone,
-    /// There, and in another process as well.
+    /// Present in another process as well.
     Shared,
-    /// In the kernel's swap, or not told.
+    /// In the kernel's swap, or unknown.
     Unknown,
 }
 
@@ -31,7 +32,7 @@ pub fn forked() {
     }
 }
 
-/// The descriptors in use, -1 for those that were not needed yet.
+/// The descriptors in use, -1 for those not needed so far.
 #[must_use]
 pub fn descriptors() -> [i32; 2] {
     [&PAGEMAP, &MEMORY].map(|file| file.load(Ordering::Relaxed))
@@ -47,7 +48,7 @@ fn opened(file: &AtomicI32, path: &core::ffi::CStr) -> i32 {
     let own = sys::high(i32::try_from(answer).unwrap_or(-1)).max(-1);
     match file.compare_exchange(-1, own, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => own,
-        // Another thread was quicker.
+        // Another thread was faster.
         Err(there) => {
             sys::close(own);
             there
@@ -60,7 +61,7 @@ fn pagemap() -> i32 {
 }
 
 fn read_at(file: i32, bytes: *mut u8, count: usize, offset: u64) -> Answer {
-    // SAFETY: live argument: callers give a buffer of `count` bytes that lives through the call.
+    // SAFETY: live argument: callers provide a buffer of `count` bytes that lives through the call.
     unsafe {
         sys::call6(
             libc::SYS_pread64,
@@ -74,7 +75,7 @@ fn read_at(file: i32, bytes: *mut u8, count: usize, offset: u64) -> Answer {
     }
 }
 
-/// Looks at the pages from `start` on, one for each place of `looks`.
+/// Checks the pages from `start` on, one for each entry of `looks`.
 pub fn look(start: u64, looks: &mut [Look]) {
     let mut entries = [0_u64; 128];
     let starts = (start..).step_by(entries.len() * PAGE_BYTES);
@@ -113,7 +114,8 @@ pub fn present(start: u64, end: u64, mut found: impl FnMut(u64)) {
     }
 }
 
-/// Copies the page at `address`, whatever its protection, to `bytes`; whether that went well.
+/// Copies the page at `address`, whatever its protection, to `bytes`. Returns whether that
+/// succeeded.
 pub fn copy(address: u64, bytes: &mut [u8]) -> bool {
     let count = bytes.len();
     let memory = opened(&MEMORY, c"/proc/self/mem");

@@ -1,27 +1,27 @@
-//! Buffers that pages are read into before they are mapped. A small pool: more threads than buffers
-//! wait, the disk would make them wait anyway.
+//! Buffers into which pages are read before they are mapped. The pool is small: threads beyond the
+//! number of buffers wait, but the disk would make them wait anyway.
 
 use crate::page::PAGE_BYTES;
 use crate::sys;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Most pages read at once.
+/// Largest number of pages read at once.
 pub const BUFFER_PAGES: usize = 64;
-/// Buffers.
+/// Number of buffers.
 const BUFFERS: u32 = 32;
 
 /// The pool.
 #[derive(Debug)]
 pub struct Scratch {
     place: AtomicPtr<u8>,
-    /// A buffer's length of zeros, which nobody writes to.
+    /// Zeros of a buffer's length, which are never written to.
     zeros: AtomicU64,
-    /// A bit for each free buffer.
+    /// One bit per free buffer.
     free: AtomicU32,
     waiting: AtomicU32,
 }
 
-/// A buffer, until it goes.
+/// A buffer, until it is dropped.
 #[derive(Debug)]
 pub struct Buffer<'a> {
     pool: &'a Scratch,
@@ -29,7 +29,7 @@ pub struct Buffer<'a> {
 }
 
 impl Scratch {
-    /// A pool without room.
+    /// A pool without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -52,8 +52,8 @@ impl Scratch {
         true
     }
 
-    /// Address of [`BUFFER_PAGES`] pages of zeros. Never written, so all of them are the kernel's one
-    /// page of zeros.
+    /// Address of [`BUFFER_PAGES`] pages of zeros. Never written, so all of them are the kernel's
+    /// shared zero page.
     #[must_use]
     pub fn zeros(&self) -> u64 {
         self.zeros.load(Ordering::Relaxed)
@@ -69,7 +69,7 @@ impl Scratch {
                 self.waiting.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
-            // The lowest first: those that were used are memory already.
+            // The lowest first, since buffers used before already have memory.
             let index = free.trailing_zeros();
             let next = free & !(1 << index);
             let taken = self
@@ -95,12 +95,12 @@ impl Default for Scratch {
 }
 
 impl Buffer<'_> {
-    /// Room for `pages` pages.
+    /// The memory for `pages` pages.
     pub fn bytes(&mut self, pages: usize) -> &mut [u8] {
         let start = self.index as usize * BUFFER_PAGES * PAGE_BYTES;
         let bytes = pages.min(BUFFER_PAGES) * PAGE_BYTES;
-        // SAFETY: buffer: `prepare` reserved the pool; the bit of this buffer is taken, so no one else has
-        // a reference to it, and `&mut self` keeps a second one from this buffer out.
+        // SAFETY: buffer: `prepare` reserved the pool; the bit of this buffer is taken, so nothing
+        // else has a reference to it, and `&mut self` excludes a second one from this buffer.
         unsafe {
             let place = self.pool.place.load(Ordering::Relaxed).add(start);
             core::slice::from_raw_parts_mut(place, bytes)

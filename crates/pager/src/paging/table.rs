@@ -1,4 +1,4 @@
-//! The page table: four bytes for each page, each its own lock.
+//! The page table: four bytes per page, which are also the page's lock.
 
 use super::numbers::{MOST_PAGES, Numbers};
 use crate::page::{PAGE_BYTES, PAGE_SHIFT, Page};
@@ -10,13 +10,13 @@ use pagewise_policy::Span;
 
 /// Bytes in a page.
 const PAGE: u64 = PAGE_BYTES as u64;
-/// Chunks on either side up to which pages are looked for that follow each other: what reads ahead
-/// goes no further at a time.
+/// Number of chunks on either side in which contiguous pages are searched: read-ahead goes no
+/// further at a time.
 const MOST_CHUNKS: usize = 64;
 /// Counters of sleepers, shared by the pages whose number has the same remainder.
 const SLEEPERS: usize = 256;
 
-/// Where every page's word is.
+/// The words of all pages.
 #[derive(Debug)]
 pub struct Table {
     words: AtomicPtr<AtomicU32>,
@@ -25,7 +25,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without room.
+    /// A table without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -44,7 +44,8 @@ impl Table {
         self.numbers.prepare()
     }
 
-    /// Gives the pages of `[start, end)` words; `false` when there are too many. One caller at a time.
+    /// Gives the pages of `[start, end)` words; `false` if there are too many. One caller at a
+    /// time.
     pub fn cover(&self, start: u64, end: u64) -> bool {
         self.numbers.cover(start, end)
     }
@@ -61,8 +62,8 @@ impl Table {
         self.numbers.address_of(page)
     }
 
-    /// The pages of `[start, end)` around `page`, which is in it, as far as their numbers follow each
-    /// other as they do.
+    /// The pages of `[start, end)` around `page`, which is in it, as far as their numbers are
+    /// contiguous like their addresses.
     #[must_use]
     pub fn unbroken(&self, page: Page, start: u64, end: u64) -> Span {
         let Range {
@@ -102,7 +103,7 @@ impl Table {
         let words = self.words.load(Ordering::Relaxed);
         debug_assert!(!words.is_null() && page < MOST_PAGES);
         // SAFETY: reserved: `prepare` made a word for each possible page and never gives them back;
-        // numbers come from `page_at` or from a policy, which the callers hold to `is_page`.
+        // numbers come from `page_at` or from a policy, which the callers check with `is_page`.
         unsafe { &*words.add(page as usize) }
     }
 
@@ -113,7 +114,7 @@ impl Table {
         PageLock::new(self.cell(page), sleepers)
     }
 
-    /// The words of the pages from `address` on that are in one chunk, at most up to `end`; none
+    /// The words of the pages from `address` on that are in one chunk, at most up to `end`; empty
     /// if it has none.
     #[must_use]
     pub fn words(&self, address: u64, end: u64) -> &[AtomicU32] {
@@ -122,28 +123,28 @@ impl Table {
         };
         let rest = u64::from(self.numbers.chunk_of(page).end - page);
         let count = rest.min((end - address) >> PAGE_SHIFT);
-        // SAFETY: as in `cell`: the words of a whole chunk lie side by side.
+        // SAFETY: as in `cell`: the words of a whole chunk are contiguous.
         unsafe { core::slice::from_raw_parts(core::ptr::from_ref(self.cell(page)), count as usize) }
     }
 
-    /// Whether `page` is a number that was given out.
+    /// Whether `page` is an assigned number.
     #[must_use]
     pub fn is_page(&self, page: Page) -> bool {
         self.numbers.is_page(page)
     }
 
-    /// What `page` is at the moment.
+    /// The current word of `page`.
     #[must_use]
     pub fn word(&self, page: Page) -> Word {
         self.at(page).word()
     }
 
-    /// Locks `page` if it is still `expected`, which is not busy.
+    /// Locks `page` if its word is still `expected`, which is not busy.
     pub fn attempt(&self, page: Page, expected: Word) -> Attempt {
         self.at(page).attempt(expected)
     }
 
-    /// Waits for the lock of `page`; what the page is.
+    /// Waits for the lock of `page`. Returns its word.
     pub fn lock(&self, page: Page) -> Word {
         self.at(page).lock()
     }
@@ -153,29 +154,31 @@ impl Table {
         self.at(page).exchange(expected, next)
     }
 
-    /// Unlocks `page`, which is now `word`, and wakes who waits for it.
+    /// Unlocks `page`, which is now `word`, and wakes waiting threads.
     pub fn unlock(&self, page: Page, word: Word) {
         self.at(page).unlock(word);
     }
 
-    /// Sleeps until `page` is no longer `word`, which is busy; what it is then.
+    /// Sleeps until `page` is no longer `word`, which is busy. Returns its word then.
     pub fn sleep(&self, page: Page, word: Word) -> Word {
         self.at(page).sleep(word)
     }
 
-    /// Sleeps while whoever has locked `page` as `word` works at it; whether it is `word` again.
+    /// Sleeps while the thread that has locked `page` as `word` works on it. Returns whether it is
+    /// `word` again.
     pub fn outlast(&self, page: Page, word: Word) -> bool {
         self.at(page).outlast(word)
     }
 
-    /// In the child of a fork nobody sleeps.
+    /// In the child of a fork no thread sleeps.
     pub fn forked(&self) {
         for count in &self.sleepers {
             count.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Sets the word of `page` where nothing else is at it: in the child of a fork, or under its lock.
+    /// Sets the word of `page` while nothing else uses it: in the child of a fork, or under its
+    /// lock.
     pub fn set(&self, page: Page, word: Word) {
         self.at(page).set(word);
     }
@@ -194,8 +197,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn table() -> &'static Table {
-        // Too large for a test's stack.
-        // SAFETY: all of it is atomics, for which zero is valid.
+        // Too large for a test's stack. SAFETY: it consists of atomics, for which zero is valid.
         let table = unsafe { Box::<Table>::new_zeroed().assume_init() };
         assert!(table.prepare());
         Box::leak(table)
@@ -225,7 +227,7 @@ mod tests {
         for at in [start, start + GIB, 3 * GIB, end - PAGE] {
             assert_eq!(unbroken(table, at, start, end), (start, end));
         }
-        // Across a border: the upper part has numbers, the lower one has none yet.
+        // Across a boundary: the upper part has numbers, the lower one has none yet.
         let (start, end) = (19 * GIB + GIB / 2, 20 * GIB + GIB / 2);
         assert!(table.cover(20 * GIB + GIB / 4, 21 * GIB) && table.cover(start, end));
         assert_eq!(unbroken(table, start, start, end), (start, end));
@@ -234,7 +236,7 @@ mod tests {
     #[test]
     fn what_another_one_s_numbers_lie_between_is_not_unbroken() {
         let table = table();
-        // As many numbers from the first GiB to the third as between them in memory.
+        // The first and the third GiB are as far apart in numbers as in memory.
         for gib in [1, 9, 3, 2] {
             assert!(table.cover(gib * GIB, (gib + 1) * GIB));
         }

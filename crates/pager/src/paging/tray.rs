@@ -1,8 +1,8 @@
 //! The tray: where pages wait while they are being written.
 //!
-//! A page that shall go is moved here whole (`UFFDIO_MOVE`): out of the program's reach, so that it
-//! can neither change nor be missed while its bytes go to the store; and the kernel refuses to move
-//! a page that a device or another call holds on to, so that none of these can lose what they write.
+//! A page to be evicted is moved here as a whole (`UFFDIO_MOVE`): out of the program's reach, so
+//! that it can neither change nor be missed while its bytes go to the store. The kernel refuses to
+//! move a page that a device or another call has pinned, so none of these can lose what they write.
 
 use super::Pager;
 use super::scan::{self, Look};
@@ -11,28 +11,29 @@ use crate::sys;
 use crate::sys::uffd::{Progress, Uffd};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Pages that fit.
+/// Capacity in pages.
 pub const TRAY_PAGES: usize = 256;
 
 /// How a page came back from its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Return {
-    /// Whole; its place is empty.
+    /// Moved as a whole; its place is empty.
     Moved,
-    /// As a copy: somebody holds on to the page at its place, which has the bytes still.
+    /// As a copy: the page at its place is pinned and still has the bytes.
     Copied,
-    /// A page is there already: this one, which the kernel has moved all the same ([`Tray::take_in`]), or
-    /// one that came behind the pager's back. Its place may have nothing.
+    /// A page is already there: this one, which the kernel has moved nevertheless
+    /// ([`Tray::take_in`]), or one that appeared without the pager's notice. Its place may be
+    /// empty.
     Occupied,
-    /// The kernel takes none there, with this `errno`. Its place has the bytes still.
+    /// The kernel accepts no page there, with this `errno`. Its place still has the bytes.
     Refused(i32),
 }
 
-/// Where it is.
+/// The location of the tray.
 #[derive(Debug)]
 pub struct Tray {
     start: AtomicU64,
-    /// Places, with those of pages on probation behind it.
+    /// Number of places, including those for pages on probation after it.
     places: AtomicU64,
 }
 
@@ -46,7 +47,7 @@ impl Tray {
         }
     }
 
-    /// Maps it, with `probation` places behind it. It is registered with [`Tray::register`].
+    /// Maps it, with `probation` places after it. It is registered with [`Tray::register`].
     pub fn prepare(&self, probation: usize) -> bool {
         match sys::map((TRAY_PAGES + probation) * PAGE_BYTES) {
             Some(place) => {
@@ -65,27 +66,29 @@ impl Tray {
         self.start.load(Ordering::Relaxed) + (index * PAGE_BYTES) as u64
     }
 
-    /// Lets the kernel move pages here. Only write protection is registered: a hole that is read
-    /// (a page fetched back at that moment) gives zeros, and does not wait for anyone.
+    /// Lets the kernel move pages here. Only write protection is registered: a hole that is read (a
+    /// page fetched back at that moment) yields zeros, and does not block.
     pub fn register(&self, pager: &Pager) -> bool {
         let end = self.address(self.places.load(Ordering::Relaxed) as usize);
         pager.for_tray.register_for_moves(self.address(0), end) == 0
     }
 
     /// The bytes of places `[from, to)`. A page that its owner fetches back meanwhile reads as
-    /// zeros; nothing that was read of it is kept then.
+    /// zeros; what was read of it is then discarded.
     #[must_use]
     pub fn bytes(&self, from: usize, to: usize) -> &[u8] {
         let place = self.address(from) as *const u8;
-        // SAFETY: tray: it is mapped for good. Its pages change only by being moved out, by the
-        // kernel, after which the reader's result is thrown away.
+        // SAFETY: tray: it remains mapped. Its pages change only by being moved out, by the kernel,
+        // after which the reader's result is discarded.
         unsafe { core::slice::from_raw_parts(place, (to - from) * PAGE_BYTES) }
     }
 
-    /// Moves `pages` pages from `from` to `place` and behind, which are empty. The caller has their locks.
+    /// Moves `pages` pages from `from` to `place` and the places after it, which are empty. The
+    /// caller has their locks.
     ///
-    /// Where the kernel swaps, it may move a page, lose sight of that and try again, which finds the
-    /// page in its own way (`EEXIST`, Linux 6.18): a page that is gone from its address is at the place.
+    /// When the kernel swaps, it may move a page, fail to record that and try again, when the page
+    /// itself is in the way (`EEXIST`, Linux 6.18): a page that is gone from its address is at the
+    /// place.
     pub fn take_in(&self, uffd: &Uffd, place: usize, from: u64, pages: usize) -> Progress {
         let to = self.address(place);
         let moved = uffd.relocate(to, from, (pages * PAGE_BYTES) as u64);
@@ -106,8 +109,8 @@ impl Tray {
             match uffd.relocate(address, from, bytes).errno {
                 0 => return Return::Moved,
                 libc::EAGAIN => continue,
-                // The disk reads it at this moment, or another process has it as well (EBUSY): it
-                // cannot be moved, but copied.
+                // The disk is reading it, or another process has it as well (EBUSY): it cannot be
+                // moved, only copied.
                 _ => {}
             }
             match uffd.copy(address, from, bytes, 0).errno {
@@ -122,7 +125,8 @@ impl Tray {
     /// Empties places `[from, to)`.
     pub fn clear(&self, from: usize, to: usize) {
         if from < to {
-            // SAFETY: own memory: the pages are the tray's, and no one waits for them any more.
+            // SAFETY: own memory: the pages belong to the tray, and nothing waits for them any
+            // more.
             unsafe { sys::advise(self.address(from), self.address(to), libc::MADV_DONTNEED) };
         }
     }

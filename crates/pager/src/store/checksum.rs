@@ -1,16 +1,16 @@
 //! A checksum of a page: 32 bits, about a third of a microsecond.
 //!
 //! Four lanes of 64 bits. Each step (xor, multiplication by an odd number, rotation) is a bijection
-//! of its lane, so a page in which one word differs never has the same lanes; the last folding to
-//! 32 bits lets other damage through once in 2³².
+//! of its lane, so a page in which one word differs never has the same lanes; the final folding to
+//! 32 bits misses other damage once in 2³².
 
 const LANES: usize = 4;
 const STEP: usize = LANES * 8;
-/// Odd, with about as many ones as zeros; no more is asked of it.
+/// Odd, with about as many ones as zeros; no other property is needed.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Checksum of `bytes` (a multiple of 32 long) that belong at place `seed`: bytes read from
-/// another place do not have it.
+/// Checksum of `bytes` (a multiple of 32 long) that belong at place `seed`: the same bytes at
+/// another place have a different one.
 #[must_use]
 pub fn checksum(bytes: &[u8], seed: u32) -> u32 {
     let mut lanes = [1u64, 2, 3, 4].map(|n| n.wrapping_mul(FACTOR) ^ u64::from(seed));

@@ -1,5 +1,5 @@
-//! Encryption of pages on disk: AES-256 in XTS mode (IEEE 1619), as disk encryption has it; the
-//! slot's number is the tweak. The key lives in memory alone and dies with the run.
+//! Encryption of pages on disk: AES-256 in XTS mode (IEEE 1619), as in disk encryption; the slot
+//! number is the tweak. The key is only in memory and is lost with the run.
 
 use aes::Aes256;
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};

@@ -1,10 +1,10 @@
 //! The file or block device: whole pages at page offsets, one transfer at a time.
 //!
-//! A single transfer goes by `pread64`/`pwrite64` (asleep, io_uring is as fast: measured 47 µs
-//! against 47 µs); several at once go through a `Ring`, and one after another where the kernel
-//! denies rings. A small read that a thread waits for goes through a ring as well where there is
-//! a processor to spare, because the thread can then look out for its end instead of being woken
-//! (see [`crate::store::patience`]).
+//! A single transfer uses `pread64`/`pwrite64` (when sleeping, io_uring is no faster: 47 µs were
+//! measured for both); several at once go through a `Ring`, and one after another if the kernel
+//! denies rings. A small read for which a thread waits also goes through a ring if a CPU is free,
+//! because the thread can then poll for its end instead of being woken (see
+//! [`crate::store::patience`]).
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -53,7 +53,7 @@ impl Transfer {
     }
 }
 
-/// Most transfers of one call.
+/// Largest number of transfers in one call.
 pub const MAX_TRANSFERS: usize = 64;
 
 /// A file with its rings.
@@ -64,12 +64,12 @@ pub struct Device {
     patience: Patience,
     injected: Option<Injected>,
     reserve: Reserve,
-    /// Whether limits of file sizes hold for it.
+    /// Whether file size limits apply to it.
     is_limited: bool,
 }
 
 impl Device {
-    /// The open file `file`, of which `pages` pages may be used, by programs that have so many
+    /// The open file `file`, of which `pages` pages may be used, by programs that may use this many
     /// `processors`.
     #[must_use]
     pub fn new(file: i32, pages: u32, processors: u32, injected: Option<Injected>) -> Self {
@@ -93,21 +93,22 @@ impl Device {
         all
     }
 
-    /// Makes the rings.
+    /// Creates the rings.
     pub fn prepare(&self) {
         self.rings.prepare();
     }
 
-    /// No rings in the child of a fork for now: the parent's are the parent's.
+    /// No rings in the child of a fork for now: those of the parent belong to the parent.
     pub fn forked(&self) {
         self.patience.forked();
         self.rings.forked();
     }
 
-    /// Reads or writes all of `transfers` (at most [`MAX_TRANSFERS`]); on failure tells which.
+    /// Reads or writes all of `transfers` (at most [`MAX_TRANSFERS`]); on failure returns which
+    /// one.
     ///
     /// # Safety
-    /// The memory of each transfer is the caller's for the whole call.
+    /// The memory of each transfer belongs to the caller for the whole call.
     pub unsafe fn transfer(
         &self,
         operation: Operation,
@@ -124,7 +125,7 @@ impl Device {
         };
         let waiting = waiting.as_ref().filter(|waiting| waiting.looks_out());
         if self.injected.is_none() && (waiting.is_some() || transfers.len() > 1) {
-            // SAFETY: the caller vouches for the memory.
+            // SAFETY: the caller guarantees the memory.
             let done = unsafe {
                 self.rings
                     .transfer(self.file, operation, transfers, waiting)
@@ -134,14 +135,14 @@ impl Device {
             }
         }
         for (place, transfer) in transfers.iter().enumerate() {
-            // SAFETY: the caller vouches for the memory.
+            // SAFETY: the caller guarantees the memory.
             unsafe { self.one(operation, transfer) }.map_err(|why| (place, why))?;
         }
         Ok(())
     }
 
-    /// The kernel answers a write beyond the limit of file sizes, which a program may lower at any
-    /// time, with SIGXFSZ: that would be the end of a program that only sent pages away.
+    /// The kernel answers a write beyond the file size limit, which a program may lower at any
+    /// time, with SIGXFSZ: that would kill a program merely because its pages are evicted.
     fn check_limit(&self, transfers: &[Transfer]) -> Result<(), (usize, StoreError)> {
         if !self.is_limited {
             return Ok(());
@@ -157,7 +158,7 @@ impl Device {
     /// # Safety
     /// As for [`Device::transfer`].
     unsafe fn one(&self, operation: Operation, transfer: &Transfer) -> Result<(), StoreError> {
-        // SAFETY: the caller vouches for the memory.
+        // SAFETY: the caller guarantees the memory.
         let plain = || unsafe { transfer_at(self.file, operation, transfer) };
         match &self.injected {
             // SAFETY: likewise.
@@ -167,10 +168,10 @@ impl Device {
     }
 }
 
-/// Transfers all bytes, going on after a short count.
+/// Transfers all bytes, continuing after a short count.
 ///
 /// # Safety
-/// The memory of the transfer is the caller's for the whole call.
+/// The memory of the transfer belongs to the caller for the whole call.
 unsafe fn transfer_at(
     file: i32,
     operation: Operation,
@@ -204,7 +205,7 @@ unsafe fn transfer_at(
     Ok(())
 }
 
-/// The error behind a negative answer of the kernel.
+/// The error for a negative answer of the kernel.
 pub fn error(answer: isize) -> StoreError {
     match sys::errno(answer) {
         libc::ENOSPC | libc::EDQUOT => StoreError::Full,

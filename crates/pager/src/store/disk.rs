@@ -12,12 +12,12 @@ use crate::store::slots::Slots;
 use crate::store::{IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_in};
 use crate::sync::Lock;
 
-/// Slots that are at most so far apart are read together: 16 pages cost twice as much as one.
+/// Slots that are at most this far apart are read together: 16 pages cost twice as much as one.
 const TOGETHER: u32 = 16;
-/// Pages that go through the bounce buffer at a time.
+/// Number of pages that go through the bounce buffer at a time.
 pub const BOUNCE_PAGES: usize = 64;
 
-/// Memory for bytes that must be changed (encrypted) or gathered before they go out.
+/// Memory for bytes that must be changed (encrypted) or gathered before they are written.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 struct Bounce {
@@ -29,11 +29,11 @@ struct Bounce {
 unsafe impl Sync for Bounce {}
 
 impl Bounce {
-    /// Zeros as they come: pages that are never used never become memory.
+    /// Zeros as allocated: pages that are never used take no memory.
     fn new() -> Box<Self> {
         let layout = Layout::new::<Self>();
         // SAFETY: zeros are valid for the pages and for an open lock; the memory is of this layout,
-        // and belongs to nobody else.
+        // and belongs to nothing else.
         unsafe {
             let place = alloc_zeroed(layout);
             if place.is_null() {
@@ -67,8 +67,8 @@ impl Disk {
         }
     }
 
-    /// Writes `pages`, as many as `slots` has places (at most [`BOUNCE_PAGES`]), to slots that are
-    /// taken for them.
+    /// Writes `pages`, as many as `slots` has entries (at most [`BOUNCE_PAGES`]), to newly taken
+    /// slots.
     pub fn write_scattered<'a>(
         &self,
         pages: impl Iterator<Item = &'a [u8; PAGE_BYTES]>,
@@ -85,7 +85,7 @@ impl Disk {
 
     fn take(&self, slots: &mut [Slot]) -> Result<(), StoreError> {
         match self.slots.take(slots) {
-            // What killed processes left behind makes room before anything fails.
+            // Slots left by killed processes are freed before anything fails.
             Err(StoreError::Full) if self.reclaim() > 0 => self.slots.take(slots)?,
             answer => answer?,
         }
@@ -125,7 +125,7 @@ impl Disk {
             .try_for_each(|(pages, slots)| self.write_through_bounce(pages.iter(), slots))
     }
 
-    /// Writes the pages from `memory` on, a transfer for each run of neighbouring slots.
+    /// Writes the pages from `memory` on, with a transfer for each run of neighbouring slots.
     fn write_runs(&self, memory: *mut u8, slots: &[Slot]) -> Result<(), StoreError> {
         self.transfer_runs(Operation::Write, memory, slots)
             .map_err(|error| error.why)

@@ -1,4 +1,4 @@
-//! `compressed`: pages packed in memory; those that do not pack go below.
+//! `compressed`: pages packed in memory; those that do not pack go to the disk below.
 
 use crate::page::PAGE_BYTES;
 use crate::store::checksum::checksum;
@@ -10,11 +10,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes before the packed ones: checksum (4), length (2), codec (1), zero (1).
 const HEAD: usize = 8;
-/// A page that does not shrink to three quarters is not worth the processor time of unpacking it.
+/// A page that does not shrink to three quarters is not worth the CPU time of unpacking it.
 const WORTH: usize = 3072 - HEAD;
 const _: () = assert!(HEAD + PAGE_BYTES <= MAX_OBJECT);
 
-/// Compressed memory, over a disk or over nothing.
+/// Compressed memory, with or without a disk below.
 #[derive(Debug)]
 pub struct Compressed {
     pool: Pool,
@@ -37,7 +37,7 @@ impl Compressed {
         let mut packed = [0; WORTH];
         let (codec, bytes) = match pack(page, &mut packed) {
             Some((codec, used)) => (codec, packed.get(..used)?),
-            // Without a disk below it has nowhere else to go.
+            // Without a disk below, there is no other place for it.
             None if self.below.is_none() => (Codec::Plain, page.as_slice()),
             None => return None,
         };
@@ -248,7 +248,7 @@ impl Store for Compressed {
         }
     }
 
-    /// Where there is a disk for what does not fit.
+    /// Only if there is a disk for what does not fit.
     fn hold_to(&self, share: u64, whole: u64) {
         if self.below.is_some() {
             self.pool.hold_to(share, whole);

@@ -1,9 +1,9 @@
-//! Stores: where evicted pages rest.
+//! Stores: where evicted pages are kept.
 //!
-//! Slots are counted by reference, because after a fork parent and child own the same contents.
-//! Whatever a store keeps about slots on disk lies in memory that processes share, and is never
-//! locked: a process that is killed leaves no lock behind. Methods run in fault handlers and on
-//! threads unknown to libc: no allocation, no lock of std, no thread-local storage, no panic.
+//! Slots are reference-counted, because after a fork parent and child own the same contents. A
+//! store's data about slots on disk is in memory that processes share, and is never locked: a
+//! process that is killed leaves no lock behind. Methods run in fault handlers and on threads
+//! unknown to libc: no allocation, no lock of std, no thread-local storage, no panic.
 
 pub mod checksum;
 pub mod cipher;
@@ -31,12 +31,12 @@ use owners::Owners;
 use pool::Pool;
 use slots::Slots;
 
-/// Where a page rests; 0 is no slot.
+/// Where a page is kept; 0 is not a slot.
 pub type Slot = u32;
 
-/// Bits that a slot takes.
+/// Number of bits of a slot.
 pub const SLOT_BITS: u32 = 28;
-/// Slots with this bit rest in compressed memory, the others on disk.
+/// Slots with this bit are in compressed memory, the others on disk.
 pub const IN_MEMORY: Slot = 1 << (SLOT_BITS - 1);
 
 /// What went wrong.
@@ -46,7 +46,7 @@ pub enum StoreError {
     Full,
     /// The device or file failed with this `errno`.
     Io(i32),
-    /// Fewer bytes came than were asked for.
+    /// Fewer bytes were transferred than requested.
     Short,
     /// The bytes are not those that were written.
     Damaged,
@@ -55,24 +55,25 @@ pub enum StoreError {
 /// Which of the slots could not be read, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadError {
-    /// Its place in the call's `slots`.
+    /// Its index in the call's `slots`.
     pub place: usize,
     /// What went wrong.
     pub why: StoreError,
 }
 
-/// Room taken and left.
+/// Room used and left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Pages kept.
     pub pages: u64,
     /// Pages that can be kept in all.
     pub capacity: u64,
-    /// Bytes of memory used for it in this process (compressed pages, tables): part of the budget.
+    /// Bytes of memory used for it in this process (compressed pages, tables): counted in the
+    /// budget.
     pub memory_bytes: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
-    /// Pages that were of one repeated word, and take no room but their entry.
+    /// Pages that consist of one repeated word, and take no room except their entry.
     pub same_filled: u64,
 }
 
@@ -83,39 +84,39 @@ pub trait Store: Send + Sync {
 
     /// Writes the pages in `bytes` (whole pages) and puts a slot with one reference for each into
     /// `slots`. Neighbours in one call get neighbouring slots as far as there is room, so that they
-    /// can be read together: sort pages by address. Page-aligned bytes go out by direct I/O.
+    /// can be read together: sort pages by address. Page-aligned bytes are written with direct I/O.
     ///
     /// # Errors
-    /// When a page could not be kept; then no slot is taken.
+    /// When a page could not be stored; then no slot is taken.
     fn write(&self, bytes: &[u8], slots: &mut [Slot]) -> Result<(), StoreError>;
 
     /// Reads `slots` one after another into `bytes` (a page for each) and checks them.
     ///
     /// # Errors
-    /// When a page cannot be had as it was written.
+    /// When a page cannot be read back as it was written.
     fn read(&self, slots: &[Slot], bytes: &mut [u8]) -> Result<(), ReadError>;
 
-    /// Whether reading both slots together costs less than reading them at two faults.
+    /// Whether reading both slots together costs less than reading them in two faults.
     fn together(&self, first: Slot, second: Slot) -> bool;
 
-    /// One reference more (before a fork).
+    /// Adds a reference (before a fork).
     ///
     /// # Errors
-    /// [`StoreError::Full`] when a slot has all the references that it can have.
+    /// [`StoreError::Full`] when a slot has the maximum number of references.
     fn retain(&self, slot: Slot) -> Result<(), StoreError>;
 
-    /// One reference less. The last one frees the slot.
+    /// Removes a reference. The last one frees the slot.
     fn release(&self, slot: Slot);
 
-    /// Whether a page that was read and not yet written should keep its slot, so that it can leave
-    /// again without being written: right for disk, wasteful for compressed memory.
+    /// Whether a page that was read and not yet written should keep its slot, so that it can be
+    /// evicted again without being written: right for disk, wasteful for compressed memory.
     fn keep_copy(&self, slot: Slot) -> bool;
 
-    /// Room taken and left.
+    /// Room used and left.
     fn usage(&self) -> Usage;
 
-    /// This process has `share` of `whole` of the run's budget: what the store keeps in memory, as far as
-    /// it has a choice, shall be no more.
+    /// This process has `share` of `whole` of the run's budget: the store's memory, as far as it
+    /// has a choice, is limited to the same part.
     fn hold_to(&self, _share: u64, _whole: u64) {}
 
     /// Descriptors in use, -1 for none: to be protected from the program's `close`.
@@ -123,40 +124,40 @@ pub trait Store: Send + Sync {
         [-1; 8]
     }
 
-    /// Transfers will come: opens what they go through. Called once in a process, before there are
-    /// pages to write, and in the child of a fork before its first.
+    /// Transfers will follow: opens what they need. Called once in a process, before there are
+    /// pages to write, and in the child of a fork before its first transfer.
     fn prepare(&self) {}
 
-    /// A fork comes: what is retained from now on is a child's.
+    /// A fork is coming: references retained from now on are the child's.
     fn expect_child(&self) {}
 
-    /// The fork failed: a reference that was taken for the child goes.
+    /// The fork failed: releases a reference that was taken for the child.
     fn release_of_child(&self, slot: Slot) {
         self.release(slot);
     }
 
-    /// The fork failed, and all such references have gone.
+    /// The fork failed, and all such references have been released.
     fn forget_child(&self) {}
 
-    /// Frees what processes had that were killed; how many references.
+    /// Frees the slots of killed processes. Returns the number of references.
     fn reclaim(&self) -> u64 {
         0
     }
 
-    /// A fork comes: wait until no thread is inside a critical section, and keep them out.
+    /// A fork is coming: waits until no thread is inside a critical section, and keeps them out.
     fn before_fork(&self) {}
 
     /// The fork is over, seen from the parent.
     fn after_fork_parent(&self) {}
 
-    /// The fork is over, seen from the child. Compressed pages were copied with the memory that
-    /// they lie in, so their references must not have been counted up for it; only slots without
+    /// The fork is over, seen from the child. Compressed pages were copied with their memory, so
+    /// their references must not have been increased for the child; only slots without
     /// [`IN_MEMORY`] need [`Store::retain`], which ignores the others.
     fn after_fork_child(&self) {}
 }
 
-/// What a store is made of. The command line makes file and shared memory before the program
-/// starts, so that every process of the run uses the same.
+/// The parts of a store. The command creates file and shared memory before the program starts, so
+/// that every process of the run uses the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The store's file or block device, unlinked or private to the user.
@@ -167,14 +168,14 @@ pub struct Place {
     pub shared: *mut u8,
 }
 
-/// What a store shall do apart from keeping pages.
+/// The options of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// Processors whose time the process may use.
     pub processors: u32,
     /// Bytes of memory that compressed pages may take (`compressed` and `tiered`).
     pub memory_bytes: u64,
-    /// Key of this run, to encrypt what goes to disk.
+    /// Key of this run, to encrypt data on disk.
     pub key: Option<[u8; 32]>,
     /// Faults to inject, for tests ([`crate::inject`]).
     pub faults: Option<&'a str>,
@@ -198,18 +199,18 @@ pub const fn pages_in(bytes: &[u8]) -> usize {
 }
 
 /// Bytes of shared memory that a store of `pages` pages on disk needs for its tables: a reference
-/// count and a checksum for each, a bit for each process that has it, and a page for the rest.
+/// count and a checksum for each, a bit for each process that owns it, and a page for the rest.
 #[must_use]
 pub const fn shared_bytes(pages: u64) -> u64 {
     owners_at(pages) + owners::shared_bytes(pages.next_multiple_of(8))
 }
 
-/// Where the table of owners is in the shared memory.
+/// Offset of the table of owners in the shared memory.
 const fn owners_at(pages: u64) -> u64 {
     PAGE_BYTES as u64 + (pages.next_multiple_of(8) * 5).next_multiple_of(8)
 }
 
-/// A store cannot be made.
+/// Why a store cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenError {
     /// No such name.
@@ -233,10 +234,10 @@ impl core::fmt::Display for OpenError {
 /// The store called `name` in `place`. Called once, at start; takes memory.
 ///
 /// # Errors
-/// When there is no such store, or it cannot be made with these options.
+/// When there is no such store, or it cannot be created with these options.
 ///
 /// # Safety
-/// `place` must be as its fields say, and live as long as the process.
+/// `place` must be as its fields describe, and live as long as the process.
 pub unsafe fn open(
     name: &str,
     place: Place,
@@ -249,7 +250,7 @@ pub unsafe fn open(
         };
         let pages = (place.file_bytes / PAGE_BYTES as u64).min(u64::from(IN_MEMORY) - 8);
         let pages = u32::try_from(pages).unwrap_or(IN_MEMORY - 8) / 8 * 8;
-        // SAFETY: the caller vouches for the shared memory, which has room for both tables.
+        // SAFETY: the caller guarantees the shared memory, which has room for both tables.
         let (slots, owners) = unsafe {
             let behind = usize::try_from(owners_at(u64::from(pages))).unwrap_or(usize::MAX);
             let owners = place.shared.add(behind);

@@ -1,9 +1,10 @@
-//! Which process has which slots, so that those of one that was killed come back.
+//! Which process owns which slots, so that those of a killed process can be freed.
 //!
-//! Only processes that forked, or were forked, are distinguished: with any other the store goes as
-//! a whole. Each has a place in the shared memory with a bit for each slot, and holds a lock of the
-//! file at the place's number (an open file description of its own, which the kernel closes with
-//! the process, whatever ends it). A place whose lock is free belongs to nobody any more.
+//! Only processes that forked, or were forked, are distinguished: with any other process, the store
+//! is removed as a whole. Each has a place in the shared memory with a bit for each slot, and holds
+//! a lock on the file at the place's number (through an open file description of its own, which the
+//! kernel closes with the process, however it ends). A place whose lock is free no longer belongs
+//! to a process.
 //!
 //! ```text
 //!   take, fork:  count first, then the bit       a kill in between leaves one slot taken,
@@ -15,15 +16,15 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use crate::store::Slot;
 use crate::sys::{self, locks};
 
-/// Processes of a run that are distinguished at a time. Slots of others come back with the run's
-/// end.
+/// Number of processes of a run distinguished at a time. Slots of others are freed at the end of
+/// the run.
 const PLACES: usize = 64;
 const _: () = assert!(PLACES * size_of::<u32>() <= HEAD_BYTES);
 /// Bytes before the bits.
 const HEAD_BYTES: usize = 256;
 
 const FREE: u32 = 0;
-/// Made for a child that has not come to lock it yet.
+/// Prepared for a child that has not locked it yet.
 const PREPARED: u32 = 1;
 const LIVE: u32 = 2;
 /// No place.
@@ -36,7 +37,8 @@ pub struct Owners {
     bits: &'static [AtomicU64],
     words: usize,
     store: i32,
-    /// The description of the store's file that carries this process's lock; -1 before it is needed.
+    /// The open file description of the store's file that has this process's lock; -1 before it is
+    /// needed.
     file: AtomicI32,
     own: AtomicU32,
     child: AtomicU32,
@@ -53,10 +55,10 @@ impl Owners {
     ///
     /// # Safety
     /// `shared` must be aligned to 8 bytes, [`shared_bytes`] long, live as long as the process, and
-    /// hold zeros or such a table.
+    /// contain zeros or such a table.
     pub unsafe fn new(shared: *mut u8, slots: u32, store: i32) -> Self {
         let words = slots.div_ceil(64) as usize;
-        // SAFETY: the caller vouches for place, size, alignment and life; all are atomics.
+        // SAFETY: the caller guarantees address, size, alignment and lifetime; all are atomics.
         unsafe {
             let bits = shared.add(HEAD_BYTES).cast();
             Owners {
@@ -109,7 +111,7 @@ impl Owners {
         }
     }
 
-    /// A fork comes. This process gets a place, if it has none, and the child one.
+    /// A fork is coming. Reserves a place for this process, if it has none, and one for the child.
     pub fn expect_child(&self) {
         if self.own.load(Ordering::Relaxed) == NONE && self.open() {
             let own = self.claim(LIVE);
@@ -120,13 +122,13 @@ impl Owners {
         self.child.store(self.claim(PREPARED), Ordering::Relaxed);
     }
 
-    /// The child that is expected has `slot` as well as this process.
+    /// The expected child owns `slot` as well as this process.
     pub fn note_for_child(&self, slot: Slot) {
         self.note(slot);
         self.set(self.child.load(Ordering::Relaxed), slot);
     }
 
-    /// The fork failed: no child has what was noted for it.
+    /// The fork failed: clears what was recorded for the child.
     pub fn forget_child(&self) {
         let child = self.child.swap(NONE, Ordering::Relaxed);
         if child != NONE {
@@ -138,10 +140,10 @@ impl Owners {
     pub fn forked(&self) {
         let place = self.child.swap(NONE, Ordering::Relaxed);
         self.own.store(NONE, Ordering::Relaxed);
-        // The parent's lock must not live on in this process.
+        // The parent's lock must not survive in this process.
         let former = self.file.swap(-1, Ordering::Relaxed);
         if former >= 0 {
-            // SAFETY: a descriptor of this table's own.
+            // SAFETY: this table's own descriptor.
             unsafe { sys::call3(libc::SYS_close, former as usize, 0, 0) };
         }
         if place != NONE && self.open() && self.lock(place) {
@@ -150,7 +152,8 @@ impl Owners {
         }
     }
 
-    /// Calls `release` for each slot of a process that has gone; how many. One thread at a time.
+    /// Calls `release` for each slot of processes that have ended. Returns how many. One thread at
+    /// a time.
     pub fn reclaim(&self, mut release: impl FnMut(Slot)) -> u64 {
         let own = self.own.load(Ordering::Relaxed);
         let mut count = 0;
@@ -171,7 +174,7 @@ impl Owners {
         count
     }
 
-    /// Frees a place, and calls `body` for each slot that it had.
+    /// Frees a place, and calls `body` for each of its slots.
     fn clear(&self, place: u32, mut body: impl FnMut(Slot)) {
         for (word, first) in self.bits_of(place).iter().zip((0_u32..).step_by(64)) {
             if word.load(Ordering::Relaxed) == 0 {
@@ -227,7 +230,7 @@ mod tests {
         unsafe { Owners::new(place, 512, file.as_raw_fd()) }
     }
 
-    /// Two descriptions of one file, as two processes have them.
+    /// Two open file descriptions of one file, as in two processes.
     #[test]
     fn slots_come_back_from_who_has_gone_and_from_nobody_else() {
         let words = usize::try_from(shared_bytes(512) / 8).expect("small");
@@ -235,7 +238,7 @@ mod tests {
         let memory: &'static [AtomicU64] = Box::leak(memory.into_boxed_slice());
         let file = tempfile::tempfile().expect("a file");
         let parent = table(memory, &file);
-        parent.note(7); // before the first fork nothing is noted
+        parent.note(7); // before the first fork nothing is recorded
         parent.expect_child();
         for slot in [7, 64, 500] {
             parent.note_for_child(slot);
@@ -254,7 +257,7 @@ mod tests {
         child.forget(64);
         child.note(65);
         assert_eq!(parent.reclaim(|_| {}), 0, "it lives");
-        // SAFETY: what the kernel does at the end of a process.
+        // SAFETY: as the kernel does at the end of a process.
         unsafe { libc::close(child.descriptor()) };
         let mut found = Vec::new();
         assert_eq!(parent.reclaim(|slot| found.push(slot)), 3);

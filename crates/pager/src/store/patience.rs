@@ -1,27 +1,27 @@
-//! Whether to look out for the end of a read rather than to sleep.
+//! Whether to poll for the end of a read rather than sleep.
 //!
-//! A sleeping thread leaves its processor idle, and an idle one answers slowly: of 57 µs that a read
-//! of one page took asleep, 18 were the wake-up (virtual machine, 4 KiB at depth 1: p50 57 asleep,
-//! 39 looking out; 76 against 52 where the disk interrupts the other processor). So a thread looks
-//! out for as long as such a read takes, but only while no more threads wait than there are
-//! processors (the others' work would have to wait for it), and not for a while where it did not
-//! pay: on a busy machine, where it is interrupted meanwhile, on a slow disk, or where others start
-//! to wait meanwhile, so that it has to go to sleep after all.
+//! A sleeping thread leaves its CPU idle, and an idle CPU reacts slowly: of 57 µs for a read of one
+//! page with sleeping, 18 were the wake-up (virtual machine, 4 KiB at depth 1: p50 57 sleeping, 39
+//! polling; 76 against 52 where the disk interrupts the other CPU). So a thread polls for as long
+//! as such a read takes, but only while no more threads wait than there are CPUs (otherwise other
+//! work would have to wait), and not for a while after it did not pay: on a busy machine, where it
+//! is interrupted meanwhile, on a slow disk, or if others start to wait meanwhile, so that it has
+//! to go to sleep after all.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys;
 
-/// Who waits for a read, and whether looking out pays.
+/// How many threads wait for a read, and whether polling pays.
 #[derive(Debug)]
 pub struct Patience {
-    /// Threads that may wait for a read while one of them looks out.
+    /// Number of threads that may wait for a read while one of them polls.
     most: u32,
     waiting: AtomicU32,
-    /// Reads that shall sleep before the next one looks out.
+    /// Number of reads that sleep before the next one polls.
     asleep: AtomicU32,
-    /// How many they are after a read that did not pay; doubles with each.
+    /// That number after a read for which polling did not pay; doubles each time.
     penalty: AtomicU32,
 }
 
@@ -29,21 +29,21 @@ pub struct Patience {
 #[derive(Debug)]
 pub struct Waiting<'a> {
     patience: &'a Patience,
-    /// When it started to look out; 0 if it sleeps.
+    /// When it started to poll; 0 if it sleeps.
     began_ns: u64,
-    /// Whether too many others came to wait while it looked out.
+    /// Whether too many others started to wait while it polled.
     crowded: Cell<bool>,
 }
 
 impl Patience {
-    /// Largest read to look out for, in pages.
+    /// Largest read to poll for, in pages.
     pub const PAGES: u32 = 4;
-    /// Nanoseconds to look out: twice what a read takes from flash.
+    /// Longest time to poll, in nanoseconds: twice the time of a read from flash.
     const LIMIT_NS: u64 = 120_000;
     /// Bounds of the penalty, in reads.
     const PENALTY: (u32, u32) = (16, 4096);
 
-    /// For a process that may use `most` processors' time.
+    /// For a process that may use the time of `most` CPUs.
     #[must_use]
     pub fn new(most: u32) -> Self {
         Self::among(sys::processors().min(most))
@@ -84,7 +84,7 @@ impl Patience {
             self.penalty.store(least, Ordering::Relaxed);
             return;
         }
-        // Of several that were disturbed together the first one learns it for all.
+        // If several were disturbed together, only the first one counts.
         if self.asleep.load(Ordering::Relaxed) > 0 {
             return;
         }
@@ -94,14 +94,14 @@ impl Patience {
             .store((penalty * 2).min(most), Ordering::Relaxed);
     }
 
-    /// In the child of a fork nobody waits.
+    /// In the child of a fork no thread waits.
     pub fn forked(&self) {
         self.waiting.store(0, Ordering::Relaxed);
     }
 }
 
 impl Waiting<'_> {
-    /// Whether to look out rather than to sleep, or to go on so.
+    /// Whether to poll rather than sleep, or to continue polling.
     #[must_use]
     pub fn looks_out(&self) -> bool {
         self.looks_out_at(sys::now_ns())
@@ -135,7 +135,7 @@ impl Drop for Waiting<'_> {
 mod tests {
     use super::*;
 
-    /// A start so early that a watch that ends now has lasted too long.
+    /// A start so early that polling until now has lasted too long.
     const NOW: u64 = 1;
 
     fn looks_out(waiting: &Waiting<'_>) -> bool {

@@ -1,11 +1,11 @@
 //! Memory for compressed pages, without an allocator below it.
 //!
-//! The pool is cut into spans of 64 KiB; a span holds objects of one size class (multiples of
-//! 64 bytes), and goes back to the kernel when its last object is freed. An object's place in the
-//! pool, in units of 64 bytes, is its number, so that no table maps one to the other.
+//! The pool is divided into spans of 64 KiB; a span contains objects of one size class (multiples
+//! of 64 bytes), and is returned to the kernel when its last object is freed. An object's offset in
+//! the pool, in units of 64 bytes, is its number, so no table is needed between the two.
 //!
-//! The pool is private memory: a fork copies it with everything in it, and each process frees for
-//! itself.
+//! The pool is private memory: a fork copies it with its contents, and each process frees its own
+//! copy.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::sys;
 
 /// Size classes are multiples of this many bytes.
 pub const GRAIN: usize = 64;
-/// Largest object: a page as it is, with its head.
+/// Largest object: an unpacked page, with its head.
 pub const MAX_OBJECT: usize = 4160;
 const CLASSES: usize = MAX_OBJECT / GRAIN;
 const SPAN: usize = 64 << 10;
@@ -29,12 +29,12 @@ const NONE: u32 = u32::MAX;
 #[repr(C)]
 struct Span {
     state: UnsafeCell<State>,
-    /// Read without a lock by whoever owns an object of the span: it changes only while there is none.
+    /// Read without a lock by owners of objects of the span: it changes only while there are none.
     class: AtomicU16,
 }
 
-/// What changes while a span is in use. Belongs to the holder of its class's lock; while the span is free,
-/// to the holder of the lock of free spans.
+/// The state that changes while a span is in use. Belongs to the holder of its class's lock; while
+/// the span is free, to the holder of the lock of free spans.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct State {
@@ -68,13 +68,13 @@ pub struct Pool {
     free_lock: Lock,
     free: UnsafeCell<FreeSpans>,
     spans_used: AtomicU64,
-    /// Spans that may be in use; those that are more stay until they are empty.
+    /// Limit on spans in use; spans beyond it remain until they are empty.
     most_spans: AtomicU64,
     objects: AtomicU64,
 }
 
-// SAFETY: spans and lists are touched under the locks named at their types; objects are written
-// once by who allocated them, before their number is handed on, and then only read.
+// SAFETY: spans and lists are accessed under the locks named at their types; objects are written
+// once by the thread that allocated them, before their number is passed on, and then only read.
 unsafe impl Sync for Pool {}
 // SAFETY: the mappings belong to the process, not to a thread.
 unsafe impl Send for Pool {}
@@ -83,7 +83,7 @@ impl Pool {
     /// A pool of at most `bytes` (rounded down to spans). `None` if there is no address space.
     #[must_use]
     pub fn new(bytes: u64) -> Option<Self> {
-        // Numbers of objects must stay below the bit that tells memory from disk: 8 GiB.
+        // Numbers of objects must stay below the bit that distinguishes memory from disk: 8 GiB.
         let limit = (u64::from(crate::store::IN_MEMORY) - 1) * GRAIN as u64;
         let span_count = u32::try_from(bytes.min(limit) / SPAN as u64).ok()?;
         let memory = sys::map(span_count as usize * SPAN)?;
@@ -108,7 +108,7 @@ impl Pool {
         })
     }
 
-    /// Holds the pool to `share` of `whole` of what it may take.
+    /// Limits the pool to `share` of `whole` of its maximum.
     pub fn hold_to(&self, share: u64, whole: u64) {
         let all = u128::from(self.span_count);
         let most = all * u128::from(share.min(whole)) / u128::from(whole.max(1));
@@ -116,7 +116,7 @@ impl Pool {
         self.most_spans.store(most, Ordering::Relaxed);
     }
 
-    /// Bytes of spans in use, with what else they need.
+    /// Bytes of spans in use, with their administrative data.
     pub fn bytes_used(&self) -> u64 {
         self.spans_used.load(Ordering::Relaxed) * (SPAN + size_of::<Span>()) as u64
     }
@@ -126,13 +126,13 @@ impl Pool {
         self.objects.load(Ordering::Relaxed)
     }
 
-    /// Stores head and body as one object and returns its number; `None` when there is no room.
+    /// Stores head and body as one object and returns its number; `None` if there is no room.
     pub fn put(&self, head: [u8; 8], body: &[u8]) -> Option<u32> {
         let bytes = head.len() + body.len();
         let class = (bytes - 1) / GRAIN;
         let place = self.allocate(class)?;
-        // SAFETY: `place` is a free object of at least `bytes` bytes inside the pool, ours alone
-        // until its number leaves this function.
+        // SAFETY: `place` is a free object of at least `bytes` bytes inside the pool, owned only by
+        // this function until its number is returned.
         unsafe {
             let object = self.memory.add(place as usize * GRAIN);
             object.copy_from_nonoverlapping(head.as_ptr(), head.len());
@@ -144,8 +144,7 @@ impl Pool {
         Some(place)
     }
 
-    /// The bytes of object `number`, up to the end of its class. `None` for a number that cannot
-    /// be one.
+    /// The bytes of object `number`, up to the end of its class. `None` for an invalid number.
     pub fn get(&self, number: u32) -> Option<&[u8]> {
         let (span, _) = self.span_of(number)?;
         let bytes = (self.class_of(span) + 1) * GRAIN;
@@ -197,7 +196,7 @@ impl Pool {
         self.free_lock.acquire();
     }
 
-    /// Gives all locks back.
+    /// Releases all locks.
     pub fn unlock_all(&self) {
         self.free_lock.release();
         self.classes.iter().for_each(|class| class.lock.release());
@@ -210,8 +209,8 @@ impl Pool {
     }
 
     fn span(&self, index: u32) -> &Span {
-        // SAFETY: callers have `index` from `span_of` or from the lists, so it is below `span_count`; the
-        // table is mapped for as long as the pool, and zeros are a valid span.
+        // SAFETY: callers get `index` from `span_of` or from the lists, so it is below
+        // `span_count`; the table is mapped for as long as the pool, and zeros are a valid span.
         unsafe { &*self.spans.add(index as usize) }
     }
 
@@ -275,7 +274,7 @@ impl Pool {
         (0..objects_in_span(class)).for_each(|bit| taken[bit / 64] &= !(1 << (bit % 64)));
         let class = u16::try_from(class).ok()?;
         self.span(index).class.store(class, Ordering::Relaxed);
-        // SAFETY: the span was free and is nobody else's now.
+        // SAFETY: the span was free and now belongs to nothing else.
         unsafe {
             self.state(index).write(State {
                 taken,
@@ -289,7 +288,7 @@ impl Pool {
 
     fn give_back(&self, index: u32) {
         let start = self.memory as u64 + u64::from(index) * SPAN as u64;
-        // SAFETY: nothing in the span is alive.
+        // SAFETY: no object in the span is in use.
         unsafe { sys::advise(start, start + SPAN as u64, libc::MADV_DONTNEED) };
         let _held = self.free_lock.hold();
         // SAFETY: the lock of free spans is held, and the span is free.
@@ -301,7 +300,7 @@ impl Pool {
         self.spans_used.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Puts a span first among those with room. The class's lock is held.
+    /// Puts a span first in the list of those with room. The class's lock is held.
     fn link(&self, class: &Class, index: u32) {
         // SAFETY: the caller holds the class's lock; list members are spans of this class.
         unsafe {
@@ -316,7 +315,7 @@ impl Pool {
         }
     }
 
-    /// Takes a span out of those with room. The class's lock is held.
+    /// Removes a span from the list of those with room. The class's lock is held.
     fn unlink(&self, class: &Class, index: u32) {
         // SAFETY: the caller holds the class's lock; list members are spans of this class.
         unsafe {

@@ -1,9 +1,10 @@
-//! Blocks of the file, asked for ahead of what is written to it.
+//! File blocks, allocated ahead of the writes.
 //!
-//! The first write to a place that has no blocks yet takes the whole file for itself until they are
-//! found and noted, and everyone who reads it waits meanwhile: a write by direct I/O holds the inode
-//! alone unless it goes over blocks that are there (`ext4_dio_write_checks`, `fs/ext4/file.c`, Linux
-//! 6.18). Over blocks that were asked for in one piece before, reads and writes go side by side.
+//! The first write to a range without blocks takes an exclusive lock on the file until they are
+//! found and recorded, and all readers of the file wait meanwhile: a write by direct I/O locks the
+//! inode exclusively unless it covers only existing blocks (`ext4_dio_write_checks`,
+//! `fs/ext4/file.c`, Linux 6.18). Over blocks that were allocated in one piece before, reads and
+//! writes run concurrently.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,21 +12,21 @@ use crate::page::PAGE_BYTES;
 use crate::store::device::Transfer;
 use crate::sys;
 
-/// Pages whose blocks are asked for at once: 64 MiB.
+/// Number of pages whose blocks are allocated at once: 64 MiB.
 const PIECE: u32 = 16 << 10;
 
-/// How far that has come.
+/// How far allocation has progressed.
 #[derive(Debug)]
 pub struct Reserve {
     /// Pages that may be used.
     most: u32,
-    /// Pages from the start of the file whose blocks were asked for.
+    /// Pages from the start of the file whose blocks were allocated.
     end: AtomicU32,
 }
 
 impl Reserve {
-    /// None yet, of `pages` pages that `file` may take. A file system in memory would take the memory
-    /// at once, and has no blocks to look for: nothing is asked of it.
+    /// No blocks yet, of `pages` pages that `file` may take. A file system in memory would take the
+    /// memory at once, and has no blocks to search for: nothing is allocated there.
     #[must_use]
     pub fn new(file: i32, pages: u32) -> Self {
         let end = if sys::is_in_memory(file) { pages } else { 0 };
@@ -35,9 +36,9 @@ impl Reserve {
         }
     }
 
-    /// Asks for the blocks of what is about to be written to `file`, and for some behind it. Where
-    /// they cannot be had so (too little room, no such call on this file), the write itself gets
-    /// what it needs, or says what is wrong.
+    /// Allocates the blocks for the imminent writes to `file`, and some after them. If they cannot
+    /// be allocated in this way (too little room, no such call for this file), the write itself
+    /// gets what it needs, or reports the error.
     pub fn cover(&self, file: i32, transfers: &[Transfer]) {
         let ends = transfers.iter().map(|one| one.at + one.pages);
         let wanted = ends.max().unwrap_or(0);
@@ -45,7 +46,7 @@ impl Reserve {
         if wanted <= begin {
             return;
         }
-        // What is asked for beyond the limit of file sizes would end the program by SIGXFSZ.
+        // A request beyond the file size limit would end the program by SIGXFSZ.
         let limit = sys::largest_file().map_or(u64::MAX, |bytes| bytes / PAGE_BYTES as u64);
         let most = self.most.min(u32::try_from(limit).unwrap_or(u32::MAX));
         let end = wanted.next_multiple_of(PIECE).min(most.max(wanted));
@@ -83,7 +84,7 @@ mod tests {
         let pages = PIECE + 100;
         let reserve = Reserve::new(file.as_raw_fd(), pages);
         if sys::is_in_memory(file.as_raw_fd()) || !sys::allocate(file.as_raw_fd(), 0, 4096) {
-            // Nothing of the kind on this file system: writes must do without.
+            // Not supported on this file system: writes must do without it.
             reserve.cover(file.as_raw_fd(), &[transfer(0, 8)]);
             assert!(kept(&file).0 <= 4096);
             return;

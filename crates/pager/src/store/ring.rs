@@ -1,7 +1,7 @@
-//! io_uring, as little of it as transfers need: submit all, wait for all.
+//! The minimal part of io_uring that transfers need: submit all, wait for all.
 //!
 //! No kernel polling thread: on busy cores it starves (402 IOPS measured against 39 k). A ring is
-//! used by one thread at a time; a thread that finds all of them taken does without. Layouts as in
+//! used by one thread at a time; a thread that finds all of them in use does without. Layouts as in
 //! `include/uapi/linux/io_uring.h`, Linux 5.6 (`IORING_OP_READ` and `_WRITE`).
 #![expect(
     clippy::cast_sign_loss,
@@ -16,7 +16,7 @@ use crate::store::device::{MAX_TRANSFERS, Operation, Transfer, error};
 use crate::store::patience::Waiting;
 use crate::sys;
 
-/// A test takes rings away, as a container's filter does.
+/// Set if a test denies rings, as a container's filter does.
 pub static DENIED: AtomicBool = AtomicBool::new(false);
 
 const RINGS: usize = 6;
@@ -29,7 +29,7 @@ const SETUP_TASKRUN_FLAG: u32 = 1 << 9;
 const SUBMISSION_TASKRUN: u32 = 1 << 2;
 const FEATURE_SINGLE_MMAP: u32 = 1;
 const OFFSET_ENTRIES: usize = 0x1000_0000;
-/// Answers after which the same call is right once more.
+/// Errors after which the same call is repeated.
 const INTERRUPTED: isize = libc::EINTR as isize;
 const AGAIN: isize = libc::EAGAIN as isize;
 const BUSY: isize = libc::EBUSY as isize;
@@ -120,21 +120,21 @@ struct Mapped {
 
 #[derive(Debug)]
 struct Ring {
-    /// Set as well while the ring is not made yet.
+    /// Also set while the ring is not created yet.
     busy: AtomicBool,
     mapped: UnsafeCell<Option<Mapped>>,
-    /// Its descriptor, -1 for none: for whoever asks meanwhile.
+    /// Its descriptor, -1 for none: readable without taking the ring.
     file: AtomicI32,
 }
 
-/// A few rings, given to whoever comes.
+/// A few rings, used by any thread.
 #[derive(Debug)]
 pub struct Rings {
     rings: [Ring; RINGS],
 }
 
-// SAFETY: what lies in a ring's cell is touched only by the thread that set its `busy` flag, or
-// while no other thread exists (`forked`).
+// SAFETY: the contents of a ring's cell are accessed only by the thread that set its `busy` flag,
+// or while no other thread exists (`forked`).
 unsafe impl Sync for Rings {}
 // SAFETY: the mappings belong to the process, not to a thread.
 unsafe impl Send for Rings {}
@@ -159,7 +159,8 @@ impl Rings {
         }
     }
 
-    /// Makes rings of [`MAX_TRANSFERS`] entries; none where the kernel denies them. Once in a process.
+    /// Creates rings of [`MAX_TRANSFERS`] entries; none if the kernel denies them. Once in a
+    /// process.
     pub fn prepare(&self) {
         for ring in &self.rings {
             // SAFETY: the ring is busy since `new` or `forked`, and only this call ends that.
@@ -174,7 +175,7 @@ impl Rings {
         }
     }
 
-    /// Whether the kernel gave rings.
+    /// Whether the kernel granted rings.
     pub fn any(&self) -> bool {
         self.descriptors()[0] >= 0
     }
@@ -184,19 +185,19 @@ impl Rings {
         core::array::from_fn(|number| self.rings[number].file.load(Ordering::Relaxed))
     }
 
-    /// The rings are the parent's: nobody uses them until [`Rings::prepare`] makes others. For the
-    /// only thread of a child.
+    /// The rings are the parent's: they are not used until [`Rings::prepare`] creates others. For
+    /// the only thread of a child.
     pub fn forked(&self) {
         for ring in &self.rings {
             ring.busy.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Does all transfers at once, looking out for the end as long as `waiting` does. `None` if no
+    /// Does all transfers at once, polling for the end as long as `waiting` allows. `None` if no
     /// ring is free.
     ///
     /// # Safety
-    /// The memory of each transfer is the caller's for the whole call.
+    /// The memory of each transfer belongs to the caller for the whole call.
     pub unsafe fn transfer(
         &self,
         file: i32,
@@ -213,7 +214,7 @@ impl Rings {
             .find(|ring| !ring.busy.swap(true, Ordering::Acquire))?;
         // SAFETY: the flag makes the cell ours.
         let mapped = unsafe { *ring.mapped.get() };
-        // SAFETY: the caller vouches for the memory, the flag for the ring.
+        // SAFETY: the caller guarantees the memory, the flag the ring.
         let result =
             mapped.map(|mapped| unsafe { mapped.transfer(file, operation, transfers, waiting) });
         ring.busy.store(false, Ordering::Release);
@@ -223,14 +224,14 @@ impl Rings {
 
 impl Mapped {
     /// # Safety
-    /// `offset` must be one that the kernel gave for this ring.
+    /// `offset` must be one that the kernel returned for this ring.
     unsafe fn word(&self, offset: u32) -> &AtomicU32 {
-        // SAFETY: the kernel's offsets lie inside the mapping, aligned to four bytes.
+        // SAFETY: the kernel's offsets are inside the mapping, aligned to four bytes.
         unsafe { &*self.rings.add(offset as usize).cast() }
     }
 
     /// # Safety
-    /// As for [`Rings::transfer`]; the ring must be the caller's.
+    /// As for [`Rings::transfer`]; the ring must belong to the caller.
     unsafe fn transfer(
         &self,
         file: i32,
@@ -238,14 +239,15 @@ impl Mapped {
         transfers: &[Transfer],
         waiting: Option<&Waiting<'_>>,
     ) -> Result<(), (usize, StoreError)> {
-        // SAFETY: the ring is the caller's, and entries and array have room for all transfers.
+        // SAFETY: the ring belongs to the caller, and entries and array have room for all
+        // transfers.
         unsafe { self.submit(file, operation, transfers) };
         let (mut submitted, mut done) = (0, 0);
         if let Some(waiting) = waiting {
             // SAFETY: submits what was put into the ring above.
             let answer = unsafe { self.enter(transfers.len(), 0, 0) };
             submitted = usize::try_from(answer).unwrap_or(0);
-            // SAFETY: the ring is the caller's.
+            // SAFETY: the ring belongs to the caller.
             unsafe { self.look_out(submitted, waiting) };
         }
         let mut expected = transfers.len();
@@ -258,30 +260,32 @@ impl Mapped {
                 count if count <= 0 => submitted += count.unsigned_abs().min(left),
                 INTERRUPTED | AGAIN | BUSY => {}
                 _ => {
-                    // What the kernel has not taken it shall not take later; what it has taken is
-                    // on its way to memory that must not go before.
+                    // Entries that the kernel has not taken must not be taken later; for those that
+                    // it has taken, the memory must remain.
                     first_error.get_or_insert((submitted, error(answer)));
-                    // SAFETY: the ring is the caller's, and the kernel reads it only in `enter`.
+                    // SAFETY: the ring belongs to the caller, and the kernel reads it only in
+                    // `enter`.
                     unsafe { self.take_back(left) };
                     expected = submitted;
                     sys::futex_wait(&AtomicU32::new(0), 0, Some(50_000));
                 }
             }
-            // SAFETY: the ring is the caller's.
+            // SAFETY: the ring belongs to the caller.
             done += unsafe { self.reap(transfers, &mut first_error) };
         }
-        // Short counts (none on a healthy disk) are taken for errors: the caller's page is lost or
-        // must be written again either way.
+        // Short counts (none on a healthy disk) are treated as errors: in either case the caller's
+        // page is lost or must be written again.
         first_error.map_or(Ok(()), Err)
     }
 
     /// `io_uring_enter(2)`.
     ///
     /// # Safety
-    /// The ring must be the caller's; what is submitted must be as [`Rings::transfer`] demands.
+    /// The ring must belong to the caller; what is submitted must be as [`Rings::transfer`]
+    /// requires.
     unsafe fn enter(&self, submit: usize, complete: usize, flags: usize) -> isize {
         let file = self.file as usize;
-        // SAFETY: the caller vouches for what was put into the ring.
+        // SAFETY: the caller guarantees what was put into the ring.
         unsafe {
             sys::call6(
                 libc::SYS_io_uring_enter,
@@ -295,10 +299,10 @@ impl Mapped {
         }
     }
 
-    /// Looks out for `count` completions as long as `waiting` does.
+    /// Polls for `count` completions as long as `waiting` allows.
     ///
     /// # Safety
-    /// The ring must be the caller's.
+    /// The ring must belong to the caller.
     unsafe fn look_out(&self, count: usize, waiting: &Waiting<'_>) {
         // SAFETY: offsets of this ring.
         let (flags, head, tail) = unsafe {
@@ -310,7 +314,7 @@ impl Mapped {
         };
         while (tail.load(Ordering::Acquire).wrapping_sub(head) as usize) < count {
             if flags.load(Ordering::Acquire) & SUBMISSION_TASKRUN != 0 {
-                // SAFETY: only lets the kernel post what has ended.
+                // SAFETY: only lets the kernel post finished transfers.
                 unsafe { self.enter(0, 0, ENTER_GETEVENTS) };
             }
             for _ in 0..8 {
@@ -323,7 +327,7 @@ impl Mapped {
     }
 
     unsafe fn submit(&self, file: i32, operation: Operation, transfers: &[Transfer]) {
-        // SAFETY: offsets of this ring; entries and array hold MAX_TRANSFERS places.
+        // SAFETY: offsets of this ring; entries and array have MAX_TRANSFERS places.
         unsafe {
             let mask = self.word(self.submission.ring_mask).load(Ordering::Relaxed);
             let tail = self.word(self.submission.tail);
@@ -393,7 +397,7 @@ impl Mapped {
     }
 }
 
-/// A ring that tells of completions by a flag instead of interrupting the thread (Linux 5.19), or
+/// A ring that reports completions by a flag instead of interrupting the thread (Linux 5.19), or
 /// one that does not.
 fn set_up() -> Option<Mapped> {
     if DENIED.load(Ordering::Relaxed) {
@@ -457,7 +461,7 @@ fn map(file: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
 }
 
 fn tear_down(ring: &Mapped) {
-    // SAFETY: mappings and descriptor are this ring's own, and nobody uses it any more.
+    // SAFETY: mappings and descriptor are this ring's own, and nothing uses it any more.
     unsafe {
         sys::call3(libc::SYS_munmap, ring.rings as usize, ring.bytes, 0);
         sys::call3(

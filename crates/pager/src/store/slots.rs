@@ -1,7 +1,7 @@
-//! Which slots of the file are taken, by how many, and what their bytes sum up to.
+//! Which slots of the file are taken, with their reference counts and checksums.
 //!
-//! One table in memory that all processes of a run share, changed by atomic operations alone: a
-//! process may be killed at any of them and leaves at most the slot that it was about to take.
+//! One table in memory that all processes of a run share, changed only by atomic operations: a
+//! process may be killed at any of them and leaks at most the slot that it was about to take.
 //!
 //! ```text
 //!  shared memory:  head (a page) │ reference counts, 8 in a word │ checksums, 4 bytes each
@@ -16,10 +16,10 @@ use crate::store::{Slot, StoreError};
 const GROUP: u32 = 8;
 /// A word in which each slot has one reference.
 const ALL_ONE: u64 = 0x0101_0101_0101_0101;
-/// Groups that a search looks at: a longer one costs more than scattered slots do.
+/// Number of groups that a search examines: a longer one costs more than scattered slots.
 const LONGEST_SEARCH: u32 = 2048;
-/// Most references of a slot. A fork doubles at most; the program's own limit on processes is
-/// reached long before, but not on every machine.
+/// Largest number of references to a slot. A fork at most doubles them; the program's own limit on
+/// processes is reached long before, but not on every machine.
 const MAX_REFERENCES: u64 = 255;
 
 /// Head of the shared memory.
@@ -28,7 +28,7 @@ const MAX_REFERENCES: u64 = 255;
 struct Head {
     /// Group at which the next search starts.
     cursor: AtomicU32,
-    /// Groups in use at some time: the file's extent.
+    /// Groups that have ever been in use: the file's extent.
     extent: AtomicU32,
     /// Slots taken.
     taken: AtomicU64,
@@ -43,15 +43,15 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The table of at most `slots` slots in `shared`. Slot 0 is never given out.
+    /// The table of at most `slots` slots in `shared`. Slot 0 is never assigned.
     ///
     /// # Safety
     /// `shared` must be page-aligned, [`crate::store::shared_bytes`] of `slots` long, live as long
-    /// as the process, and hold zeros or such a table of the same size.
+    /// as the process, and contain zeros or such a table of the same size.
     pub unsafe fn new(shared: *mut u8, slots: u32) -> Self {
         let groups = (slots / GROUP) as usize;
-        // SAFETY: the caller vouches for place, size, alignment and life; all fields are atomics
-        // for which any bits are valid.
+        // SAFETY: the caller guarantees address, size, alignment and lifetime; all fields are
+        // atomics for which any bits are valid.
         unsafe {
             let counts = shared.add(PAGE_BYTES);
             let sums = counts.add(groups * 8);
@@ -61,7 +61,7 @@ impl Slots {
                 sums: core::slice::from_raw_parts(sums.cast(), groups * GROUP as usize),
             };
             if let Some(first) = table.counts.first() {
-                // Slot 0, for ever.
+                // Slot 0, permanently.
                 let _ = first.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed);
             }
             table
@@ -83,7 +83,7 @@ impl Slots {
         u64::from(self.head.extent.load(Ordering::Relaxed)) * u64::from(GROUP)
     }
 
-    /// Takes a slot for each place in `slots`, in groups of neighbours as long as there are free
+    /// Takes a slot for each entry of `slots`, in groups of neighbours as long as there are free
     /// groups, in rising order within each stretch.
     pub fn take(&self, slots: &mut [Slot]) -> Result<(), StoreError> {
         let mut done = 0;
@@ -103,8 +103,8 @@ impl Slots {
         u32::try_from(self.counts.len()).unwrap_or(u32::MAX)
     }
 
-    /// Where a search starts, and how many groups it may look at. The file grows only when less
-    /// than a third of its extent is free, so that it stays near the size of what it holds.
+    /// Where a search starts, and how many groups it may examine. The file grows only when less
+    /// than a third of its extent is free, so that it stays close to the size of its contents.
     fn search(&self) -> (u32, u32) {
         let extent = self.head.extent.load(Ordering::Relaxed);
         let roomy = self.taken() * 3 < u64::from(extent) * u64::from(GROUP) * 2;
@@ -113,8 +113,8 @@ impl Slots {
         (if cursor >= end { 0 } else { cursor }, end)
     }
 
-    /// Start of the longest stretch of free groups from `cursor` on, of no more than `wanted`: what
-    /// is written in one piece can be read in one.
+    /// Start of the longest stretch of free groups from `cursor` on, of at most `wanted`: pages
+    /// written in one piece can be read in one.
     fn stretch(&self, cursor: u32, end: u32, wanted: u32) -> u32 {
         let (mut best, mut longest, mut length) = (cursor, 0, 0);
         for group in cursor..end.min(cursor.saturating_add(LONGEST_SEARCH)) {
@@ -208,7 +208,7 @@ impl Slots {
         self.head.extent.fetch_max(group + 1, Ordering::Relaxed);
     }
 
-    /// One reference more.
+    /// Adds a reference.
     pub fn retain(&self, slot: Slot) -> Result<(), StoreError> {
         let Some((count, shift)) = self.lane(slot) else {
             return Err(StoreError::Damaged);
@@ -220,7 +220,7 @@ impl Slots {
         more.map(|_| ()).map_err(|_| StoreError::Full)
     }
 
-    /// One reference less. A slot that nobody has stays as it is.
+    /// Removes a reference. A slot without references stays as it is.
     pub fn release(&self, slot: Slot) {
         let Some((count, shift)) = self.lane(slot) else {
             return;
@@ -241,14 +241,14 @@ impl Slots {
         Some((count, slot % GROUP * 8))
     }
 
-    /// Notes the checksum of what `slot` holds.
+    /// Stores the checksum of the contents of `slot`.
     pub fn set_sum(&self, slot: Slot, sum: u32) {
         if let Some(place) = self.sums.get(slot as usize) {
             place.store(sum, Ordering::Release);
         }
     }
 
-    /// Checksum of what `slot` holds.
+    /// Checksum of the contents of `slot`.
     pub fn sum(&self, slot: Slot) -> Option<u32> {
         self.sums
             .get(slot as usize)

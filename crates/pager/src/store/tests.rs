@@ -22,13 +22,13 @@ fn place() -> Place {
 }
 
 fn store(name: &str, options: &Options<'_>) -> Box<dyn Store> {
-    // SAFETY: the place was made for this store and is never taken down.
+    // SAFETY: the place was created for this store and is never removed.
     let store = unsafe { open(name, place(), options) }.expect("a store");
     store.prepare();
     store
 }
 
-/// Pages at a page boundary.
+/// Page-aligned pages.
 struct Pages(Vec<u8>);
 
 impl Pages {
@@ -290,7 +290,7 @@ fn scattered_slots_are_read_with_and_without_rings() {
 #[test]
 fn what_goes_to_disk_encrypted_is_not_what_was_written() {
     let place = place();
-    // SAFETY: the place was made for this store and is never taken down.
+    // SAFETY: the place was created for this store and is never removed.
     let store = unsafe {
         open(
             "disk",

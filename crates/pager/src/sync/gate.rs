@@ -1,12 +1,13 @@
-//! A gate that is closed while a fork is under way: nobody starts to work at a page.
+//! A gate that is closed while a fork is under way: no thread starts work on a page.
 
 use super::shim::{AtomicU32, futex_wait, futex_wake};
 use core::sync::atomic::Ordering;
 
 /// The gate.
 ///
-/// Who locks a page looks at the gate afterwards, and unlocks it where the gate is closed; who closes it
-/// looks at the pages afterwards, and waits for those that are busy. One of the two sees the other.
+/// A thread that locks a page checks the gate afterwards, and unlocks the page if the gate is
+/// closed; the thread that closes the gate checks the pages afterwards, and waits for those that
+/// are busy. One of the two sees the other.
 #[derive(Debug)]
 pub struct Gate(AtomicU32);
 
@@ -31,7 +32,7 @@ impl Gate {
         self.0.store(CLOSED, Ordering::SeqCst);
     }
 
-    /// Opens it, and lets those pass who wait.
+    /// Opens it, and lets waiting threads pass.
     pub fn open(&self) {
         self.0.store(OPEN, Ordering::SeqCst);
         futex_wake(&self.0, i32::MAX);
@@ -43,7 +44,7 @@ impl Gate {
         self.0.load(Ordering::SeqCst) != OPEN
     }
 
-    /// Waits until it is open. The caller holds nothing.
+    /// Waits until it is open. The caller holds no lock.
     pub fn pass(&self) {
         while self.is_closed() {
             futex_wait(&self.0, CLOSED, None);

@@ -1,18 +1,19 @@
-//! The lock of everything that is no page.
+//! The lock for everything other than pages.
 
 use super::shim::{AtomicU32, futex_wait, futex_wake};
 use core::sync::atomic::Ordering;
 
 const OPEN: u32 = 0;
 const TAKEN: u32 = 1;
-/// Taken, and perhaps somebody sleeps.
+/// Taken, and another thread may be sleeping.
 const AWAITED: u32 = 2;
 
-/// Looks before it sleeps. One is enough for loom, which tries every order.
+/// Attempts before it sleeps. One is enough for loom, which tries every order.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
 
-/// A lock for short critical sections: spins a little, then sleeps. Whoever takes it keeps signals
-/// out first ([`Blocked`](crate::sys::signals::Blocked)), so that no handler of the program runs inside.
+/// A lock for short critical sections: spins a little, then sleeps. The thread that takes it blocks
+/// signals first ([`Blocked`](crate::sys::signals::Blocked)), so that no handler of the program
+/// runs inside.
 #[derive(Debug)]
 pub struct Lock {
     /// [`OPEN`], [`TAKEN`] or [`AWAITED`].
@@ -90,7 +91,7 @@ impl Lock {
         }
     }
 
-    /// Takes the lock until the guard goes.
+    /// Takes the lock until the guard is dropped.
     pub fn hold(&self) -> LockGuard<'_> {
         self.acquire();
         LockGuard(self)

@@ -1,16 +1,16 @@
-//! A page's word and the locks: everything by which threads of the pager wait for each other, but for
-//! queues of its own kind (budget, buffers, rings).
+//! A page's word and the locks: everything with which threads of the pager wait for each other,
+//! except special queues (budget, buffers, rings).
 //!
 //! ```text
-//!   word   ── what a page is, in four bytes
+//!   word   ── the state of a page, in four bytes
 //!   page   ── the word as the page's lock           gate ── closed while a fork is under way
 //!   lock   ── the lock of everything else
 //!   ───────────────────────────────────────────────
-//!   shim   ── atomics, and sleeping at one: the kernel's futex, or loom's threads
+//!   shim   ── atomics, and sleeping on one: the kernel's futex, or loom's threads
 //! ```
 //!
-//! Nothing here knows what is paged, so that loom can try every order in which two or three threads
-//! run through it (`models.rs`, run by `crates/pager/check-models`), and Miri runs its tests.
+//! Nothing here depends on what is paged, so that loom can try every interleaving of two or three
+//! threads (`models.rs`, run by `crates/pager/check-models`), and Miri runs its tests.
 
 pub mod gate;
 pub mod lock;

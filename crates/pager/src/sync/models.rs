@@ -1,6 +1,6 @@
-//! Every order in which two threads, and with few switches three, run through the word, the locks
-//! and the gate as the pager uses them. What a page's bytes do is modelled as well: who touches
-//! them without the right to is found by loom, a thread that nobody wakes as a deadlock.
+//! Every interleaving of two threads, and with few switches of three, in the word, the locks and
+//! the gate as the pager uses them. Accesses to a page's bytes are modelled as well: loom finds
+//! accesses without the right to them, and threads that are never woken as deadlocks.
 
 use super::{AtomicU32, Attempt, Gate, Lock, PageLock, State, Word};
 use core::sync::atomic::Ordering;
@@ -16,16 +16,16 @@ const EVICTED: Word = Word::new(State::Evicted, SLOT);
 const PARKED: Word = Word::new(State::Parked, PLACE);
 const DIRTY: Word = Word::new(State::Dirty, 0);
 
-/// One page, and what else its threads share.
+/// One page, and the other state that its threads share.
 struct Model {
     word: AtomicU32,
     sleepers: AtomicU32,
     evictions: Lock,
     gate: Gate,
-    /// Whether the page is kept ([`crate::paging::pins`]).
+    /// Whether the page is pinned ([`crate::paging::pins`]).
     pinned: AtomicU32,
-    /// The bytes where the program sees them, in the tray and in the slot. They belong to whoever has
-    /// the page's lock; tray and slot to the evictor while the page is in neither.
+    /// The bytes as the program sees them, in the tray and in the slot. They belong to the holder
+    /// of the page's lock; tray and slot to the evictor while the page is in neither.
     mapped: UnsafeCell<Option<u32>>,
     tray: UnsafeCell<Option<u32>>,
     slot: UnsafeCell<Option<u32>>,
@@ -38,9 +38,9 @@ struct Model {
 /// Contents.
 const CONTENTS: Option<u32> = Some(42);
 
-/// Looks at the bytes of `place`, or changes them.
+/// Reads the bytes of `place`, or changes them.
 fn at<T>(place: &UnsafeCell<Option<u32>>, change: impl FnOnce(&mut Option<u32>) -> T) -> T {
-    // SAFETY: whoever the place belongs to calls this; loom tells if another does at the same time.
+    // SAFETY: the owner of the place calls this; loom reports it if another does at the same time.
     place.with_mut(|bytes| change(unsafe { &mut *bytes }))
 }
 
@@ -89,7 +89,7 @@ impl Model {
         }
     }
 
-    /// The missing page comes, under its lock; what it is then.
+    /// The missing page is brought in, under its lock. Returns its new word.
     fn resolve(&self, word: Word) -> Word {
         match word.state() {
             State::Evicted => {
@@ -134,7 +134,7 @@ impl Model {
         let moved = at(&self.mapped, Option::take);
         at(&self.tray, |place| *place = moved);
         page.unlock(PARKED);
-        // The store has the bytes now; whether the slot is the page's, the exchange decides.
+        // The store has the bytes now; the exchange decides whether the slot belongs to the page.
         at(&self.slot, |slot| *slot = moved);
         if page.exchange(PARKED, EVICTED) {
             self.resident.fetch_sub(1, Ordering::Relaxed);
@@ -145,7 +145,8 @@ impl Model {
         at(&self.tray, |place| *place = None);
     }
 
-    /// A page that must not leave, as `Pager::keep_stack`: from then on it is there without its lock.
+    /// A page that must not be evicted, as `Pager::keep_stack`: from then on it is present without
+    /// its lock.
     fn keep(&self) {
         self.pinned.store(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -176,7 +177,7 @@ impl Model {
         self.page().unlock(Word::EMPTY);
     }
 
-    /// What must hold when all is done.
+    /// What must hold at the end.
     fn check(&self) {
         let word = self.page().word();
         assert!(!word.is_busy() && word.state() != State::Parked);
@@ -193,8 +194,8 @@ impl Model {
     }
 }
 
-/// Runs the bodies concurrently, two in every order, three in those that two switches at most make
-/// where no thread has to wait, and looks at what is left.
+/// Runs the bodies concurrently, two in every order, three in those with at most two switches at
+/// points where no thread has to wait, and checks the final state.
 fn beside<const N: usize>(
     word: Word,
     bodies: [fn(&Model); N],
@@ -234,7 +235,7 @@ fn kept(model: &Model) {
     assert_eq!(at(there, |bytes| *bytes), CONTENTS);
 }
 
-/// How often it was added to them.
+/// Checks how often something was added to them.
 fn added(count: u32) -> impl Fn(&Model) + Send + Sync {
     move |model| {
         assert_eq!(
@@ -264,7 +265,7 @@ fn a_fault_beside_an_eviction_loses_no_byte() {
 #[test]
 fn what_is_kept_stays_whoever_had_it_before() {
     for word in [DIRTY, EVICTED] {
-        // Both wait in loops: there are too many orders to try them all.
+        // Both wait in loops: there are too many interleavings to try them all.
         within(Some(4), word, [Model::keep, Model::evict], kept);
     }
 }
@@ -307,8 +308,8 @@ fn who_waits_for_a_lock_is_woken() {
     beside(DIRTY, [work, work, work], added(3));
 }
 
-/// As `Pager::before_fork`: once the gate is closed and no page is busy, nobody works at a page until
-/// it opens again.
+/// As `Pager::before_fork`: once the gate is closed and no page is busy, no thread works on a page
+/// until it opens again.
 #[test]
 fn nobody_works_at_a_page_while_a_fork_is_under_way() {
     fn fork(model: &Model) {
@@ -318,12 +319,12 @@ fn nobody_works_at_a_page_while_a_fork_is_under_way() {
         while word.is_busy() {
             word = page.sleep(word);
         }
-        // The bytes are the forking thread's without the page's lock.
+        // The bytes belong to the forking thread without the page's lock.
         let bytes = [&model.mapped, &model.slot].map(|place| at(place, |bytes| *bytes));
         assert_eq!(bytes.iter().flatten().count(), 1);
         model.gate.open();
     }
-    // Both wait in loops: there are too many orders to try them all.
+    // Both wait in loops: there are too many interleavings to try them all.
     within(Some(4), EVICTED, [Model::fault, fork], kept);
     beside(EVICTED, [Model::fault, fork, Model::fault], kept);
 }

@@ -6,39 +6,40 @@ use core::sync::atomic::Ordering;
 
 /// The lock of one page.
 ///
-/// Who sets busy (by [`attempt`](Self::attempt) or [`lock`](Self::lock)) owns the page's bytes, its slot
-/// and its place until [`unlock`](Self::unlock). Who finds it busy sleeps at the word. A sleeper is
-/// counted before the kernel looks at the word, and who unlocks looks for sleepers after the word has
-/// changed: one of the two sees the other, so no wake-up is lost.
+/// The thread that sets busy (by [`attempt`](Self::attempt) or [`lock`](Self::lock)) owns the
+/// page's bytes, its slot and its place until [`unlock`](Self::unlock). A thread that finds the
+/// page busy sleeps on the word. A sleeper is counted before the kernel checks the word, and the
+/// unlocking thread checks for sleepers after the word has changed: one of the two sees the other,
+/// so no wake-up is lost.
 #[derive(Clone, Copy, Debug)]
 pub struct PageLock<'a> {
     word: &'a AtomicU32,
     sleepers: &'a AtomicU32,
 }
 
-/// What came of the attempt to lock a page.
+/// The result of an attempt to lock a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// It is locked; this is what it was.
+    /// It is locked; this was its word.
     Locked(Word),
-    /// It changed meanwhile; this is what it is.
+    /// It changed meanwhile; this is its word now.
     Changed(Word),
 }
 
 impl<'a> PageLock<'a> {
-    /// The lock of the page that has `word`; `sleepers` may be shared by several.
+    /// The lock of the page with `word`; `sleepers` may be shared by several.
     #[inline]
     pub const fn new(word: &'a AtomicU32, sleepers: &'a AtomicU32) -> Self {
         Self { word, sleepers }
     }
 
-    /// What the page is at the moment.
+    /// The page's current word.
     #[inline]
     pub fn word(self) -> Word {
         Word(self.word.load(Ordering::Acquire))
     }
 
-    /// Locks the page if it is still `expected`, which is not busy.
+    /// Locks the page if its word is still `expected`, which is not busy.
     #[inline]
     pub fn attempt(self, expected: Word) -> Attempt {
         match self.word.compare_exchange(
@@ -52,7 +53,7 @@ impl<'a> PageLock<'a> {
         }
     }
 
-    /// Waits for the lock; what the page is.
+    /// Waits for the lock. Returns the page's word.
     pub fn lock(self) -> Word {
         let mut word = self.word();
         loop {
@@ -75,7 +76,7 @@ impl<'a> PageLock<'a> {
             .is_ok()
     }
 
-    /// Unlocks the page, which is now `word`, and wakes who waits for it.
+    /// Unlocks the page, which is now `word`, and wakes waiting threads.
     #[inline]
     pub fn unlock(self, word: Word) {
         self.word.store(word.idle().0, Ordering::SeqCst);
@@ -84,7 +85,7 @@ impl<'a> PageLock<'a> {
         }
     }
 
-    /// Sleeps until the page is no longer `word`, which is busy; what it is then.
+    /// Sleeps until the page is no longer `word`, which is busy. Returns its word then.
     pub fn sleep(self, word: Word) -> Word {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         futex_wait(self.word, word.0, None);
@@ -92,7 +93,8 @@ impl<'a> PageLock<'a> {
         self.word()
     }
 
-    /// Sleeps while whoever has locked the page as `word` works at it; whether it is `word` again.
+    /// Sleeps while the thread that has locked the page as `word` works on it. Returns whether it
+    /// is `word` again.
     pub fn outlast(self, word: Word) -> bool {
         let mut now = self.word();
         while now == word.busy() {
@@ -101,7 +103,8 @@ impl<'a> PageLock<'a> {
         now == word
     }
 
-    /// Sets the word where nothing else can be at the page: in the child of a fork, or under its lock.
+    /// Sets the word while nothing else can use the page: in the child of a fork, or under its
+    /// lock.
     #[inline]
     pub fn set(self, word: Word) {
         self.word.store(word.0, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Atomics, and sleeping at one until it changes.
+//! Atomics, and sleeping on one until it changes.
 
 #[cfg(not(loom))]
 pub use crate::sys::{futex_wait, futex_wake};
@@ -15,9 +15,9 @@ mod modelled {
     use loom::sync::atomic::{self, fence};
     use loom::sync::{Arc, Condvar, Mutex};
 
-    /// loom takes sequentially consistent accesses for acquire and release alone, and would find
-    /// wake-ups lost that are not. It knows sequentially consistent fences: one on either side is
-    /// what the locked instructions of x86-64 are, for which alone the pager is made.
+    /// loom treats sequentially consistent accesses only as acquire and release, and would report
+    /// wake-ups as lost that are not. It does support sequentially consistent fences: one on either
+    /// side corresponds to the locked instructions of x86-64, the only architecture of the pager.
     #[derive(Debug, Default)]
     pub struct AtomicU32(atomic::AtomicU32);
 
@@ -91,8 +91,8 @@ mod modelled {
         new
     }
 
-    /// As the kernel: looks and falls asleep in one step. Time never passes, so that nothing is saved
-    /// by a limit.
+    /// Like the kernel: checks the value and falls asleep in one step. Time never passes, so a
+    /// timeout does not help.
     pub fn futex_wait(word: &AtomicU32, value: u32, _timeout_ns: Option<u64>) {
         let mut sleepers = SLEEPERS.lock().expect("no thread panics");
         if word.load(Ordering::SeqCst) != value {

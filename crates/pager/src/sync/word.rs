@@ -1,4 +1,4 @@
-//! What the core knows of a page, in four bytes.
+//! The core's state of a page, in four bytes.
 //!
 //! ```text
 //!   31   30    28 27                          0
@@ -7,23 +7,24 @@
 //!  └────┴────────┴─────────────────────────────┘
 //! ```
 //!
-//! Busy is the page's lock: one thread works at it, others sleep at the word (see [`super::page`]).
-//! State and slot keep their former value meanwhile, so that a fork knows what the page was.
+//! Busy is the page's lock: one thread works on it, others sleep on the word (see [`super::page`]).
+//! State and slot keep their former value meanwhile, so that a fork finds the page's state.
 
 /// A page's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Word(pub u32);
 
-/// Where a page stands.
+/// The state of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// No contents: never touched, or given back. Zero, so that fresh metadata means this.
+    /// No contents: never touched, or given back. Zero, so that this is the state in fresh
+    /// metadata.
     Empty = 0,
     /// Resident, writable, not in the store.
     Dirty = 1,
-    /// Resident, write-protected, and the same in its slot.
+    /// Resident, write-protected, and identical to its slot.
     Clean = 2,
     /// Only in its slot.
     Evicted = 3,
@@ -64,7 +65,7 @@ impl Word {
         self.0 & SLOT_MASK
     }
 
-    /// Whether a thread works at it.
+    /// Whether a thread works on it.
     #[must_use]
     pub const fn is_busy(self) -> bool {
         self.0 & BUSY != 0

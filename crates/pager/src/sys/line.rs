@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-/// A line being put together without allocation; what does not fit is cut.
+/// A line being put together without allocation; text that does not fit is cut off.
 #[derive(Debug)]
 pub struct Line {
     bytes: [u8; 512],

@@ -1,9 +1,10 @@
-//! Locks of open file descriptions on single bytes of a file: the kernel gives them back with the
-//! process, whatever ends it, and at exec.
+//! Locks of open file descriptions on single bytes of a file: the kernel releases them with the
+//! process, however it ends, and at exec.
 
 use super::{call3, high};
 
-/// Another description of the file behind `fd`, out of the program's way; -1 if there is none.
+/// Another open file description of the file behind `fd`, out of the program's way; -1 if there is
+/// none.
 #[must_use]
 pub fn reopen(fd: i32) -> i32 {
     use core::fmt::Write;
@@ -14,13 +15,13 @@ pub fn reopen(fd: i32) -> i32 {
     high(i32::try_from(file).unwrap_or(-1)).max(-1)
 }
 
-/// Takes the lock on `byte`, unless another description has it.
+/// Takes the lock on `byte`, unless another open file description has it.
 #[must_use]
 pub fn attempt(file: i32, byte: u32) -> bool {
     ask(file, byte, libc::F_WRLCK)
 }
 
-/// Gives it back.
+/// Releases the lock.
 pub fn release(file: i32, byte: u32) {
     ask(file, byte, libc::F_UNLCK);
 }

@@ -1,13 +1,13 @@
-//! The address space, as `/proc/self/maps` lists it (fs/proc/task_mmu.c, `show_map_vma`), and which of
-//! it is the pager's own.
+//! The address space, as listed in `/proc/self/maps` (fs/proc/task_mmu.c, `show_map_vma`), and the
+//! parts of it that belong to the pager.
 
 use super::{call3, close, open};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The pager's own mappings that are distinguished. It makes less than fifty before the program
-/// runs; what comes later are small things, a thread's alternate stack each.
+/// Number of the pager's own mappings that are distinguished. It creates fewer than fifty before
+/// the program runs; later ones are small: the alternate stack of each thread.
 const OWN: usize = 128;
-/// Bytes of a line that hold its range and its protection.
+/// Bytes at the start of a line, with its range and its protection.
 const HEAD: usize = 48;
 
 static RANGES: [[AtomicU64; 2]; OWN] = [const { [AtomicU64::new(0), AtomicU64::new(0)] }; OWN];
@@ -17,13 +17,13 @@ static RANGES: [[AtomicU64; 2]; OWN] = [const { [AtomicU64::new(0), AtomicU64::n
 pub struct Mapping {
     /// First address.
     pub start: u64,
-    /// First address behind.
+    /// First address past it.
     pub end: u64,
-    /// Whether anything may be done with it: a reservation alone needs no memory.
+    /// Whether any access is allowed: a mere reservation needs no memory.
     pub accessible: bool,
 }
 
-/// `[start, end)` is the pager's from now on.
+/// Records that `[start, end)` belongs to the pager.
 pub(super) fn note_own(start: u64, end: u64) {
     let free = |range: &&[AtomicU64; 2]| {
         let [_, behind] = range;
@@ -36,7 +36,7 @@ pub(super) fn note_own(start: u64, end: u64) {
     }
 }
 
-/// What starts at `start` is no longer.
+/// Records that the mapping at `start` is gone.
 pub(super) fn forget_own(start: u64) {
     let known = RANGES
         .iter()
@@ -47,8 +47,8 @@ pub(super) fn forget_own(start: u64) {
     }
 }
 
-/// Whether the pager has memory of its own in `[start, end)`. The kernel makes one mapping of such
-/// neighbours, and none of theirs and the program's.
+/// Whether the pager has memory of its own in `[start, end)`. The kernel merges such neighbours
+/// into one mapping, but never with mappings of the program.
 fn holds_own(start: u64, end: u64) -> bool {
     RANGES.iter().any(|[first, behind]| {
         let own = first.load(Ordering::Relaxed);
@@ -56,8 +56,8 @@ fn holds_own(start: u64, end: u64) -> bool {
     })
 }
 
-/// Calls `found` for each mapping of the program's, in order; `false` where the kernel does not tell,
-/// or `found` wants no more.
+/// Calls `found` for each mapping of the program, in order; `false` if the kernel does not list
+/// them, or `found` stops.
 pub fn each(mut found: impl FnMut(Mapping) -> bool) -> bool {
     let file = open(c"/proc/self/maps", libc::O_RDONLY);
     let Some(file) = i32::try_from(file).ok().filter(|file| *file >= 0) else {
@@ -94,7 +94,7 @@ pub fn each(mut found: impl FnMut(Mapping) -> bool) -> bool {
     well
 }
 
-/// `START-END PROTECTION …`; none of what lies in the kernel's half (`[vsyscall]`).
+/// `START-END PROTECTION …`; `None` for mappings in the kernel's half (`[vsyscall]`).
 fn parse(line: &[u8]) -> Option<Mapping> {
     let line = core::str::from_utf8(line).ok()?;
     let (range, rest) = line.split_once(' ')?;

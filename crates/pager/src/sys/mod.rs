@@ -17,7 +17,7 @@ use core::arch::asm;
 use core::ffi::CStr;
 use core::sync::atomic::AtomicU32;
 
-/// What a system call answered: a value, or the negated `errno`.
+/// The result of a system call: a value, or the negated `errno`.
 pub type Answer = isize;
 
 #[cfg(miri)]
@@ -26,7 +26,7 @@ pub use under_miri::call6;
 /// Six arguments, straight to the kernel.
 ///
 /// # Safety
-/// As for the call itself: pointers must be good for what the kernel does with them.
+/// As for the call itself: pointers must be valid for the kernel's use of them.
 #[cfg(not(miri))]
 #[inline(always)]
 pub unsafe fn call6(
@@ -40,7 +40,7 @@ pub unsafe fn call6(
 ) -> Answer {
     let answer: isize;
     // SAFETY: the x86-64 system call convention; rcx and r11 are clobbered by the instruction. The
-    // caller answers for the arguments.
+    // caller guarantees the arguments.
     unsafe {
         asm!(
             "syscall",
@@ -59,7 +59,7 @@ pub unsafe fn call6(
 /// As for [`call6`].
 #[inline(always)]
 pub unsafe fn call3(number: i64, a: usize, b: usize, c: usize) -> Answer {
-    // SAFETY: the caller answers for the arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe { call6(number, a, b, c, 0, 0, 0) }
 }
 
@@ -119,10 +119,10 @@ fn map_with(bytes: usize, sharing: i32) -> Option<*mut u8> {
     Some(place)
 }
 
-/// Gives memory of [`map`] back.
+/// Unmaps memory of [`map`].
 ///
 /// # Safety
-/// Nothing may use it any more.
+/// The memory must no longer be in use.
 pub unsafe fn unmap(place: *mut u8, bytes: usize) {
     maps::forget_own(place as u64);
     // SAFETY: the caller gives up the mapping.
@@ -132,9 +132,9 @@ pub unsafe fn unmap(place: *mut u8, bytes: usize) {
 /// `madvise` on `[start, end)`.
 ///
 /// # Safety
-/// The advice must be acceptable for whatever lies there.
+/// The advice must be acceptable for the memory there.
 pub unsafe fn advise(start: u64, end: u64, advice: i32) -> Answer {
-    // SAFETY: the caller answers for the range.
+    // SAFETY: the caller guarantees the range.
     unsafe {
         call3(
             libc::SYS_madvise,
@@ -145,7 +145,7 @@ pub unsafe fn advise(start: u64, end: u64, advice: i32) -> Answer {
     }
 }
 
-/// Sleeps while `word` is `value`, at most `timeout_ns` (none: for ever).
+/// Sleeps while `word` is `value`, at most `timeout_ns` (`None`: forever).
 pub fn futex_wait(word: &AtomicU32, value: u32, timeout_ns: Option<u64>) {
     let limit = timeout_ns.map(|ns| libc::timespec {
         tv_sec: (ns / 1_000_000_000) as i64,
@@ -169,7 +169,7 @@ pub fn futex_wait(word: &AtomicU32, value: u32, timeout_ns: Option<u64>) {
     }
 }
 
-/// Wakes up to `count` threads that wait at `word`.
+/// Wakes up to `count` threads that wait on `word`.
 pub fn futex_wake(word: &AtomicU32, count: i32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: `word` is a live address.
@@ -189,7 +189,7 @@ pub fn high(fd: i32) -> i32 {
     if fd < 0 {
         return fd;
     }
-    // SAFETY: plain arguments; the old descriptor is known to nobody else.
+    // SAFETY: plain arguments; the old descriptor is used by nothing else.
     unsafe {
         let mut limit = libc::rlimit {
             rlim_cur: 1024,
@@ -211,12 +211,12 @@ pub fn high(fd: i32) -> i32 {
     }
 }
 
-/// Opens `path`, to be closed at exec: its descriptor, or the negated `errno`.
+/// Opens `path` with close-on-exec. Returns the descriptor, or the negated `errno`.
 pub fn open(path: &CStr, flags: i32) -> Answer {
     open_at(libc::AT_FDCWD, path, flags)
 }
 
-/// The same beneath `folder`. A file that this makes is its owner's alone.
+/// The same below `folder`. A file that this creates is accessible only to its owner.
 pub fn open_at(folder: i32, path: &CStr, flags: i32) -> Answer {
     let (folder, path) = (folder as usize, path.as_ptr() as usize);
     let flags = (flags | libc::O_CLOEXEC) as usize;
@@ -224,15 +224,16 @@ pub fn open_at(folder: i32, path: &CStr, flags: i32) -> Answer {
     unsafe { call6(libc::SYS_openat, folder, path, flags, 0o600, 0, 0) }
 }
 
-/// Closes a descriptor of the pager's own; nothing where it is none.
+/// Closes a descriptor of the pager; does nothing if it is negative.
 pub fn close(fd: i32) {
     if fd >= 0 {
-        // SAFETY: nobody else knows the descriptor.
+        // SAFETY: nothing else uses the descriptor.
         unsafe { call3(libc::SYS_close, fd as usize, 0, 0) };
     }
 }
 
-/// Asks the file system for the blocks of `bytes` bytes of `file` from `start` on; whether it gave them.
+/// Allocates the blocks for `bytes` bytes of `file` from `start` on. Returns whether that
+/// succeeded.
 pub fn allocate(file: i32, start: u64, bytes: u64) -> bool {
     let (start, bytes) = (start as usize, bytes as usize);
     // SAFETY: plain arguments.
@@ -240,7 +241,7 @@ pub fn allocate(file: i32, start: u64, bytes: u64) -> bool {
     answer == 0
 }
 
-/// Largest file that this process may write; none where that is not limited.
+/// Largest file that this process may write; `None` if there is no limit.
 #[must_use]
 pub fn largest_file() -> Option<u64> {
     let mut limit = libc::rlimit {
@@ -255,7 +256,7 @@ pub fn largest_file() -> Option<u64> {
     (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// Whether `file` is a file of a file system, and no device.
+/// Whether `file` is a regular file rather than a device.
 #[must_use]
 pub fn is_regular(file: i32) -> bool {
     // SAFETY: zeros are a valid `stat`, which lives through the call.
@@ -266,7 +267,7 @@ pub fn is_regular(file: i32) -> bool {
     }
 }
 
-/// Whether `file` lies in a file system that keeps it in memory.
+/// Whether `file` is in a file system that keeps its files in memory.
 #[must_use]
 pub fn is_in_memory(file: i32) -> bool {
     // SAFETY: zeros are a valid `statfs`, which lives through the call.
@@ -279,7 +280,7 @@ pub fn is_in_memory(file: i32) -> bool {
     }
 }
 
-/// Monotonic time in nanoseconds. A system call where the vDSO cannot be used without libc.
+/// Monotonic time in nanoseconds. libc uses the vDSO where it can, or a system call.
 #[must_use]
 pub fn now_ns() -> u64 {
     let mut time = libc::timespec {
@@ -292,7 +293,7 @@ pub fn now_ns() -> u64 {
     (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Processors that this process may run on.
+/// Number of CPUs on which this process may run.
 #[must_use]
 pub fn processors() -> u32 {
     let mut mask = [0_u64; 128];
@@ -314,29 +315,29 @@ pub fn processors() -> u32 {
         .max(1)
 }
 
-/// This process.
+/// The id of this process.
 #[must_use]
 pub fn process_id() -> u32 {
     // SAFETY: takes no arguments.
     unsafe { call3(libc::SYS_getpid, 0, 0, 0) as u32 }
 }
 
-/// Whether the process lives, as far as this one can tell.
+/// Whether the process is alive, as far as this one can see.
 #[must_use]
 pub fn lives(process: u32) -> bool {
-    // SAFETY: signal 0 is none.
+    // SAFETY: signal 0 is not delivered.
     let answer = unsafe { call3(libc::SYS_kill, process as usize, 0, 0) };
     answer != -(libc::ESRCH as isize)
 }
 
-/// This thread.
+/// The id of this thread.
 #[must_use]
 pub fn thread_id() -> u32 {
     // SAFETY: takes no arguments.
     unsafe { call3(libc::SYS_gettid, 0, 0, 0) as u32 }
 }
 
-/// Ends the process, without a word to libc.
+/// Ends the process without libc.
 pub fn end(status: usize) -> ! {
     loop {
         // SAFETY: ends the process.
@@ -344,7 +345,7 @@ pub fn end(status: usize) -> ! {
     }
 }
 
-/// Writes `text` to standard error, as far as it goes.
+/// Writes `text` to standard error, as far as possible.
 pub fn complain(text: &[u8]) {
     // SAFETY: the buffer lives through the call.
     unsafe { call3(libc::SYS_write, 2, text.as_ptr() as usize, text.len()) };

@@ -1,13 +1,13 @@
-//! A filter of system calls that outlives every way around libc: liburing and libaio make theirs
-//! by instructions of their own.
+//! A filter of system calls that also covers calls that bypass libc: liburing and libaio make
+//! theirs with their own instructions.
 //!
-//! Where it is in force, a program's asynchronous input and output answers ENOSYS, as on a kernel
-//! that was built without: programs know that case and go on by ordinary calls.
+//! While it is in force, a program's asynchronous I/O calls answer ENOSYS, as on a kernel built
+//! without them: programs handle that case and continue with ordinary calls.
 
 use super::call6;
 use core::mem::offset_of;
 
-/// Third argument of the pager's own `io_uring_setup`, which the kernel does not look at.
+/// Third argument of the pager's own `io_uring_setup`, which the kernel ignores.
 pub const OWN: usize = 0x7061_6765;
 
 const LOAD: u16 = 0x20;
@@ -58,9 +58,10 @@ const fn load(offset: usize) -> Instruction {
     step(LOAD, offset as u32, 0, 0)
 }
 
-/// Lets `io_uring_setup` and `io_setup` of the program fail with ENOSYS from now on, in all threads
-/// and in every program that it becomes; whether the kernel agreed. Without privilege it asks for
-/// that the process takes no new ones (set-user-ID programs then run as their caller).
+/// Makes `io_uring_setup` and `io_setup` of the program fail with ENOSYS from now on, in all
+/// threads and in every program that it becomes. Returns whether the kernel agreed. Without
+/// privileges it requires that the process gains no new ones (set-user-ID programs then run as
+/// their caller).
 pub fn refuse_asynchronous() -> bool {
     const THIRD: usize = offset_of!(Call, arguments) + 16;
     let program = [

@@ -1,4 +1,4 @@
-//! Signal masks and actions, as the kernel knows them.
+//! Signal masks and actions, as the kernel defines them.
 
 use super::call6;
 
@@ -11,7 +11,7 @@ pub const fn bit(number: i32) -> Set {
     1 << (number - 1)
 }
 
-/// Sets this thread's mask and tells the former one.
+/// Sets this thread's mask and returns the former one.
 pub fn set_mask(how: i32, set: Set) -> Set {
     let mut former: Set = 0;
     // SAFETY: both sets live through the call and have the size that is passed.
@@ -29,12 +29,12 @@ pub fn set_mask(how: i32, set: Set) -> Set {
     former
 }
 
-/// All signals are kept out of this thread while this lives.
+/// All signals are blocked in this thread while this lives.
 #[derive(Debug)]
 pub struct Blocked(Set);
 
 impl Blocked {
-    /// Keeps signals out from here on.
+    /// Blocks signals from here on.
     #[must_use]
     pub fn new() -> Self {
         Self(set_mask(libc::SIG_SETMASK, Set::MAX))
@@ -63,11 +63,11 @@ pub struct KernelAction {
     pub flags: u64,
     /// Where handlers return to.
     pub restorer: usize,
-    /// Signals kept out while the handler runs.
+    /// Signals blocked while the handler runs.
     pub mask: Set,
 }
 
-/// The flag that says that a restorer is given.
+/// The flag for a given restorer.
 pub const SA_RESTORER: u64 = 0x0400_0000;
 
 core::arch::global_asm!(
@@ -90,7 +90,7 @@ pub fn restorer() -> usize {
     pagewise_signal_return as *const () as usize
 }
 
-/// Sets the kernel's action of signal `number`, and tells the former one.
+/// Sets the kernel's action for signal `number`, and returns the former one.
 ///
 /// # Safety
 /// The handler must be a function that may run at any moment.
@@ -102,7 +102,7 @@ pub unsafe fn set_action(number: i32, action: Option<&KernelAction>) -> Option<K
         mask: 0,
     };
     let action = action.map_or(core::ptr::null(), core::ptr::from_ref);
-    // SAFETY: both structures live through the call; the caller answers for the handler.
+    // SAFETY: both structures live through the call; the caller guarantees the handler.
     let answer = unsafe {
         call6(
             libc::SYS_rt_sigaction,

@@ -1,20 +1,20 @@
-//! This process's threads, as /proc/self/task lists them.
+//! This process's threads, as listed in /proc/self/task.
 
 use super::{call3, close, errno, open, open_at};
 use core::ffi::CStr;
 
-/// A thread that has ended, but whose number stays until others have (fs/proc/array.c).
+/// A thread that has ended, but whose id remains until others have ended (fs/proc/array.c).
 const ZOMBIE: u8 = b'Z';
-/// The same a moment before it goes.
+/// The same just before it disappears.
 const DEAD: u8 = b'X';
-/// A worker of an io_uring of this process (include/linux/sched.h, PF_IO_WORKER): it comes and goes
-/// as the kernel likes, and ends with the last thread of the process.
+/// A worker of an io_uring of this process (include/linux/sched.h, PF_IO_WORKER): the kernel
+/// creates and ends it as needed, and ends with the last thread of the process.
 const IO_WORKER: u64 = 0x10;
 
 const FOLDER: &CStr = c"/proc/self/task";
 
-/// Threads, those that have ended but are still listed among them; needs no descriptor. `None` where
-/// /proc does not tell.
+/// Number of threads, including those that have ended but are still listed; needs no descriptor.
+/// `None` if /proc cannot be read.
 #[must_use]
 pub fn listed() -> Option<u64> {
     // SAFETY: zeros are a valid `stat`, which lives through the call, as does the constant path.
@@ -26,11 +26,11 @@ pub fn listed() -> Option<u64> {
             _ => return None,
         }
     };
-    // Two links of the folder's own, and one for each thread (fs/proc/base.c, proc_task_getattr).
+    // Two links of the folder itself, and one for each thread (fs/proc/base.c, proc_task_getattr).
     Some(links.saturating_sub(2))
 }
 
-/// Threads that run code of the program's or ours; `None` where /proc does not tell.
+/// Number of threads that run code of the program or of ours; `None` if /proc cannot be read.
 #[must_use]
 pub fn running() -> Option<u64> {
     let folder = open(FOLDER, libc::O_RDONLY | libc::O_DIRECTORY);
@@ -38,7 +38,7 @@ pub fn running() -> Option<u64> {
     let mut entries = [0_u8; 2048];
     let mut count = 0;
     let told = loop {
-        // SAFETY: the kernel writes at most as many bytes as there are.
+        // SAFETY: the kernel writes at most the length of the buffer.
         let read = unsafe {
             let place = entries.as_mut_ptr() as usize;
             call3(libc::SYS_getdents64, folder as usize, place, entries.len())
@@ -53,7 +53,7 @@ pub fn running() -> Option<u64> {
     told
 }
 
-/// How many of the entries of a block of getdents64(2) are threads that run.
+/// The number of running threads among the entries of a block of getdents64(2).
 fn running_among(folder: i32, mut entries: &[u8]) -> u64 {
     let mut count = 0;
     // An inode and an offset of 8 bytes each, the length of the entry, its type, its name.
@@ -71,8 +71,8 @@ fn running_among(folder: i32, mut entries: &[u8]) -> u64 {
     count
 }
 
-/// Whether thread `name` runs; one that is gone meanwhile does not. One that cannot be looked at (no
-/// descriptor is left, say) counts as one that does.
+/// Whether thread `name` runs; one that has ended meanwhile does not. One that cannot be checked
+/// (for example, because no descriptor is left) counts as running.
 fn does_run(folder: i32, name: &[u8]) -> bool {
     let mut path = [0_u8; 32];
     let file = b"/stat\0";
@@ -89,7 +89,7 @@ fn does_run(folder: i32, name: &[u8]) -> bool {
         return errno(stat) != libc::ENOENT;
     };
     let mut line = [0_u8; 256];
-    // SAFETY: the kernel writes at most as many bytes as there are.
+    // SAFETY: the kernel writes at most the length of the buffer.
     let read = unsafe {
         let place = line.as_mut_ptr() as usize;
         call3(libc::SYS_read, stat as usize, place, line.len())
@@ -101,10 +101,10 @@ fn does_run(folder: i32, name: &[u8]) -> bool {
     }
 }
 
-/// Whether a line of `stat` (proc_pid_stat(5)) is of a thread that runs; a line that is no such
-/// counts as one that does, since to end a process too early is worse than too late.
+/// Whether a line of `stat` (proc_pid_stat(5)) belongs to a running thread; an invalid line counts
+/// as such, since it is worse to end a process too early than too late.
 fn says_running(line: &[u8]) -> bool {
-    // The name stands in parentheses and may hold anything, those too.
+    // The name is in parentheses and may contain anything, including parentheses.
     let Some(end) = line.iter().rposition(|byte| *byte == b')') else {
         return !line.is_empty();
     };

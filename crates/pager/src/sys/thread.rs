@@ -1,24 +1,25 @@
 //! Threads that libc does not know.
 //!
-//! The pager's helpers start inside calls like `mmap`, perhaps with locks of malloc held, so they
-//! can't be made by `pthread_create`. They get a stack and a block of zeros in place of
+//! The pager's helpers start inside calls like `mmap`, perhaps while malloc's locks are held, so
+//! they cannot be created with `pthread_create`. They get a stack and a block of zeros instead of
 //! thread-local storage, run with all signals blocked, and never return.
 
 use super::{call3, map, signals::Blocked, tasks};
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Threads of this kind in this process.
+/// Number of threads of this kind in this process.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes of a helper's stack.
 const STACK_BYTES: usize = 128 << 10;
 /// Bytes below and above the thread pointer, so that a stray access to thread-local storage (a
-/// stack protector, an `errno`) hits memory of the thread's own.
+/// stack protector, an `errno`) hits the thread's own memory.
 const LOCAL_BYTES: usize = 32 << 10;
 
-// clone(2) must not return into Rust on the new stack. Arguments: flags, stack, -, -, local
-// storage (already where the kernel wants it: r8), and on the new stack the function and its argument.
+// clone(2) must not return into Rust on the new stack. Arguments: flags, stack, -, -, local storage
+// (already in the register that the kernel expects: r8), and on the new stack the function and its
+// argument.
 global_asm!(
     ".globl pagewise_start_thread",
     ".hidden pagewise_start_thread",
@@ -47,7 +48,7 @@ unsafe extern "C" {
     ) -> isize;
 }
 
-/// Starts a thread that runs `body(argument)` for ever; `false` when the kernel refuses.
+/// Starts a thread that runs `body(argument)` forever; `false` if the kernel refuses.
 pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
     let Some(place) = map(STACK_BYTES + 2 * LOCAL_BYTES) else {
         return false;
@@ -60,7 +61,7 @@ pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
         | libc::CLONE_SYSVSEM
         | libc::CLONE_SETTLS;
     let _quiet = Blocked::new();
-    // SAFETY: stack and local storage lie in the mapping made above, which is never given back. The
+    // SAFETY: stack and local storage are in the mapping made above, which is never unmapped. The
     // function and its argument are on the stack as the assembly expects; 16-byte alignment holds
     // at the call, because two words are popped from an aligned address.
     unsafe {
@@ -77,13 +78,13 @@ pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
     }
 }
 
-/// In the child of a fork there are none.
+/// In the child of a fork there are no such threads.
 pub fn forked() {
     STARTED.store(0, Ordering::SeqCst);
 }
 
-/// Ends this thread, and with the last one of the program's the process, as the kernel would do it:
-/// the pager's own threads never end by themselves.
+/// Ends this thread, and the process with the program's last thread, as the kernel would do it: the
+/// pager's own threads never end by themselves.
 pub fn end(status: usize) -> ! {
     let call = match is_last() {
         true => libc::SYS_exit_group,
@@ -95,12 +96,12 @@ pub fn end(status: usize) -> ! {
     }
 }
 
-/// Whether the program has no other thread. Two that end at once may each find the other, which the
-/// kernel has no way around to ask.
+/// Whether the program has no other thread. Two threads that end at the same time may each still
+/// see the other; the kernel offers no way to avoid this.
 #[must_use]
 pub fn is_last() -> bool {
     let most = STARTED.load(Ordering::SeqCst) + 1;
-    // Those listed need no descriptor, of which the program may have none left.
+    // Counting the listed threads needs no descriptor; the program may have none left.
     tasks::listed().is_some_and(|listed| listed <= most)
         || tasks::running().is_some_and(|running| running <= most)
 }

@@ -1,4 +1,4 @@
-//! userfaultfd: the calls of `linux/userfaultfd.h` as of Linux 6.8, each with its own function.
+//! userfaultfd: the calls of `linux/userfaultfd.h` in Linux 6.8, each with its own function.
 
 use super::{Answer, call3, call6};
 use crate::inject;
@@ -13,7 +13,7 @@ pub mod feature {
     pub const PAGEFAULT_FLAG_WP: u64 = 1 << 0;
     /// Faults raise SIGBUS in the faulting thread.
     pub const SIGBUS: u64 = 1 << 7;
-    /// Messages carry the thread.
+    /// Messages contain the thread.
     pub const THREAD_ID: u64 = 1 << 8;
     /// CONTINUE for shared memory.
     pub const MINOR_SHMEM: u64 = 1 << 10;
@@ -29,11 +29,11 @@ pub mod feature {
 pub mod flag {
     /// The access was a write.
     pub const WRITE: u64 = 1;
-    /// The page is there, but write-protected.
+    /// The page is present but write-protected.
     pub const WP: u64 = 2;
 }
 
-/// Arrive write-protected.
+/// Mode: the pages arrive write-protected.
 pub const COPY_MODE_WP: u64 = 2;
 const REGISTER_MISSING: u64 = 1;
 const REGISTER_WP: u64 = 2;
@@ -78,16 +78,16 @@ pub const EVENT_PAGEFAULT: u8 = 0x12;
 
 const _: () = assert!(size_of::<Message>() == 32);
 
-/// How far a copying call came: bytes done, and the `errno` that stopped it (0: none).
+/// How far a copying call progressed: bytes done, and the `errno` that stopped it (0: none).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes done.
     pub bytes: u64,
-    /// Why not all.
+    /// Why it stopped.
     pub errno: i32,
 }
 
-/// A userfaultfd. The number changes in the child of a fork, hence the atomic.
+/// A userfaultfd. The descriptor changes in the child of a fork, hence the atomic.
 #[derive(Debug)]
 pub struct Uffd(AtomicI32);
 
@@ -118,7 +118,7 @@ impl Uffd {
     fn ioctl<T>(&self, request: usize, argument: &mut T) -> Answer {
         let argument = core::ptr::from_mut(argument) as usize;
         // SAFETY: each request is called with the structure that the kernel defines for it, which
-        // lives through the call; page contents that change are the pager's to change.
+        // lives through the call; page contents that change belong to the pager.
         unsafe { call3(libc::SYS_ioctl, self.fd() as usize, request, argument) }
     }
 
@@ -128,7 +128,7 @@ impl Uffd {
         self.ioctl(REGISTER, &mut range)
     }
 
-    /// Pages can be moved to `[start, end)` from now on; missing ones stay the kernel's.
+    /// Pages can be moved to `[start, end)` from now on; missing ones remain with the kernel.
     pub fn register_for_moves(&self, start: u64, end: u64) -> Answer {
         let mut range = [start, end - start, REGISTER_WP, 0];
         self.ioctl(REGISTER, &mut range)
@@ -163,12 +163,12 @@ impl Uffd {
         self.again(WRITEPROTECT, [start, end - start, WRITEPROTECT_ON])
     }
 
-    /// Takes the write protection of `[start, end)` away and wakes who waits for that.
+    /// Removes the write protection of `[start, end)` and wakes threads that wait for that.
     pub fn unprotect(&self, start: u64, end: u64) -> Answer {
         self.again(WRITEPROTECT, [start, end - start, 0])
     }
 
-    /// EAGAIN means that the address space changes just now.
+    /// EAGAIN means that the address space is changing at the moment.
     fn again(&self, request: usize, argument: [u64; 3]) -> Answer {
         loop {
             let answer = self.ioctl(request, &mut argument.clone());
@@ -178,7 +178,7 @@ impl Uffd {
         }
     }
 
-    /// Waits for messages; how many came.
+    /// Waits for messages. Returns their number.
     pub fn read(&self, messages: &mut [Message]) -> usize {
         let bytes = size_of_val(messages);
         // SAFETY: the buffer lives through the call and has the length that is passed.
@@ -193,8 +193,8 @@ impl Uffd {
         usize::try_from(answer).unwrap_or(0) / size_of::<Message>()
     }
 
-    /// A message, if there is one already. The kernel's error where it cannot be asked so (`EOPNOTSUPP`
-    /// before Linux 6.11) or there is none (`EAGAIN`).
+    /// Returns a message if there is one already, or an error if the kernel does not support such a
+    /// read (`EOPNOTSUPP` before Linux 6.11) or there is no message (`EAGAIN`).
     ///
     /// # Errors
     /// The `errno` of the call.
@@ -239,27 +239,28 @@ fn progress(answer: Answer, done: u64, wanted: u64) -> Progress {
     }
 }
 
-/// `/dev/userfaultfd` (Linux 6.1): whoever could open it makes userfaultfds by it for ever, also once
-/// the process has given its rights up. -1 without it.
+/// `/dev/userfaultfd` (Linux 6.1): a process that could open it can create userfaultfds with it
+/// permanently, even after it has dropped its privileges. -1 without it.
 static MAKER: AtomicI32 = AtomicI32::new(-1);
 
 /// `USERFAULTFD_IOC_NEW`: `_IO(0xAA, 0)`.
 const NEW: usize = 0xaa << 8;
 
-/// Opens [`maker`], where this process may; once, before the program runs.
+/// Opens [`maker`], if this process may; once, before the program runs.
 pub fn prepare() {
     let answer = super::open(c"/dev/userfaultfd", libc::O_RDWR);
     let fd = super::high(i32::try_from(answer).unwrap_or(-1)).max(-1);
     MAKER.store(fd, Ordering::Relaxed);
 }
 
-/// The descriptor that userfaultfds are made by; -1 without one.
+/// The descriptor with which userfaultfds are created; -1 without one.
 #[must_use]
 pub fn maker() -> i32 {
     MAKER.load(Ordering::Relaxed)
 }
 
-/// A new userfaultfd: by the system call, or where that is not (or no longer) permitted, by the device.
+/// A new userfaultfd: with the system call or, where that is not (or no longer) permitted, with the
+/// device.
 fn create(flags: usize) -> Answer {
     // SAFETY: plain arguments.
     let answer = unsafe { call3(libc::SYS_userfaultfd, flags, 0, 0) };
@@ -272,7 +273,7 @@ fn create(flags: usize) -> Answer {
     }
 }
 
-/// Opens a userfaultfd with `features`; the negated `errno` when that fails.
+/// Opens a userfaultfd with `features`; the `errno` if that fails.
 ///
 /// # Errors
 /// The `errno` of the call that failed.
@@ -293,14 +294,14 @@ pub fn open(flags: usize, features: u64) -> Result<i32, i32> {
         )
     };
     if answer < 0 {
-        // SAFETY: closes the descriptor opened above, which nobody else knows.
+        // SAFETY: closes the descriptor opened above, which nothing else uses.
         unsafe { call3(libc::SYS_close, fd as usize, 0, 0) };
         return Err(super::errno(answer));
     }
     Ok(fd)
 }
 
-/// All features that this kernel has; 0 when there is no userfaultfd.
+/// All features that this kernel has; 0 if there is no userfaultfd.
 #[must_use]
 pub fn features() -> u64 {
     let fd = create(libc::O_CLOEXEC as usize | USER_MODE_ONLY);

@@ -1,13 +1,13 @@
-//! The system calls that Miri's tests make (`check-models miri`), by functions of libc: Miri has no kernel
-//! and executes no machine instructions.
+//! The system calls that Miri's tests make (`check-models miri`), implemented with functions of
+//! libc: Miri has no kernel and executes no machine instructions.
 
 use super::Answer;
 use core::ptr::with_exposed_provenance_mut as pointer;
 
-/// As the real one, for the calls that are known here.
+/// As the real one, for the calls supported here.
 ///
 /// # Safety
-/// As for the call itself: pointers must be good for what it does with them.
+/// As for the call itself: pointers must be valid for its use of them.
 pub unsafe fn call6(
     number: i64,
     a: usize,
@@ -17,7 +17,7 @@ pub unsafe fn call6(
     e: usize,
     f: usize,
 ) -> Answer {
-    // SAFETY: the caller answers for the arguments.
+    // SAFETY: the caller guarantees the arguments.
     unsafe {
         match number {
             libc::SYS_futex => libc::syscall(
@@ -29,13 +29,13 @@ pub unsafe fn call6(
             ) as Answer,
             libc::SYS_gettid => libc::gettid() as Answer,
             libc::SYS_mmap => {
-                // Address space without a claim on swap is memory as any other here.
+                // Address space without a claim on swap is ordinary memory here.
                 let flags = d as i32 & !libc::MAP_NORESERVE;
                 let place = libc::mmap(pointer(a), b, c as i32, flags, e as i32, f as i64);
                 place.expose_provenance() as Answer
             }
             libc::SYS_munmap => libc::munmap(pointer(a), b) as Answer,
-            // Of advice only this shows: private memory reads as zeros afterwards.
+            // Only this advice has a visible effect: private memory reads as zeros afterwards.
             libc::SYS_madvise if c as i32 == libc::MADV_DONTNEED => {
                 pointer::<u8>(a).write_bytes(0, b);
                 0

@@ -3,7 +3,10 @@ import { h } from "../../dom";
 import { processes, type Explorer } from "../../layout/explorer";
 import { byThread, idleLeaves } from "../../layout/slice";
 
-/** Options of a list: more could not be looked through; a box to type in reaches the others. */
+/**
+ * Largest number of options in a list: more would be unmanageable; the others can be reached
+ * through an input field.
+ */
 const MOST = 200;
 
 type Option = [value: string, name: string];
@@ -68,7 +71,7 @@ export function filters(explorer: Explorer, events: string[], changed: () => voi
   return h("div", { class: "tools" }, events.length > 1 && event, all.length > 1 && process, !explorer.isPair && most > 1 && thread, most > 20 && text, groups.length > 1 && cgroup, numbers.length > 1 && cpu, idle);
 }
 
-/** Weights of each thread over all events, each event's whole as one. */
+/** Weights of each thread over all events, with the total of each event as one. */
 function threadWeights(explorer: Explorer, at: number): Float64Array {
   const side = explorer.profiles.sides[at]!;
   const sums = new Float64Array(side.threads.count);

@@ -1,4 +1,4 @@
-/** Samples over time and what lies in any range of it: heat map, time series, flame graph, tables. */
+/** Samples over time and the contents of any range: heat map, time series, flame graph, tables. */
 import type { Profiles } from "../../data/profile";
 import { h } from "../../dom";
 import { choice } from "../../draw/choice";
@@ -10,7 +10,7 @@ import { maps } from "./maps";
 import { results } from "./results";
 import { choiceWords, totalWords } from "./words";
 
-/** `events` are to be chosen from, the first one first. */
+/** `events` are the choices; the first one is selected at first. */
 export function explorer(profiles: Profiles, events: string[]): HTMLElement {
   const model = new Explorer(profiles, events[0] ?? profiles.sides[0]?.tracks[0]?.event ?? "");
   installSlash("profile-search");

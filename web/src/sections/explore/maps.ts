@@ -1,4 +1,4 @@
-/** Heat maps of all sides with their time series, and what is chosen on them. */
+/** Heat maps of all sides with their time series, and the ranges chosen on them. */
 import { h } from "../../dom";
 import { heatKey, heatView, type Cells, type HeatView } from "../../draw/heat";
 import { lanesView, type LanesView } from "../../draw/lanes";
@@ -12,9 +12,9 @@ export interface Maps {
   element: HTMLElement;
   /** Lists of lengths of columns and rows. */
   scales: HTMLElement;
-  /** Draws anew after another filter, event, scale or search. */
+  /** Redraws after a change of filter, event, scale or search. */
   redraw: () => void;
-  /** Draws the search anew. */
+  /** Redraws the search. */
   recolor: () => void;
   /** Marks the chosen ranges. */
   mark: () => void;
@@ -28,7 +28,7 @@ interface Map {
   key: HTMLElement;
 }
 
-/** `picked` is told of a range of a side; with `second`, of one to compare with. */
+/** `picked` is called with a range of a side; with `second`, it is the one to compare with. */
 export function maps(explorer: Explorer, picked: (side: number, range: [number, number] | null, second: boolean) => void): Maps {
   const longest = Math.max(...explorer.profiles.sides.map((side) => side.span_ns));
   const state: { scale: Scale } = { scale: usualScale(longest) };
@@ -91,10 +91,13 @@ function mapOf(explorer: Explorer, at: number, heat: Heat, picked: (side: number
 
 const keyOf = (explorer: Explorer, heat: Heat): HTMLElement => heatKey(heat, (weight) => weightWords(explorer, weight), `Per ${axisNanos(heat.scale.column / heat.scale.rows)}`);
 
-/** Parts of a column that a time series tells apart. */
+/** Number of parts of columns that a time series distinguishes. */
 const PARTS = 500;
 
-/** The event itself, the other events, the counters; of those, what was never above 0 is left out. */
+/**
+ * The event itself, the other events, the counters; of these, series that were never above 0 are
+ * left out.
+ */
 function lanesOf(explorer: Explorer, at: number, heat: Heat): Lane[] {
   const side = explorer.profiles.sides[at]!;
   const parts = Math.max(1, Math.min(10, heat.scale.rows, Math.floor(PARTS / heat.columns)));

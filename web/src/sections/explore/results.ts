@@ -1,4 +1,7 @@
-/** What lies in the chosen range: flame graph, functions, callers and callees of one, processes and CPUs. */
+/**
+ * The contents of the chosen range: flame graph, functions, callers and callees of one, processes
+ * and CPUs.
+ */
 import { h } from "../../dom";
 import { track } from "../../draw/bars";
 import { changeWords, flameGraph, type FlameData, type FlameGraph, type FlameWords } from "../../draw/flame";
@@ -13,13 +16,13 @@ import { amountWords, eventWords, weightWords } from "./words";
 
 export interface Results {
   element: HTMLElement;
-  /** Another choice of samples. */
+  /** Shows another choice of samples. */
   show: () => void;
-  /** Another search; tells the share of the choice that matches. */
+  /** Applies another search; returns the matching share of the choice. */
   find: () => number;
 }
 
-/** Functions listed. */
+/** Number of functions listed. */
 const MOST = 60;
 
 export function results(explorer: Explorer): Results {
@@ -50,7 +53,7 @@ export function results(explorer: Explorer): Results {
   const table = h("div", {});
   const halves = sandwichPanel(explorer, words);
   const tasks = h("div", {});
-  // Tables are made when they are looked at: a drag must be quick.
+  // Tables are built when they are shown: a drag must be quick.
   const make: Record<number, () => void> = {
     1: () => table.replaceChildren(functionTable(explorer, amounts, open)),
     2: () => halves.redo(amounts),
@@ -88,7 +91,10 @@ export function results(explorer: Explorer): Results {
   };
 }
 
-/** A table of functions, those with most of their own first; where two are compared, by how much they changed. */
+/**
+ * A table of functions, those with the largest own weight first; if two sides are compared, by how
+ * much they changed.
+ */
 function functionTable(explorer: Explorer, amounts: Amounts, open: (frame: number) => void): HTMLElement {
   const { tree, frames } = explorer.profiles;
   const rows = functions(tree, frames.length, amounts);
@@ -154,7 +160,7 @@ function sandwichPanel(explorer: Explorer, words: FlameWords): { element: HTMLEl
   };
 }
 
-/** Who had the chosen range's weight. */
+/** Tables of the chosen range's weight by process and CPU. */
 function taskTables(explorer: Explorer): HTMLElement {
   const { chosen, profiles } = explorer;
   const found = explorer.slice(chosen.side);

@@ -15,13 +15,13 @@ export function weightWords(explorer: Explorer, weight: number): string {
   }
 }
 
-/** What an event counts, as it stands behind "of". */
+/** What an event counts, to follow "of". */
 export function eventWords(event: string): string {
   if (event.startsWith("off-cpu")) return event.replace(/^off-cpu/, "time off the CPU");
   return /^(cpu|task)-clock/.test(event) ? "CPU time" : event;
 }
 
-/** An amount as boxes have it: a weight, or where two are compared a rate or a share. */
+/** An amount as in boxes: a weight, or, if two sides are compared, a rate or a share. */
 export function amountWords(explorer: Explorer, amount: number): string {
   if (!explorer.base) return weightWords(explorer, amount);
   if (explorer.measure === "share") return percent(amount);
@@ -41,7 +41,7 @@ export function choiceWords(explorer: Explorer, { side, range, rest }: Choice): 
   return `${letter}${rest ? "all but " : ""}${nanos(from)} to ${nanos(to)}`;
 }
 
-/** What was chosen, its samples, weight and how much of a CPU that is. */
+/** What was chosen, its samples, weight and the corresponding share of a CPU. */
 export function totalWords(explorer: Explorer, choice: Choice): string {
   const { totals, samples, span } = explorer.weights(choice);
   const whole = choice.range ? explorer.weights({ ...choice, range: null, rest: false }).totals[0]! : 0;

@@ -1,4 +1,4 @@
-/** Whether two traces differ, and what each is. */
+/** Whether two traces differ, and a description of each. */
 import type { FaultDiffPage, Side } from "../../data/faultDiff";
 import { h } from "../../dom";
 import { count, counted, nanos } from "../../format";

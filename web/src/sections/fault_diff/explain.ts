@@ -1,4 +1,4 @@
-/** What the difference of the means, and of the tails, consists of. */
+/** The parts of the difference of the means, and of the tails. */
 import type { Explanation, FaultDiffPage, Part } from "../../data/faultDiff";
 import { h } from "../../dom";
 import { strip } from "../../draw/bars";
@@ -7,7 +7,7 @@ import { count, nanos, percent } from "../../format";
 import type { Section } from "../section";
 import { kindName } from "./figures";
 
-/** Parts shown one by one. */
+/** Number of parts shown individually. */
 const SHOWN = 10;
 
 const CAUSES: Record<Part["cause"], string> = { mix: "another mix of kinds", function: "", runnable: "waiting for a CPU", blocked: "asleep", off_cpu: "off the CPU, reason unknown", lock_before: "waiting for the lock before the fault", rest: "all smaller parts" };
@@ -24,7 +24,7 @@ export const explain: Section<FaultDiffPage> = {
 function column(report: FaultDiffPage, title: string, found: Explanation): HTMLElement {
   const { corrected, raw } = found.figures;
   const most = Math.max(...found.parts.map((part) => Math.abs(part.ns)), 1e-9);
-  // Where parts all but cancel out, shares of what is left say nothing.
+  // If parts nearly cancel out, shares of the remainder are meaningless.
   const inShares = most < 3 * Math.abs(found.change_ns);
   const shown = found.parts.slice(0, SHOWN);
   const rest = found.parts.length - shown.length;

@@ -1,9 +1,9 @@
-/** Figures of both sides, worded alike in every part of the page. */
+/** Figures of both sides, worded the same in every part of the page. */
 import type { FaultDiffPage, Test } from "../../data/faultDiff";
 import { h } from "../../dom";
 import { nanos, percent } from "../../format";
 
-/** The last part of a path tells files apart; full names stand at the top. */
+/** The last parts of a path distinguish files; full names are at the top. */
 export function sideNames(report: FaultDiffPage): [string, string] {
   const { a, b } = report.diff;
   const parts = [a.name, b.name].map((name) => name.split("/").filter((part) => part !== ""));
@@ -22,7 +22,7 @@ export function figure(unit: "ns" | "share" | "per_fault", value: number): strin
   return unit === "share" ? percent(value) : value.toFixed(value < 10 ? 2 : 1);
 }
 
-/** How sure a difference is; `phases`: it lies in few phases of these recordings. */
+/** How certain a difference is; `phases`: it is confined to few phases of these recordings. */
 export function verdict(test: Test | null, phases = false): HTMLElement | null {
   if (!test) return null;
   if (phases) return h("span", { class: "faint" }, "in few phases");

@@ -19,7 +19,7 @@ export function findings(report: FaultDiffPage): HTMLElement {
   return h("div", {}, first, more, h("p", { class: "faint" }, how), ...others);
 }
 
-/** What is told with less certainty than findings. */
+/** Statements that are less certain than findings. */
 function list(title: string, found: Finding[]): HTMLElement | null {
   if (found.length === 0) return null;
   return h("div", {}, h("h3", {}, title), h("ul", { class: "evidence findings" }, ...found.slice(0, SHOWN).map((finding) => h("li", {}, finding.sentence))));

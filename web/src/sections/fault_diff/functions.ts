@@ -35,7 +35,7 @@ function table(report: FaultDiffPage, found: FunctionChange[]): HTMLElement {
   return h("div", { class: "scroll" }, h("table", { class: "bars side-by-side" }, h("caption", { class: "sr" }, "Functions in both traces"), h("thead", {}, h("tr", {}, h("th", {}, "Function"), h("th", { class: "bar-cell" }, "Own time per fault"), h("th", { class: "number" }, "B − A"), h("th", {}), h("th", { class: "number" }, "Calls"), h("th", { class: "number" }, "as traced"))), h("tbody", {}, ...found.map(row))));
 }
 
-/** An interval without width was drawn from one block of faults: it tells nothing. */
+/** An interval of zero width comes from a single block of faults and is not informative. */
 const range = ({ low, high }: { low: number; high: number }): string => (low === high ? "too few faults" : `${signedNanos(low)} to ${signedNanos(high)}`);
 
 function slow(change: FunctionChange): HTMLElement | null {

@@ -1,4 +1,4 @@
-/** How it was tested, so that the reader can judge it. */
+/** How the test was made, so that the reader can judge it. */
 import type { FaultDiffPage, Side } from "../../data/faultDiff";
 import { h } from "../../dom";
 import { count, nanos } from "../../format";

@@ -1,4 +1,4 @@
-/** Distributions of both traces and how far each quantile moved, for the whole and by layer. */
+/** Distributions of both traces and how far each quantile moved, for whole faults and by layer. */
 import type { FaultDiffPage, Shift } from "../../data/faultDiff";
 import { h } from "../../dom";
 import { choice } from "../../draw/choice";

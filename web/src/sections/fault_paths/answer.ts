@@ -1,4 +1,4 @@
-/** The first screen: how long faults take, what kinds there are, what it rests on. */
+/** The first screen: how long faults take, which kinds there are, and the basis of the figures. */
 import type { Calibration, FaultPathsPage, TimeSplit } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { compact, count, interval, nanos, percent } from "../../format";
@@ -63,7 +63,7 @@ const PARTS: [keyof TimeSplit, string, string][] = [
   ["off_cpu_ns", "off the CPU, reason unknown", "kx"],
 ];
 
-/** Where all the time went, as traced. */
+/** An account of all the time, as traced. */
 function splitBar(split: TimeSplit): HTMLElement {
   const parts = PARTS.map(([key, name, ink]) => ({ name, ink, ns: split[key] })).filter((part) => part.ns > 0);
   const words = parts.map((part) => `${part.name} ${percent(part.ns / split.total_ns)}`).join(", ");
@@ -82,7 +82,7 @@ function splitBar(split: TimeSplit): HTMLElement {
   );
 }
 
-/** Where most of what was traced is the tracer's own. */
+/** Shown if most of the traced time is the tracer's own. */
 function caution({ findings: { correction_exceeds_signal, latency } }: FaultPathsPage): HTMLElement | null {
   if (!correction_exceeds_signal) return null;
   const own = percent(1 - latency.corrected.sum_ns / Math.max(1, latency.raw.sum_ns));

@@ -1,4 +1,4 @@
-/** The kinds of faults side by side: how many, how long, where they peak. */
+/** The kinds of faults side by side: number, duration and peaks. */
 import type { ClassFindings, FaultPathsPage, Latency } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { strip } from "../../draw/bars";

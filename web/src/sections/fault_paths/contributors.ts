@@ -1,4 +1,4 @@
-/** Which functions the time and its variance come from. */
+/** The functions from which the time and its variance come. */
 import type { Contributor, FaultPathsPage } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { labelled } from "../../draw/bars";

@@ -1,4 +1,4 @@
-/** What stands out of the faults of a trace. */
+/** What stands out in the faults of a trace. */
 import type { FaultPathsPage } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { nanos, percent } from "../../format";

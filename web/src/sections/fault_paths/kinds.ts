@@ -2,7 +2,7 @@
 import type { FaultPathsPage } from "../../data/faultPaths";
 import { h } from "../../dom";
 
-/** Colours that can be told apart; further kinds share a grey. */
+/** Number of distinguishable colours; further kinds share a grey. */
 const INKS = 8;
 
 export interface Kinds {

@@ -8,7 +8,7 @@ import { linearAxis, logAxis, type Axis } from "../../layout/latency";
 import type { Section } from "../section";
 import { kindLegend, kindPicker, kindsOf } from "./kinds";
 
-/** Layers shown at once; further ones fold. */
+/** Number of layers shown at once; further ones are folded. */
 const SHOWN = 5;
 const HEIGHT = 168;
 
@@ -58,7 +58,7 @@ function shown(report: FaultPathsPage, state: State): HTMLElement[] {
   return [...rows, more];
 }
 
-/** Where the trace begins at handle_mm_fault, both layers are one. */
+/** If the trace begins at handle_mm_fault, both layers are the same. */
 const isSame = (a: LayerFindings, b: LayerFindings): boolean => a.latency.raw.sum_ns === b.latency.raw.sum_ns && a.latency.raw.count === b.latency.raw.count;
 
 function row(report: FaultPathsPage, layer: LayerFindings, state: State): HTMLElement {

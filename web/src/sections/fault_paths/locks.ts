@@ -1,4 +1,4 @@
-/** Waiting for locks, who held them, and the two ways of charging a page. */
+/** Waits for locks, the tasks that held them, and the two paths of charging a page. */
 import type { ChargePath, FaultPathsPage, Holder, LockWait } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { latencyChart } from "../../draw/latency";
@@ -41,7 +41,10 @@ function lockTable(locks: LockWait[]): HTMLElement {
   );
 }
 
-/** Faults that tried the lock of their area alone (since 6.4); those that went on to the mmap lock are at most as many as got it. */
+/**
+ * Faults that tried only the per-VMA lock (since 6.4); at most as many continued to the mmap lock
+ * as got that lock.
+ */
 function areaLocks(locks: LockWait[]): HTMLElement | null {
   const gets = (lock: string) => locks.filter((wait) => wait.lock === lock && !wait.inside_fault).reduce((sum, wait) => sum + wait.latency.count, 0);
   const tries = gets("vma");

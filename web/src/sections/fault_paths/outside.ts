@@ -1,4 +1,4 @@
-/** Calls that are no faults, and ends of calls without a start. */
+/** Calls that are not faults, and ends of calls without a start. */
 import type { FaultPathsPage, OtherCalls } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { count, nanos } from "../../format";

@@ -1,4 +1,4 @@
-/** The pattern map: call paths as a diagram, and what the chosen call consists of. */
+/** The pattern map: call paths as a diagram, and the parts of the chosen call. */
 import type { FaultPathsPage } from "../../data/faultPaths";
 import { h, type Child } from "../../dom";
 import { strip } from "../../draw/bars";
@@ -66,7 +66,7 @@ function button(name: string, pressed: () => void): HTMLElement {
   return button;
 }
 
-/** All about one call: its way, its figures, its parts, its times. */
+/** Everything about one call: its path, figures, parts and times. */
 function describe(report: FaultPathsPage, tree: CallTree, call: Call): HTMLElement[] {
   const way = pathTo(call).flatMap((step, at): Child[] => [at > 0 ? " → " : "", h("code", {}, step.name)]);
   return [h("p", { class: "way" }, ...way), h("div", { class: "columns" }, h("div", {}, h("h3", {}, "What it consists of, without the tracer's cost"), parts(tree, call)), h("div", {}, h("h3", {}, "How long one call takes"), times(report, tree, call)))];

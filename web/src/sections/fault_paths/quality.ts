@@ -1,9 +1,9 @@
-/** What the figures rest on: losses, the correction and its error, whether times add up. */
+/** The basis of the figures: losses, the correction and its error, whether times add up. */
 import type { Calibration, FaultPathsPage } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { count, counted, nanos, percent } from "../../format";
 
-/** What the figures of a trace rest on. */
+/** The basis of the figures of a trace. */
 export function quality(report: FaultPathsPage, losses: string[]): HTMLElement {
   const nothing = losses.length === 0 && report.findings.faults > 0 && h("p", {}, "Nothing was left out: every call in the trace was read and is complete.");
   return h(
@@ -41,7 +41,7 @@ const ORIGINS = {
 
 const REMEDY = "Capture again with nothing else on the CPU (under emulation: in virtual time, tests/qemu/guest -i), or pass a trace of the same workload with the root alone: pagewise report --calibrate ROOT-ONLY TRACE.";
 
-/** Why nothing is corrected. */
+/** Why times are not corrected. */
 export function withdrawal({ withdrawn }: Calibration): string {
   const all = "All times are as traced, with the tracer's own cost in them, since no single cost fits this trace";
   if (withdrawn === null) return `${all}.`;

@@ -1,4 +1,4 @@
-/** The slowest faults against all others: what they have that the others lack. */
+/** The slowest faults compared with all others: what sets them apart. */
 import type { Contrast, Excess, FaultPathsPage, Overrepresented } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { strip } from "../../draw/bars";

@@ -1,4 +1,4 @@
-/** Rate, mix and latency over the trace, with the moments at which they changed. */
+/** Rate, mix and latency over the trace, with the moments of change. */
 import type { ChangePoint, FaultPathsPage, TimeBlock } from "../../data/faultPaths";
 import { h } from "../../dom";
 import { timePane, type Pane } from "../../draw/series";

@@ -51,7 +51,7 @@ export const causes: Section<Report> = {
     ),
 };
 
-/** What the figures rest on. */
+/** The basis of the figures. */
 function basis(report: Report): string {
   const { samples, by_cause } = report.findings;
   if (samples === 0) return "";

@@ -39,7 +39,7 @@ export const churnSizes: Section<Report> = {
   },
 };
 
-/** One series for each route that tells sizes; a single one where routes were not told apart. */
+/** One series for each route with sizes; a single one if routes were not distinguished. */
 function routes(report: Report): { name: string; ink: string; sizes: Histogram }[] {
   const { churn } = report.findings;
   const told = churn.routes.filter((route) => route.released_sizes.count > 0);

@@ -18,7 +18,7 @@ export const flame: Section<Report> = {
   },
 };
 
-/** Boxes that are weighed by faults. */
+/** Boxes weighted by faults. */
 const FAULTS: FlameWords = {
   of: "page faults",
   weight: (total) => `${count(total)} faults`,

@@ -41,7 +41,7 @@ export const latency: Section<Report> = {
   },
 };
 
-/** One series for each cause, or a single one where causes were not told apart. */
+/** One series for each cause, or a single one if causes were not distinguished. */
 function series(report: Report): { name: string; histogram: Histogram; ink: string }[] {
   const { by_cause, measured } = report.findings.time;
   const filled = by_cause.filter(([, histogram]) => histogram.count > 0);

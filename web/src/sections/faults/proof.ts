@@ -61,7 +61,10 @@ function runs(proof: Proof): HTMLElement {
   return h("figure", {}, h("figcaption", {}, "Elapsed time of each run (left is faster)"), h("div", {}, svg));
 }
 
-/** Speed-ups with their intervals, on a logarithmic axis so that twice and half are as far from 1. */
+/**
+ * Speed-ups with their intervals, on a logarithmic axis so that twice and half are equally far from
+ * 1.
+ */
 function speeds(proof: Proof): HTMLElement | null {
   const rows = proof.comparisons.flatMap((comparison) => [
     { name: `${comparison.arm}: elapsed`, speed: comparison.wall_speedup },

@@ -6,7 +6,7 @@ import { tabs } from "../../draw/tabs";
 import { compact, percent } from "../../format";
 import type { Section } from "../section";
 
-/** Places shown of each kind; what comes after is a rounding error in every program seen. */
+/** Number of places shown of each kind; the rest was negligible in every program seen. */
 const MOST = 10;
 
 const GROUPS: [string, string, (report: Report) => Site[]][] = [

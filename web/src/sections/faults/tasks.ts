@@ -6,7 +6,7 @@ import { nanos } from "../../format";
 import { cpuByProcess, PROCESSES_SHOWN, taskRows, THREADS_SHOWN, type ProcessRows, type Row } from "../../layout/tasks";
 import type { Section } from "../section";
 
-/** Parts below this share have no words. */
+/** Parts below this share are not named. */
 const LEAST = 0.01;
 
 export const tasks: Section<Report> = {

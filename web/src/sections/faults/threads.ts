@@ -3,7 +3,7 @@ import { barTable } from "../../draw/bars";
 import { count, percent } from "../../format";
 import type { Section } from "../section";
 
-/** Threads shown; a program may have thousands. */
+/** Number of threads shown; a program may have thousands. */
 const MOST = 40;
 
 export const threads: Section<Report> = {

@@ -32,7 +32,7 @@ export const timeline: Section<Report> = {
   },
 };
 
-/** The SVG measures its parent, so it has one to itself. */
+/** The SVG measures its parent, so it has a parent of its own. */
 function show(place: HTMLElement, pane: Pane): HTMLElement {
   const key = legend(pane);
   place.replaceChildren(...(key ? [key] : []), h("div", {}, timePane(pane)));
@@ -71,7 +71,7 @@ function memoryPanes(report: Report): Pane[] {
 
 type Counter = (point: PressurePoint) => number;
 
-/** Stalls below this never slowed anything that can be felt: a hundredth of the time. */
+/** Stalls below this are not noticeable: a hundredth of the time. */
 const LEAST_STALL = 1e7;
 
 /** What the machine did because memory was short; panes in which nothing happened are left out. */

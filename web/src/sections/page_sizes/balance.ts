@@ -1,4 +1,4 @@
-/** Huge pages of running programs: whether they help, and where they lie. */
+/** Huge pages of running programs: whether they help, and where they are. */
 import type { Balance, Changes } from "../../data/schema";
 import { h, type Child } from "../../dom";
 import { hugeMap, mapLegend } from "../../draw/hugeMap";

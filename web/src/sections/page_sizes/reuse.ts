@@ -19,7 +19,7 @@ export const reuse: Section<HugeSimulation> = {
 const HEIGHT = 180;
 /** Height of a line of names above the plot. */
 const LINE = 15;
-/** Width of a letter of a label, pixels, about. */
+/** Approximate width of a letter of a label, pixels. */
 const LETTER = 6.4;
 
 function figure(curve: ReuseCurve, reaches: HugeSimulation["reaches"]): HTMLElement {

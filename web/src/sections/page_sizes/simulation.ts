@@ -1,4 +1,4 @@
-/** What page sizes and controllers do, in figures. */
+/** The effects of page sizes and controllers, in figures. */
 import type { Configuration, HugeSimulation } from "../../data/schema";
 import { h } from "../../dom";
 import type { Answer } from "../answer";
@@ -29,7 +29,7 @@ export const answer: Answer<HugeSimulation> = {
   ],
 };
 
-/** A change of speed below this share is called none, as in the text. */
+/** A change of speed below this share counts as none, as in the text. */
 const MATTERS = 0.01;
 
 function headline(simulation: HugeSimulation): string {

@@ -16,7 +16,7 @@ export const course: Section<HugeSimulation> = {
   render: (simulation) => h("div", {}, ...simulation.controlled.map(panes)),
 };
 
-/** Loaded intervals before controllers act (2560 ticks, 10 s, in the paper). */
+/** Number of loaded intervals before controllers act (2560 ticks, 10 s, in the paper). */
 const GATE = 2560;
 
 function panes(run: Controlled): HTMLElement {

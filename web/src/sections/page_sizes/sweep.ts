@@ -1,4 +1,4 @@
-/** What an access costs at each number of huge pages. */
+/** The cost of an access at each number of huge pages. */
 import type { HugeSimulation } from "../../data/schema";
 import { h } from "../../dom";
 import { legend, timePane, type Pane } from "../../draw/series";

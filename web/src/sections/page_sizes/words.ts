@@ -1,4 +1,4 @@
-/** Figures in words, alike in all parts. */
+/** Figures in words, the same in all parts. */
 import { axisNanos } from "../../format";
 
 /** A change as a signed percentage. */

@@ -1,4 +1,4 @@
-/** What paging cost a run, in figures. */
+/** The cost of paging for a run, in figures. */
 import type { PagingPoint, PagingTimeline } from "../../data/schema";
 import { h } from "../../dom";
 import { bytes, count, percent } from "../../format";
@@ -33,7 +33,7 @@ const most = ({ points }: PagingTimeline, of: (point: PagingPoint) => number): n
 const peak = (timeline: PagingTimeline): number => most(timeline, (point) => point.resident_bytes);
 const share = (part: number, whole: number): number => (whole > 0 ? part / whole : 0);
 
-/** Whether the budget held: managed memory is what it is for. */
+/** Whether the budget was kept; it applies to managed memory. */
 function badge(timeline: PagingTimeline): [string, Tone] {
   if (timeline.points.length === 0) return ["No readings", "neutral"];
   if (timeline.memory_is_each) return ["A budget per process", "neutral"];

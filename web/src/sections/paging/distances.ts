@@ -1,4 +1,4 @@
-/** How long pages were away before they came back. */
+/** How long pages were evicted before they came back. */
 import type { PagingTimeline } from "../../data/schema";
 import { h } from "../../dom";
 import { histogramChart } from "../../draw/histogram";

@@ -1,4 +1,4 @@
-/** The most important thing in one sentence, and what the recording is. */
+/** The most important thing in one sentence, and a description of the recording. */
 import type { ProfileData } from "../../data/profile";
 import type { EventProfile, ProfileSummary } from "../../data/profileFindings";
 import type { HostSnapshot } from "../../data/schema";
@@ -20,7 +20,7 @@ export const answer: Answer<ProfileData> = {
 
 const samplesOf = (page: ProfileData): string => `${count(page.findings.events.reduce((sum, event) => sum + event.samples, 0))} samples`;
 
-/** CPU time used of what the CPUs had to give. */
+/** CPU time used, out of the available CPU time. */
 export function used({ events, span }: Pick<ProfileSummary, "events" | "span">, host: Pick<HostSnapshot, "cpus">): HTMLElement | null {
   const clock = events.find((event) => event.unit === "nanoseconds" && !event.name.startsWith("off-cpu"));
   if (!clock || span <= 0) return null;

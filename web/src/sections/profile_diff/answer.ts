@@ -1,4 +1,4 @@
-/** How two profiles differ, and what each side is. */
+/** How two profiles differ, and a description of each side. */
 import type { ProfileDiffPage } from "../../data/profileDiff";
 import type { DiffSide } from "../../data/profileFindings";
 import { h, type Child } from "../../dom";
@@ -17,7 +17,7 @@ export const answer: Answer<ProfileDiffPage> = {
 
 const side = (letter: string, side: DiffSide, event: string): HTMLElement => tile(`${letter}  ${side.name}`, amountOf(side), `${count(side.samples)} samples of ${event}`, [side.span > 0 ? `over ${nanos(side.span)}` : "", side.cpus > 0 ? `${side.cpus} CPUs` : "", side.host].filter((text) => text !== "").join(", "));
 
-/** How much of the event a side had, by time where it tells time. */
+/** How much of the event a side had, over time if it has times. */
 function amountOf({ unit: of, weight, span, samples }: DiffSide): Child[] {
   if (span <= 0 || of === null) return [count(samples), unit("samples")];
   const [figure, ...words] = of === "nanoseconds" ? cpus(weight / span).split(" ") : [compact((weight / span) * 1e9), "per second"];

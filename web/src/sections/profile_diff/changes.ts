@@ -57,7 +57,7 @@ export const functions: Section<ProfileDiffPage> = {
 
 const bar = (value: number, most: number, ink: string, measure: Measure): HTMLElement => labelled(`kbar ${ink}`, value / most, digits(value, measure));
 
-/** The interval about its value, on a scale with zero in the middle. */
+/** The interval around its value, on a scale with zero in the middle. */
 function interval({ value, low, high }: Estimate, most: number, sure: boolean): HTMLElement {
   const place = (amount: number) => 50 + (Math.max(-most, Math.min(most, amount)) / most) * 49;
   const range = h("span", { class: "interval-range" });
@@ -84,7 +84,7 @@ export const stacks: Section<ProfileDiffPage> = {
   },
 };
 
-/** Names that follow themselves, as in recursion or broken chains, once with their number. */
+/** Consecutive equal names, as in recursion or broken chains, are shown once with their number. */
 function folded(names: string[]): string[] {
   const runs: { name: string; times: number }[] = [];
   for (const name of names) {

@@ -1,4 +1,4 @@
-/** How two whole runs differ, and what each was. */
+/** How two whole runs differ, and a description of each. */
 import type { RunCostSide, RunDiff } from "../../data/schema";
 import { h } from "../../dom";
 import { bytes, count, nanos } from "../../format";
@@ -13,7 +13,7 @@ export const answer: Answer<RunDiff> = {
   account: ({ a, b }) => [h("div", { class: "tiles two" }, side("A", a), side("B", b))],
 };
 
-/** Whether any figure differs by more than two runs of one program do. */
+/** Whether any figure differs by more than two runs of the same program do. */
 export const differs = ({ figures }: RunDiff): boolean => figures.some(({ differs }) => differs);
 
 function side(letter: string, { name, subject, host, wall, minor_faults, major_faults, max_rss }: RunCostSide): HTMLElement {

@@ -1,4 +1,4 @@
-/** Both runs as wholes: time, faults, memory, causes of faults. */
+/** Both whole runs: time, faults, memory, causes of faults. */
 import type { FigureChange, RunDiff } from "../../data/schema";
 import { h } from "../../dom";
 import { bytes, count, nanos } from "../../format";

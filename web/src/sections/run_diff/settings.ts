@@ -5,7 +5,7 @@ import { h } from "../../dom";
 import { count } from "../../format";
 import type { Section } from "../section";
 
-/** Settings shown that are not known to touch what changed. */
+/** Number of settings shown that are not known to affect what changed. */
 const OTHERS = 12;
 
 export const settings: Section = {
@@ -27,7 +27,7 @@ export const settings: Section = {
 };
 
 
-/** Those of the runs, then those of the samples that are not among them. */
+/** Settings of the runs, then those of the samples that are not among them. */
 function changed({ run_diff, profile_diff }: Page): SettingChange[] {
   const ofRuns = run_diff?.settings ?? [];
   const known = new Set(ofRuns.map(({ name }) => name));

@@ -1,12 +1,12 @@
-//! Call trees from lines: one stack per task, which follows the task from CPU to CPU.
+//! Call trees from lines: one stack per task, that follows the task from CPU to CPU.
 //!
-//! Only complete calls come out. Whatever is cut off, overwritten or contradicts itself is
-//! counted by its cause in [`LossKind`] and left out, with everything around it up to the next
-//! call at the top level.
+//! Only complete calls come out. Anything cut off, overwritten or contradictory is counted by its
+//! cause in [`LossKind`] and left out, with everything around it up to the next call at the top
+//! level.
 //!
 //! State is per task, and a task's state is empty where a call at the top level begins. So a text
-//! can be cut into pieces that are read in parallel ([`super::parallel`]): what a piece holds of a
-//! task before such a call waits for the piece before it.
+//! can be cut into pieces that are read in parallel ([`super::parallel`]): a task's lines in a
+//! piece that come before such a call wait for the piece before.
 
 mod away;
 
@@ -21,22 +21,23 @@ use crate::loss::{LossKind, Losses};
 use crate::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
 
-/// Nodes that one tree may have, 32 MiB worth.
+/// Largest number of nodes in a tree: 32 MiB.
 pub const LARGEST_TREE: usize = 1 << 20;
 
 /// Takes what the [`Builder`] finds.
 pub trait Sink {
     /// A complete call at the top level.
     fn tree(&mut self, tree: &CallTree, names: &Names);
-    /// The same, for a sink that keeps trees: it may leave another one, whose memory is used again.
+    /// The same, for a sink that keeps trees: it may leave another tree in its place, whose memory
+    /// is then reused.
     fn keep(&mut self, tree: &mut CallTree, names: &Names) {
         self.tree(tree, names);
     }
-    /// The end of a call that is not part of a tree: all there is with `tracing_thresh`.
+    /// The end of a call that is not part of a tree: the only content with `tracing_thresh`.
     fn bare_close(&mut self, _tail: Tail, _depth: u32, _span: Option<Span>) {}
     /// An event of another tracer.
     fn event(&mut self, _line: &Line<'_>, _text: &[u8]) {}
-    /// What the capture noted.
+    /// A note of the capture.
     fn note(&mut self, _note: TraceNote) {}
 }
 
@@ -54,12 +55,12 @@ pub struct Builder {
     last: Option<(u64, usize)>,
     pub(super) parts: Parts,
     running: FxHashMap<u32, u32>,
-    /// What came before the lines is not known: they are a piece of a longer text.
+    /// Whether the lines are a piece of a longer text, so that what came before them is unknown.
     is_piece: bool,
-    /// Losses so far, and how many there had been when a CPU had its last.
+    /// Losses so far, and their number at the time of each CPU's latest loss.
     pub(super) losses: u32,
     lost_on: FxHashMap<u32, u32>,
-    /// Tasks whose switch was announced but that still run: the tracer shows what they call
+    /// Tasks whose switch was announced but that are still running: the tracer shows what they call
     /// between the event sched_switch and the switch itself. By CPU.
     pub(super) leaving: FxHashMap<u32, usize>,
     pub(super) spare: Vec<CallTree>,
@@ -84,7 +85,7 @@ impl Builder {
         }
     }
 
-    /// Forgets all but its memory, for the next piece.
+    /// Clears everything but keeps the memory, for the next piece.
     pub(super) fn restart(&mut self) {
         self.tasks.clear();
         self.index.clear();
@@ -114,7 +115,7 @@ impl Builder {
         }
     }
 
-    /// Ends the trace: what is open stays incomplete.
+    /// Ends the trace: open calls stay incomplete.
     pub fn finish(&mut self) {
         for task in 0..self.tasks.len() {
             self.abandon(task, LossKind::OpenAtEnd);
@@ -137,7 +138,7 @@ impl Builder {
             Content::Note(text) => {
                 if let Some(note) = TraceNote::of_line(text) {
                     if matches!(note, TraceNote::RootOnly { .. }) {
-                        // A stretch is left out here: what was open has its end in there.
+                        // A stretch is left out here, and with it the ends of the open calls.
                         self.finish();
                     }
                     sink.note(note);
@@ -199,7 +200,7 @@ impl Builder {
         }
     }
 
-    /// Begins a tree with a call at the top level; deeper ones lack their callers.
+    /// Begins a tree with a call at the top level; for deeper calls the callers are missing.
     fn begin(&mut self, task: usize, line: &Line<'_>) -> bool {
         let state = &mut self.tasks[task];
         if line.depth > 0 {
@@ -232,7 +233,7 @@ impl Builder {
         let state = &mut self.tasks[task];
         state.tree.nodes[node].end = u32::try_from(state.tree.nodes.len()).unwrap_or(u32::MAX);
         let ns = line.span.unwrap_or_default().ns;
-        // A leaf's line bears the time at which it began.
+        // A leaf's line has the time at which it began.
         state.last_time = line.time.map(|time| time.saturating_add(ns));
         if state.stack.is_empty() {
             return self.complete(task, line, names, sink);
@@ -306,7 +307,8 @@ impl Builder {
     fn close<S: Sink>(&mut self, line: &Line<'_>, tail: Tail, names: &Names, sink: &mut S) {
         let (task, since) = self.arrive(line);
         if line.depth == 0 && self.tasks[task].away.is_some() {
-            // The switch lay inside the outermost call, which could not end before it was over.
+            // The switch was inside the outermost call, which could not end before the switch was
+            // over.
             self.came_back(task, line.time);
         }
         let state = &mut self.tasks[task];
@@ -394,7 +396,8 @@ impl Builder {
         self.incomplete.add(cause, 1);
     }
 
-    /// The task of a line, back on a CPU if it was away, and since when it has called nothing.
+    /// The task of a line, back on a CPU if it was away, and the time since which it has made no
+    /// call.
     #[inline]
     fn arrive(&mut self, line: &Line<'_>) -> (usize, Option<u64>) {
         let task = self.task_of(line);
@@ -415,14 +418,15 @@ impl Builder {
         (task, since)
     }
 
-    /// Ends the open call of a task of which the next call at the top level comes.
+    /// Ends the open call of a task whose next call at the top level has begun.
     pub(super) fn give_way(&mut self, line: &Line<'_>) {
         let (task, _) = self.arrive(line);
         self.abandon(task, LossKind::NeverClosed);
         self.tasks[task].adrift = false;
     }
 
-    /// Whether a task that is about to leave its CPU has not left yet: no other was seen there.
+    /// Whether a task that is about to leave its CPU has not left yet: no other task was seen
+    /// there.
     #[cold]
     pub(super) fn is_leaving(&mut self, task: usize, cpu: Option<u32>) -> bool {
         let cpu = cpu.unwrap_or(0);
@@ -454,7 +458,8 @@ impl Builder {
     }
 }
 
-/// The innermost call that was running: one that has ended but for its closing line was not.
+/// The innermost call that was running: a call that has ended except for its closing line does not
+/// count.
 fn running(stack: &mut [Frame]) -> Option<&mut Frame> {
     stack
         .iter_mut()

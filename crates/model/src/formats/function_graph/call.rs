@@ -1,4 +1,4 @@
-//! The call text behind the columns: leaf, open, close, comment.
+//! The call text after the columns: leaf, open, close, comment.
 //!
 //! The forms, by kernel (`kernel/trace/trace_functions_graph.c`):
 //!
@@ -110,7 +110,8 @@ fn function<'a>(names: &mut Names, text: &'a [u8]) -> Option<Content<'a>> {
     }))
 }
 
-/// Splits a trailing `/* <-caller ret=0x0 */` off a call; what it says of the returned value.
+/// Splits a trailing `/* <-caller ret=0x0 */` off a call. Returns the call and the returned value,
+/// if the comment has one.
 fn split_comment(text: &[u8]) -> (&[u8], Option<i64>) {
     let text = text.trim_ascii_end();
     if !text.ends_with(b"*/") {
@@ -123,7 +124,8 @@ fn split_comment(text: &[u8]) -> (&[u8], Option<i64>) {
     (text[..at].trim_ascii_end(), split_returned(inside).1)
 }
 
-/// Splits `f ret=-12`, `f = -12`, `ret=0x0` or `= 0x0` into what stands before and the value.
+/// Splits `f ret=-12`, `f = -12`, `ret=0x0` or `= 0x0` into the text before the value and the
+/// value.
 fn split_returned(inside: &[u8]) -> (&[u8], Option<i64>) {
     for key in [b"ret=".as_slice(), b"= "] {
         let Some(at) = memmem::rfind(inside, key) else {

@@ -10,22 +10,22 @@
 //!  task                  cpu     time                          duration       call text
 //! ```
 //!
-//! Finding them byte by byte is slow, but lines of one trace look alike: where the columns stood
-//! is kept as a [`Layout`], and the next line is read at the same offsets when the separators
-//! stand there too.
+//! Finding them byte by byte is slow, but lines of one trace look alike: the position of the
+//! columns is kept as a [`Layout`], and the next line is read at the same offsets if the separators
+//! are there, too.
 
 use super::line::Span;
 use super::number;
 use memchr::{memchr, memmem};
 
-/// The header of a trace: what its lines can't say.
+/// The header of a trace: what its lines do not show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// The tracer: `function_graph`.
     pub tracer: Option<String>,
-    /// The kernel's release, where the header tells (latency format).
+    /// The kernel's release, where the header contains it (latency format).
     pub kernel: Option<String>,
-    /// Flags of interrupt and preemption state stand in a column (latency format).
+    /// There is a column with flags of the interrupt and preemption state (latency format).
     pub latency_format: bool,
     /// Times are relative to the start of a latency trace.
     pub relative_time: bool,
@@ -37,7 +37,7 @@ impl Header {
         self.latency_format == other.latency_format && self.relative_time == other.relative_time
     }
 
-    /// Takes note of a line that begins with `#`.
+    /// Takes in a line that begins with `#`.
     pub(super) fn note(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         if let Some(tracer) = text.strip_prefix("# tracer: ") {
@@ -60,11 +60,11 @@ pub(super) struct Columns {
     pub span: Option<Span>,
     /// Where the call text begins, indentation included.
     pub call: usize,
-    /// An interrupt arrow stands in the duration column.
+    /// There is an interrupt arrow in the duration column.
     pub arrow: Option<Arrow>,
     /// The line is an event of another tracer (`trace-cmd report` has no comments for them).
     pub event: bool,
-    /// Where the columns stood.
+    /// The positions of the columns.
     pub layout: Layout,
     /// Something about this line forbids reading the next one at the same offsets.
     pub irregular: bool,
@@ -76,14 +76,14 @@ pub(super) enum Arrow {
     Exit,
 }
 
-/// Where the columns of a line stood; offsets in bytes.
+/// The positions of the columns of a line; offsets in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Offset of the point of the time; 0 without a time.
     pub dot: usize,
-    /// The columns of CPU and task, the bytes that name who ran; empty without both.
+    /// The columns of CPU and task, the bytes that identify the running task; empty without both.
     pub who: (usize, usize),
-    /// Offset of the duration's first digit and of the bar behind it; 0 without durations.
+    /// Offset of the duration's first digit and of the bar after it; 0 without durations.
     pub number: usize,
     pub bar: usize,
     /// Offset of the call text.
@@ -126,7 +126,7 @@ fn absolute_time(line: &[u8], columns: &mut Columns) -> usize {
     end + 2
 }
 
-/// `63.821548` in nanoseconds; nine decimals are read too (`trace-cmd report -t`).
+/// `63.821548` in nanoseconds; nine decimals are read, too (`trace-cmd report -t`).
 pub(super) fn seconds(text: &[u8]) -> Option<(u64, usize)> {
     let (whole, len) = number::digits(text)?;
     let decimals = text.get(len..)?.strip_prefix(b".")?;
@@ -170,8 +170,8 @@ fn cpu(line: &[u8], at: usize, columns: &mut Columns) -> usize {
     start + len + 1
 }
 
-/// `    bash-1     | `: seven characters of the command name, which may hold anything, a dash
-/// and the thread id, centred.
+/// ` bash-1 | `: seven characters of the command name, which may contain anything, a dash and the
+/// thread id, centred.
 fn task(line: &[u8], at: usize, columns: &mut Columns) -> usize {
     let rest = line.get(at..).unwrap_or_default();
     for bar in memchr::memchr_iter(b'|', rest).take_while(|&bar| bar < 40) {
@@ -279,7 +279,7 @@ pub(super) fn report(line: &[u8]) -> Option<Columns> {
     report_event(line, time_end, columns)
 }
 
-/// The task column ends at the bracket of the CPU; brackets may also stand in the name.
+/// The task column ends at the bracket of the CPU; the name may also contain brackets.
 fn task_end(line: &[u8], columns: &mut Columns) -> Option<usize> {
     let start = blanks(line, 0);
     for open in memmem::find_iter(line, b" [") {
@@ -291,7 +291,7 @@ fn task_end(line: &[u8], columns: &mut Columns) -> Option<usize> {
     None
 }
 
-/// The time is the first word that ends in a colon; a flags word may stand before it.
+/// The time is the first word that ends in a colon; a word of flags may come before it.
 fn report_time(line: &[u8], at: usize, columns: &mut Columns) -> Option<usize> {
     let mut start = blanks(line, at);
     for _ in 0..2 {

@@ -1,11 +1,12 @@
-//! Which functions run on behalf of an interrupt, so that their time is no part of the fault
-//! that they interrupted.
+//! Functions that run on behalf of an interrupt, so that their time is not part of the interrupted
+//! fault.
 //!
-//! Up to 5.7 the text marks interrupts with arrows (`funcgraph-irqs`); since 5.8 their frames
-//! look like any other call, and only names and places tell (`arch/x86/kernel/irq.c`,
+//! Up to 5.7 the text marks interrupts with arrows (`funcgraph-irqs`); since 5.8 their frames look
+//! like any other call and can be recognised only by name and position (`arch/x86/kernel/irq.c`,
 //! `arch/x86/include/asm/idtentry.h`, `kernel/softirq.c`, `arch/arm64/kernel/entry-common.c`).
 //!
-//! The second list is what remains of the timer tick when a filter hides its outer frames.
+//! The second list is the part of the timer tick that remains visible when a filter hides its outer
+//! frames.
 
 /// Outermost frames of interrupts, softirqs and NMIs.
 const FRAMES: &[&str] = &[
@@ -60,7 +61,7 @@ const PREFIXES: &[&str] = &[
     "fred_sysvec_",
 ];
 
-/// Functions of the timer tick, which no fault calls itself.
+/// Functions of the timer tick, which no fault calls directly.
 const TICK: &[&str] = &[
     "account_process_tick",
     "account_system_time",
@@ -84,8 +85,8 @@ const TICK: &[&str] = &[
     "update_process_times",
 ];
 
-/// Whether a function is the outermost frame of an interrupt or a part of the timer tick; by its
-/// name without suffixes ([`super::base_name`]).
+/// Whether a function, given by its name without suffixes ([`super::base_name`]), is the outermost
+/// frame of an interrupt or part of the timer tick.
 #[must_use]
 pub fn is_interrupt(base: &str) -> bool {
     FRAMES.binary_search(&base).is_ok()

@@ -1,8 +1,8 @@
-//! What one line of a trace says.
+//! The contents of one line of a trace.
 
 use super::names::NameId;
 
-/// A duration as printed, with the precision it was printed in.
+/// A duration as printed, with its printed precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// Nanoseconds, rounded down to the printed precision.
@@ -19,11 +19,11 @@ pub struct Line<'a> {
     pub time: Option<u64>,
     /// The CPU that wrote the line.
     pub cpu: Option<u32>,
-    /// The task that ran, by its thread id.
+    /// The running task, by its thread id.
     pub pid: Option<u32>,
-    /// How deep the call is nested, by its indentation of two blanks a level.
+    /// Nesting depth of the call, from its indentation of two blanks per level.
     pub depth: u32,
-    /// How long the call took: on leaves and closes.
+    /// How long the call took: only on leaves and closes.
     pub span: Option<Span>,
     /// What happened.
     pub content: Content<'a>,
@@ -44,9 +44,9 @@ pub enum Content<'a> {
     Switch {
         /// The CPU.
         cpu: Option<u32>,
-        /// The task that ran.
+        /// The task that was running.
         from: u32,
-        /// The task that runs now.
+        /// The task that runs next.
         to: u32,
     },
     /// `==========>` An interrupt handler begins with the next call.
@@ -86,7 +86,7 @@ pub struct Call<'a> {
     pub returned: Option<i64>,
 }
 
-/// The comment behind a closing brace.
+/// The comment after a closing brace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     /// The function (`funcgraph-tail`).

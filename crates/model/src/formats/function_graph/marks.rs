@@ -1,4 +1,4 @@
-//! Lines that are no calls: headers, rules, losses, task switches.
+//! Lines that are not calls: headers, rules, losses, task switches.
 
 use super::columns::pid_behind_name;
 use super::line::Content;
@@ -6,7 +6,7 @@ use super::number;
 use crate::trace_note;
 use memchr::memmem;
 
-/// The meaning of a line that is not a call; `None` when it has to be one.
+/// The meaning of a line that is not a call; `None` when it must be a call.
 pub(super) fn parse(line: &[u8]) -> Option<Content<'_>> {
     let text = line.trim_ascii();
     match text.first() {

@@ -37,10 +37,10 @@ pub use tree::{CallTree, Detail, Node, OffCpu, Wait};
 use crate::loss::Losses;
 use std::io::{self, Read};
 
-/// What a trace held apart from its trees.
+/// The contents of a trace apart from its trees.
 #[derive(Default)]
 pub struct Summary {
-    /// The functions met.
+    /// The functions found.
     pub names: Names,
     /// What was read and what could not be.
     pub counts: Counts,
@@ -51,7 +51,7 @@ pub struct Summary {
 /// Reads a whole trace; complete calls go to `sink` in the order in which they end.
 ///
 /// # Errors
-/// When reading fails. Bad text is no error: it is counted.
+/// When reading fails. Malformed text is not an error; it is counted.
 pub fn read(input: impl Read, sink: &mut impl Sink) -> io::Result<Summary> {
     parallel::read_stream(input, sink)
 }
@@ -76,8 +76,8 @@ fn summary(parser: Parser, mut builder: Builder) -> Summary {
     }
 }
 
-/// Whether the beginning of a file looks like this text: among its first lines are calls, and
-/// hardly anything unknown.
+/// Whether the beginning of a file looks like this text: its first lines contain calls and hardly
+/// anything unknown.
 #[must_use]
 pub fn looks_like(head: &[u8]) -> bool {
     let mut calls = 0_usize;

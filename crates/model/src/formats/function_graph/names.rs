@@ -1,7 +1,7 @@
-//! Function names, met millions of times and stored once.
+//! Function names, which occur millions of times and are stored once.
 //!
 //! A name is looked up by the bytes that the trace prints, so that a line costs one hash and one
-//! comparison and no allocation. Several spellings may lead to one name: `f` and `f [module]`.
+//! comparison and no allocation. Several spellings may stand for one name: `f` and `f [module]`.
 
 /// A function name of one trace; an index into its [`Names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,17 +15,17 @@ impl NameId {
     }
 }
 
-/// What a table has taken in of another one.
+/// What a table has absorbed from another one.
 #[derive(Default)]
 pub(in crate::formats) struct Absorbed {
     spellings: usize,
     ids: Vec<u32>,
-    /// Whether any id here is not the id there.
+    /// Whether any id differs between the two tables.
     differ: bool,
 }
 
 impl Absorbed {
-    /// The id here of a name there.
+    /// The id in this table of a name in the other one.
     #[inline]
     pub fn id(&self, there: u32) -> u32 {
         self.ids.get(there as usize).copied().unwrap_or(there)
@@ -61,13 +61,13 @@ pub struct Names {
     spellings: Vec<u8>,
     slots: Vec<Slot>,
     filled: usize,
-    /// Where each spelling stands in `spellings`, in the order in which they came.
+    /// Where each spelling is in `spellings`, in the order of arrival.
     noted: Vec<(u32, u32)>,
     /// Each name's first spelling.
     first: Vec<(u32, u32)>,
-    /// What followed when the last names were these.
+    /// The name that followed, for each hash of the last names.
     guesses: Vec<u32>,
-    /// The last names, mixed; older ones are shifted out.
+    /// A hash of the last names; older ones are shifted out.
     history: u32,
 }
 
@@ -88,7 +88,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The name printed as `raw`, if it was met before.
+    /// The name printed as `raw`, if it has occurred before.
     #[inline]
     #[must_use]
     pub fn find(&self, raw: &[u8]) -> Option<NameId> {
@@ -96,8 +96,8 @@ impl Names {
         (slot.id != EMPTY).then_some(NameId(slot.id))
     }
 
-    /// The same for names in the order of a trace. Calls repeat, so what followed the last
-    /// names before mostly follows them again: a comparison instead of a search.
+    /// The same for names in the order of a trace. Calls repeat, so what followed the last names
+    /// before usually follows them again: one comparison instead of a search.
     #[inline]
     pub(super) fn recall(&mut self, raw: &[u8]) -> Option<NameId> {
         let place = (self.history >> (32 - GUESS_BITS)) as usize;
@@ -119,7 +119,7 @@ impl Names {
         Some(id)
     }
 
-    /// The name spelled `raw`, noted when it is new.
+    /// The name spelled `raw`, added if it is new.
     pub fn intern(&mut self, raw: &[u8]) -> NameId {
         if let Some(id) = self.find(raw) {
             return id;
@@ -132,8 +132,8 @@ impl Names {
         id
     }
 
-    /// Notes that `raw` is another spelling of `id`, a function of `module`; of several modules,
-    /// the first counts.
+    /// Records `raw` as another spelling of `id`, a function of `module`; of several modules, the
+    /// first counts.
     pub(super) fn alias(&mut self, raw: &[u8], id: NameId, module: &[u8]) {
         if self.module(id).is_none() {
             self.set_module(id, module);
@@ -143,7 +143,7 @@ impl Names {
         }
     }
 
-    /// Notes that `id` is a function of `module`.
+    /// Records that `id` is a function of `module`.
     pub(in crate::formats) fn set_module(&mut self, id: NameId, module: &[u8]) {
         if let Some(slot) = self.modules.get_mut(id.index()) {
             *slot = Some(String::from_utf8_lossy(module).into_owned().into());
@@ -156,7 +156,7 @@ impl Names {
         self.text.get(id.index()).map_or("", |text| text)
     }
 
-    /// The module that the function belongs to, where the trace says so.
+    /// The module that the function belongs to, where the trace shows it.
     #[must_use]
     pub fn module(&self, id: NameId) -> Option<&str> {
         self.modules.get(id.index())?.as_deref()
@@ -174,7 +174,7 @@ impl Names {
         self.text.len()
     }
 
-    /// Whether no name was met.
+    /// Whether there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
@@ -187,8 +187,8 @@ impl Names {
             .zip(self.text.iter().map(|text| text.as_ref()))
     }
 
-    /// Takes in another table's names in the order in which they came there; `known` says how
-    /// much of it is here already, and by which ids.
+    /// Takes in another table's names in their order there; `known` records how much of that table
+    /// is already here, and with which ids.
     pub(in crate::formats) fn absorb(&mut self, other: &Self, known: &mut Absorbed) {
         for &(start, len) in &other.noted[known.spellings..] {
             let raw = &other.spellings[start as usize..(start + len) as usize];
@@ -232,8 +232,8 @@ impl Names {
         }
     }
 
-    /// The slot that holds `raw`, or the free one where it belongs. The table is never more
-    /// than half full, so the search ends.
+    /// The slot of `raw`, or the free one where it belongs. The table is never more than half full,
+    /// so the search ends.
     #[inline]
     fn slot_of(&self, hash: u64, raw: &[u8]) -> usize {
         let mask = self.slots.len() - 1;
@@ -296,7 +296,7 @@ fn mix(hash: u64, word: u64) -> u64 {
 }
 
 /// Whether two short texts are equal, without the call that `==` makes; the last eight (or four)
-/// bytes may be looked at twice.
+/// bytes may be compared twice.
 #[inline]
 pub(super) fn same(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {

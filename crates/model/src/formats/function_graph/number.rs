@@ -2,8 +2,8 @@
 
 use super::line::Span;
 
-/// Decimal digits at the front: their value and how many there are. `None` without digits or
-/// past 18 of them, which fit every field of a trace.
+/// Decimal digits at the front: their value and their number. `None` without digits or with more
+/// than 18, which suffice for every field of a trace.
 #[inline]
 pub(super) fn digits(text: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0_u64;
@@ -22,8 +22,8 @@ pub(super) fn digits(text: &[u8]) -> Option<(u64, usize)> {
     (len > 0).then_some((value, len))
 }
 
-/// A duration such as `0.670 us`, `12321.24 us`, `1000000 us` or, on kernels 3.x, `29. 90 us`;
-/// the text starts at its first digit. Also how many bytes it takes, ` us` included.
+/// A duration such as `0.670 us`, `12321.24 us`, `1000000 us` or, on kernels 3.x, `29. 90 us`; the
+/// text starts at its first digit. Also returns its length in bytes, ` us` included.
 #[inline]
 pub(super) fn duration(text: &[u8]) -> Option<(Span, usize)> {
     if let [whole, b'.', a, b, c, b' ', b'u', b's', ..] = text {

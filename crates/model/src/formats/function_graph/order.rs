@@ -1,20 +1,21 @@
-//! Lines out of order: stretches that a file repeats, and time that goes back otherwise.
+//! Lines out of order: stretches that a file repeats, and other places where time goes back.
 //!
-//! The file `trace` of kernels up to 4.18 goes back a little on each read: `s_start()` counts
-//! lines where `s_next()` counts events (`kernel/trace/trace.c`), and a leaf is one line of two
-//! events. What was printed is printed again, up to the last line and beyond; the first line of
-//! a repeat may be the end of a leaf.
+//! The file `trace` of kernels up to 4.18 goes back a little on each read: `s_start()` counts lines
+//! where `s_next()` counts events (`kernel/trace/trace.c`), and a leaf is one line for two events.
+//! Lines are printed again, up to the last one and beyond; the first line of a repeat may be the
+//! end of a leaf.
 //!
-//! So where time goes back, lines are held until the last line before comes again: then they
-//! were a repeat and are dropped. If it does not come, they are read as they are. A repeat of the
-//! last line alone, as at the end of the file, shows by what no task can do twice in a row.
+//! So where time goes back, lines are held until the last line from before occurs again: then they
+//! were a repeat and are dropped. If it does not occur, they are read as they are. A repeat of only
+//! the last line, as at the end of the file, is recognised because no task can do the same thing
+//! twice in a row.
 
 use super::line::{Content, Line};
 
-/// Lines that a repeat may have. A read of `trace` fills a page of at most 64 KiB.
+/// Largest number of lines in a repeat. A read of `trace` fills a page of at most 64 KiB.
 const LONGEST_REPEAT: u64 = 4096;
 
-/// What a line is recognised by when it comes again.
+/// What identifies a line when it occurs again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub time: u64,
@@ -23,12 +24,12 @@ pub(super) struct Key {
     depth: u32,
     ns: Option<u64>,
     kind: u8,
-    /// Whether the next line of the same task can't be such a line, too.
+    /// Whether the next line of the same task cannot be equal to this one.
     is_single: bool,
 }
 
 impl Key {
-    /// `None` of a line without a time.
+    /// `None` for a line without a time.
     #[inline]
     pub fn of(line: &Line<'_>) -> Option<Self> {
         let kind = match line.content {
@@ -50,29 +51,29 @@ impl Key {
     }
 }
 
-/// Behind a call that begins comes another depth, and before one that ends, too. Of leaves two may
-/// well look alike, unless they take longer than the last digit of their times.
+/// After a call begins the depth changes, and before one ends, too. Two leaves may well look alike,
+/// unless they take longer than the last digit of their times.
 #[inline]
 fn is_single(kind: u8, ns: Option<u64>) -> bool {
     matches!(kind, 1 | 2) || kind == 0 && ns.is_some_and(|ns| ns >= 1000)
 }
 
-/// What the order of lines so far says of the next one.
+/// The order of the lines so far, against which the next one is judged.
 #[derive(Clone, Default)]
 pub(super) struct Order {
     first: Option<Key>,
     last: Option<Key>,
-    /// Each CPU's first and last time; but for the last line's, which is the last of its CPU.
+    /// Each CPU's first and last time, except that of the last line, which is the last of its CPU.
     times: Vec<(u32, u64, u64)>,
-    /// Lines since time went back, or switches of tasks that may belong to such.
+    /// Lines since time went back, or task switches that may belong to such lines.
     held: Vec<u8>,
     lines: u64,
     is_back: bool,
-    /// Where time has gone back without a repeat.
+    /// How often time has gone back without a repeat.
     pub went_back: u64,
 }
 
-/// Whether a line directly behind the last is that line, told once more.
+/// Whether a line directly after the last one is that same line again.
 #[inline]
 fn is_again(last: Key, key: Key) -> bool {
     key.is_single && key == last
@@ -81,13 +82,13 @@ fn is_again(last: Key, key: Key) -> bool {
 /// What to do with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It comes in order.
+    /// It is in order.
     Next,
-    /// It was put with those that are held.
+    /// It was added to the held lines.
     Held,
-    /// It is the last line again: all that is held was a repeat, this one included.
+    /// It is the last line again: all held lines were a repeat, this one included.
     Repeat,
-    /// What is held, this line included, is no repeat.
+    /// The held lines, this one included, are not a repeat.
     NoRepeat,
 }
 
@@ -179,7 +180,7 @@ impl Order {
         self.lines += 1;
     }
 
-    /// The lines that are held, which are so no longer, and how many they are.
+    /// Releases the held lines: their text and their number.
     pub fn release(&mut self) -> (Vec<u8>, u64) {
         self.is_back = false;
         (
@@ -188,7 +189,8 @@ impl Order {
         )
     }
 
-    /// Whether a piece of the text that was read on its own would have been read so behind this.
+    /// Whether a piece of the text that was read separately would have been read in the same way
+    /// after this.
     pub fn is_before(&self, piece: &Self) -> bool {
         let is_later = match (piece.first, self.last) {
             (Some(first), Some(last)) => last.time <= first.time && !is_again(last, first),
@@ -197,7 +199,8 @@ impl Order {
         self.held.is_empty() && is_later
     }
 
-    /// Goes on behind a piece that was read on its own. How often time went back where it begins.
+    /// Continues after a piece that was read separately. Returns how often time went back where the
+    /// piece begins.
     pub fn append(&mut self, piece: Self) -> u64 {
         if let Some(last) = self.last {
             self.note(last);

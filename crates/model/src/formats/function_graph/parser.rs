@@ -1,4 +1,4 @@
-//! From bytes to lines: chunks in, parsed lines out, nothing kept but half a line.
+//! From bytes to lines: chunks in, parsed lines out; only an incomplete line is kept.
 
 use super::call;
 use super::columns::{self, Arrow, Columns, Header, Layout};
@@ -10,7 +10,7 @@ use super::order::{Key, Order, Verdict};
 use memchr::memchr;
 use serde::{Deserialize, Serialize};
 
-/// A line longer than this is no line of a trace.
+/// A line longer than this is not a line of a trace.
 pub(super) const LONGEST_LINE: usize = 64 << 10;
 
 /// What was read and what could not be.
@@ -19,34 +19,34 @@ pub(super) const LONGEST_LINE: usize = 64 << 10;
 pub struct Counts {
     /// Bytes taken in.
     pub bytes: u64,
-    /// Lines, headers and rules included; of trace.dat, records.
+    /// Lines, headers and rules included; for trace.dat, records.
     pub lines: u64,
     /// Calls: leaves and opens.
     pub calls: u64,
-    /// Lines of no known form; of trace.dat, records of no known format.
+    /// Lines of no known form; for trace.dat, records of no known format.
     pub unknown_lines: u64,
     /// Bytes of an unfinished line at the end.
     pub truncated_bytes: u64,
-    /// Stretches that the file repeats, as that of kernels up to 4.18 does: they are dropped.
+    /// Stretches that the file repeats, as on kernels up to 4.18; they are dropped.
     #[serde(default)]
     pub repeats: u64,
     /// Their lines.
     #[serde(default)]
     pub repeated_lines: u64,
-    /// Places where a CPU's time goes back otherwise.
+    /// Other places where a CPU's time goes back.
     #[serde(default)]
     pub times_back: u64,
-    /// Events that the tracer says it lost.
+    /// Events that the tracer reports as lost.
     pub lost_events: u64,
-    /// Places where the tracer says that it lost events.
+    /// Places where the tracer reports lost events.
     pub losses: u64,
-    /// Of trace.dat: pages, chunks and records that contradict themselves.
+    /// In trace.dat: pages, chunks and records that contradict themselves.
     pub malformed_records: u64,
-    /// Of trace.dat: bytes that should follow behind the end of the file.
+    /// In trace.dat: bytes missing beyond the end of the file.
     pub missing_bytes: u64,
-    /// Of trace.dat: functions that its list of names doesn't have.
+    /// In trace.dat: functions that are not in its list of names.
     pub unnamed_functions: u64,
-    /// Of trace.dat: further buffers (tracing instances), which are not read.
+    /// In trace.dat: further buffers (tracing instances), which are not read.
     pub other_buffers: u64,
 }
 
@@ -100,7 +100,7 @@ pub struct Parser {
     order: Order,
 }
 
-/// CPU and task by the bytes of their columns, so that they are read once.
+/// CPU and task by the bytes of their columns, so that each is parsed once.
 #[derive(Default)]
 struct WhoTable {
     spellings: Names,
@@ -124,7 +124,7 @@ impl Parser {
         Self::default()
     }
 
-    /// Goes on with a piece of the same text in which the header said this so far. Names are
+    /// Continues with a piece of the same text, given what the header contained so far. Names are
     /// kept; counts restart at zero.
     pub(super) fn restart(&mut self, header: Header) {
         self.header = header;
@@ -135,7 +135,7 @@ impl Parser {
         self.forget_columns();
     }
 
-    /// Goes on behind lines in this order.
+    /// Continues after lines in this order.
     pub(super) fn follow(&mut self, order: Order) {
         self.order = order;
         self.order.went_back = 0;
@@ -146,9 +146,9 @@ impl Parser {
         &self.order
     }
 
-    /// Finds the columns again. Where they stood, and who was met in them, decides how a spoilt
-    /// line is read; so that it does not depend on how much was read before, it is forgotten from
-    /// piece to piece.
+    /// Finds the columns anew. Their remembered positions and contents decide how a damaged line is
+    /// read; they are forgotten from piece to piece so that the result does not depend on how much
+    /// was read before.
     pub(super) fn forget_columns(&mut self) {
         self.layout = None;
         self.clock.text.clear();
@@ -160,7 +160,7 @@ impl Parser {
         self.counts.bytes += more;
     }
 
-    /// The function names met so far.
+    /// The function names found so far.
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.names
@@ -172,7 +172,7 @@ impl Parser {
         self.names
     }
 
-    /// What the header said.
+    /// The header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
@@ -205,8 +205,8 @@ impl Parser {
         self.keep(rest);
     }
 
-    /// Ends the input. A last line without its newline counts when it ends as a line may end;
-    /// otherwise it was cut, and its bytes are counted.
+    /// Ends the input. A last line without a newline counts if it ends as a line may end; otherwise
+    /// it was cut, and its bytes are counted.
     pub fn finish(&mut self, mut visit: impl FnMut(&Line<'_>, &Names)) {
         let last = std::mem::take(&mut self.partial);
         let last = last.trim_ascii_end();
@@ -258,7 +258,7 @@ impl Parser {
     #[inline(always)]
     fn line(&mut self, line: &[u8], visit: &mut impl FnMut(&Line<'_>, &Names)) {
         self.counts.lines += 1;
-        // Each line is handed on where it was made: moving it would stall on its parts.
+        // Each line is passed on where it was built: moving it would stall on its parts.
         if let Some(parsed) = self.at_known_columns(line) {
             if let Some(key) = Key::of(&parsed)
                 && !self.order.is_next(key)
@@ -272,7 +272,7 @@ impl Parser {
         }
     }
 
-    /// Reads a line that has no usual form, or comes out of order, or behind such.
+    /// Reads a line that has an unusual form or is out of order, or that follows such a line.
     #[cold]
     fn disordered(&mut self, line: &[u8], visit: &mut impl FnMut(&Line<'_>, &Names)) {
         let parsed = self.anywhere(line);
@@ -303,7 +303,7 @@ impl Parser {
         }
     }
 
-    /// Reads the lines that were held as they are.
+    /// Reads the held lines as they are.
     #[cold]
     fn replay(&mut self, visit: &mut impl FnMut(&Line<'_>, &Names)) {
         let (text, _) = self.order.release();
@@ -334,7 +334,7 @@ impl Parser {
         }
     }
 
-    /// Reads a line whose columns stand where the last ones stood.
+    /// Reads a line whose columns are where those of the last line were.
     #[inline(always)]
     fn at_known_columns<'a>(&mut self, line: &'a [u8]) -> Option<Line<'a>> {
         let layout = self.layout?;
@@ -342,7 +342,7 @@ impl Parser {
         let time = match layout.dot {
             0 => None,
             dot => {
-                // Before the task in the kernel's text, behind it in trace-cmd report's.
+                // Before the task in the kernel's text, after it in that of trace-cmd report.
                 let after = if layout.who.1 < dot { layout.who.1 } else { 0 };
                 Some(self.clock.time(prologue, dot, after)?)
             }
@@ -353,7 +353,7 @@ impl Parser {
             if prologue.get(layout.bar..)? != b"|  " {
                 return None;
             }
-            // A number that begins before its column, or behind, is not read from there.
+            // A number that begins before its column, or after it, is not read from there.
             let [b' ', field @ ..] = prologue.get(layout.number - 1..layout.bar)? else {
                 return None;
             };
@@ -375,7 +375,7 @@ impl Parser {
         })
     }
 
-    /// Reads a line of any form, and notes where its columns stand.
+    /// Reads a line of any form, and records where its columns are.
     #[cold]
     fn anywhere<'a>(&mut self, line: &'a [u8]) -> Line<'a> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -456,8 +456,8 @@ impl WhoTable {
 }
 
 impl Seconds {
-    /// The time with its point at `dot`, seconds before and six digits behind it; it is the
-    /// first word behind the column that ends at `after`.
+    /// The time with its point at `dot`, seconds before and six digits after it; it is the first
+    /// word after the column that ends at `after`.
     #[inline]
     fn time(&mut self, line: &[u8], dot: usize, after: usize) -> Option<u64> {
         let (whole, rest) = line.split_at_checked(dot)?;
@@ -491,7 +491,7 @@ impl Seconds {
     }
 }
 
-/// A line that says nothing of time or task.
+/// A line without time and task.
 fn bare(content: Content<'_>) -> Line<'_> {
     Line {
         time: None,
@@ -515,7 +515,7 @@ fn is_blank(field: &[u8]) -> bool {
     }
 }
 
-/// The nesting (two blanks a level) and the text behind it.
+/// The nesting (two blanks per level) and the text after it.
 #[inline]
 fn indentation(text: &[u8]) -> (u32, &[u8]) {
     let mut rest = text;
@@ -553,7 +553,8 @@ mod tests {
         }
     }
 
-    /// However a line beyond the limit is handed over, it is one unknown line, and the next is read.
+    /// In whatever chunks a line beyond the limit arrives, it is one unknown line, and the next is
+    /// read.
     #[test]
     fn a_line_that_is_too_long_counts_once() {
         for length in [LONGEST_LINE, LONGEST_LINE + 1, 3 * LONGEST_LINE] {

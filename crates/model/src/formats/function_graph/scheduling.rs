@@ -1,22 +1,22 @@
-//! What the frames of the scheduler tell of a task that left its CPU.
+//! What the scheduler's frames show about a task that left its CPU.
 //!
-//! A task that comes back runs `finish_task_switch()` first (`context_switch()` in
-//! `kernel/sched/core.c`, 2.6 to 7.2): whatever lies between the last thing it did and that call
-//! is time off the CPU, whether or not another task is seen to run meanwhile. Where the tracer
-//! leaves that function out, its place is the gap behind those that switch away.
+//! A task that comes back first runs `finish_task_switch()` (`context_switch()` in
+//! `kernel/sched/core.c`, 2.6 to 7.2): the time between the last thing it did and that call is time
+//! off the CPU, whether or not another task is seen to run meanwhile. Where the tracer leaves that
+//! function out, the gap after the functions that switch away takes its place.
 //!
-//! Whether the task slept or was preempted follows from what it did before: only a task that
-//! sleeps is taken off the run queue.
+//! Whether the task slept or was preempted follows from what it did before: only a task that sleeps
+//! is taken off the run queue.
 
 use super::names::Names;
 use super::tree::Wait;
 
-/// What a function is to a switch of tasks.
+/// The role of a function in a task switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Part {
     #[default]
     None,
-    /// The first thing that a task does when it is back.
+    /// The first function that a task runs when it is back.
     Back,
     /// Called only when another task is next.
     Out,
@@ -32,7 +32,7 @@ pub(super) enum Part {
     Yield,
 }
 
-/// The parts of all names of a trace, by id.
+/// The roles of all names of a trace, by id.
 #[derive(Default)]
 pub(super) struct Parts(Vec<Part>);
 
@@ -48,20 +48,20 @@ impl Parts {
         }
     }
 
-    /// Adds the names that came since the last time.
+    /// Adds the names that are new since the last time.
     #[cold]
     pub fn learn(&mut self, names: &Names) {
         let new = names.iter().skip(self.0.len());
         self.0.extend(new.map(|(id, _)| part_of(names.base(id))));
     }
 
-    /// The part of a name that was met.
+    /// The role of a name already added.
     pub fn known(&self, name: u32) -> Part {
         self.0.get(name as usize).copied().unwrap_or_default()
     }
 }
 
-/// Of x86 and arm64; what differs between builds is which of these are functions at all.
+/// For x86 and arm64; builds differ in which of these are functions at all.
 const OUT: &[&str] = &[
     "__perf_event_task_sched_out",
     "__switch_mm",
@@ -141,21 +141,21 @@ fn part_of(base: &str) -> Part {
     }
 }
 
-/// What a call's own frames have told so far of a switch inside it.
+/// What a call's own frames have shown so far about a switch inside it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Leaving {
     /// The task was taken off the run queue.
     dequeued: bool,
-    /// The scheduler's own calls are in the trace, so that this one would be, too.
+    /// The scheduler's own calls are in the trace, so that picking the next task would be, too.
     picked: bool,
-    /// Its time away is known already, from an event or from another task on the CPU.
+    /// The time away is already known from an event or from another task on the CPU.
     accounted: bool,
     /// It was switched away and has not been seen to come back: the longest time without a call
     /// since.
     gap: Option<Gap>,
 }
 
-/// A time in which a task called nothing.
+/// A time in which a task made no calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Gap {
     pub from: u64,
@@ -173,14 +173,14 @@ impl Gap {
 }
 
 impl Leaving {
-    /// Whether nothing is under way that the next call would have to be looked at for.
+    /// Whether no switch is under way, so that the next call need not be examined.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.gap.is_none() && !self.accounted
     }
 
-    /// Takes the next call, which comes after a gap; how long the task was away if it is back
-    /// and that is news.
+    /// Takes the next call, which comes after a gap. Returns how long the task was away, if it is
+    /// back and that was not known yet.
     pub fn call(&mut self, part: Part, gap: Gap) -> Option<Gap> {
         if part == Part::Back {
             let told = std::mem::take(&mut self.accounted);
@@ -198,14 +198,14 @@ impl Leaving {
         None
     }
 
-    /// Takes the end of the call, after a gap: how long the task was away, where it was switched
-    /// away and the function that it comes back in is not in the trace.
+    /// Takes the end of the call, after a gap. Returns how long the task was away, if it was
+    /// switched away and the function in which it comes back is not in the trace.
     pub fn close(&mut self, gap: Gap) -> Option<Gap> {
         self.widen(gap);
         self.gap.take()
     }
 
-    /// Notes that the time away is known.
+    /// Records that the time away is known.
     pub fn account(&mut self) {
         self.accounted = true;
         self.gap = None;
@@ -219,8 +219,8 @@ impl Leaving {
         }
     }
 
-    /// Why the task left, also by the calls that it was in, innermost first; what was told is
-    /// forgotten.
+    /// Why the task left, also judged by the calls around it, innermost first; clears what was
+    /// recorded.
     pub fn reason(&mut self, around: impl Iterator<Item = Part> + Clone) -> Wait {
         let (dequeued, picked) = (self.dequeued, self.picked);
         (self.dequeued, self.picked) = (false, false);

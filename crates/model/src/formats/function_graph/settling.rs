@@ -1,19 +1,19 @@
-//! Which calls are an interrupt's, learned from where they stand.
+//! Which calls belong to interrupts, learned from their position.
 //!
-//! Trees are held back until enough of them have been seen, [`BATCH`] calls or all that the
-//! trace has, and are handed on in their order with the interrupts in them marked. Names known
-//! beforehand ([`is_interrupt`]) are the starting point; the others are recognised by three
-//! signs, none of which asks for a name:
+//! Trees are held back until enough of them have been seen, [`BATCH`] calls or all that the trace
+//! has, and are then passed on in order with their interrupts marked. Names known beforehand
+//! ([`is_interrupt`]) are the starting point; the others are recognised by three signs, none of
+//! which depends on a name:
 //!
 //! ```text
-//! off level    frames one level off at the entry or the exit of a call (see [`super::task`]) are
-//!              an interrupt's, whatever they are called, and so is what follows what there
-//! beside       a function that is only ever met right before or behind an interrupt's frame
+//! off level    frames one level off at the entry or the exit of a call (see [`super::task`])
+//!              belong to an interrupt, whatever their names, and so do their sequences
+//! beside       a function that occurs only right before or after an interrupt's frame
 //! put aside    a task that is preempted runs the scheduler inside whatever was interrupted
 //! ```
 //!
-//! Against them speaks that a function has a caller of its own: one that calls it time and again.
-//! An interrupt strikes anywhere, and no function as a rule.
+//! The counter-evidence is a caller of its own: a function that calls it time and again. An
+//! interrupt strikes anywhere, and as a rule strikes no function repeatedly.
 
 mod batch;
 
@@ -27,11 +27,11 @@ use crate::trace_note::TraceNote;
 use batch::{Batch, Calls};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Calls that are held back at a time, 8 MiB worth.
+/// Number of calls held back at a time: 8 MiB.
 const BATCH: usize = 1 << 18;
-/// Learning one name may show another; longer tails of interrupts than this were never met.
+/// Learning one name may reveal another; longer tails of interrupts than this were never observed.
 const ROUNDS: usize = 8;
-/// Times that a function has to be met at an interrupt's place.
+/// How often a function must be found at an interrupt's position.
 const LEAST_MET: u32 = 3;
 
 /// Hands trees on to `sink` once the interrupts in them are known.
@@ -40,7 +40,7 @@ pub(in crate::formats) struct Settling<'s, S> {
     held: Batch,
     weight: usize,
     learned: Learned,
-    /// The tree at hand.
+    /// The current tree.
     tree: CallTree,
 }
 
@@ -55,7 +55,7 @@ impl<'s, S: Sink> Settling<'s, S> {
         }
     }
 
-    /// Hands on what is still held back.
+    /// Passes on what is still held back.
     pub fn finish(&mut self, names: &Names) {
         let met = self.learned.study(&self.held, names);
         for place in 0..self.held.len() {
@@ -98,46 +98,47 @@ impl<S: Sink> Sink for Settling<'_, S> {
     }
 }
 
-/// What is known of the names of a trace, by id.
+/// What is known about the names of a trace, by id.
 #[derive(Default)]
 struct Learned {
     signs: Vec<Sign>,
     parts: Parts,
-    /// What batches before have told.
+    /// The evidence of earlier batches.
     before: Evidence,
     memory: Memory,
 }
 
-/// What a name says of its calls, as bits.
+/// What a name implies about its calls, as bits.
 type Sign = u8;
 
-/// They are an interrupt's for sure.
+/// They certainly belong to an interrupt.
 const SURE: Sign = 1;
 /// A task is back on a CPU: the end of a switch.
 const BACK: Sign = 2;
 /// The scheduler's part of a switch begins: `rcu_note_context_switch()`.
 const BEGINS_SWITCH: Sign = 4;
 
-/// Memory that is used again from tree to tree.
+/// Memory reused from tree to tree.
 #[derive(Default)]
 struct Memory {
-    /// The calls around the one at hand.
+    /// The calls around the current one.
     open: Vec<u32>,
-    /// Callers whose calls are looked at in a row.
+    /// Callers whose calls are examined in a row.
     callers: Vec<u32>,
     row: Vec<Sibling>,
 }
 
-/// What the trees of some batches tell of functions that are not known to be an interrupt's.
+/// The evidence in the trees of some batches about functions that are not known to belong to
+/// interrupts.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Evidence {
-    /// Calls by name, interrupts' left out.
+    /// Calls by name, without those of interrupts.
     calls: Vec<u32>,
     /// Calls off level by name.
     off_level: FxHashMap<u32, u32>,
     /// Calls right next to an interrupt's frame, by name and caller.
     beside: FxHashMap<(u32, u32), u32>,
-    /// Calls of names that one of these tells of, by name and caller.
+    /// Calls of the names in these tables, by name and caller.
     callers: FxHashMap<(u32, u32), u32>,
     /// Which name follows which off level.
     pairs: FxHashSet<(u32, u32)>,
@@ -174,8 +175,8 @@ impl Learned {
         self.signs[name as usize] & sign != 0
     }
 
-    /// Learns what the trees of a batch tell. What the names of each say together, unless more was
-    /// learned after it was looked at.
+    /// Learns from the trees of a batch. Returns the combined signs of the names of each tree,
+    /// unless more was learned after the tree was examined.
     fn study(&mut self, trees: &Batch, names: &Names) -> Option<Vec<Sign>> {
         self.know(names);
         let mut memory = std::mem::take(&mut self.memory);
@@ -201,13 +202,13 @@ impl Learned {
         None
     }
 
-    /// What the names of a tree say together.
+    /// The combined signs of the names of a tree.
     fn met(&self, tree: Calls<'_>) -> Sign {
         let nodes = tree.nodes.iter();
         nodes.fold(0, |met, node| met | self.signs[node.name as usize])
     }
 
-    /// Adds what a tree tells, and returns what its names say together.
+    /// Adds the evidence of a tree, and returns the combined signs of its names.
     fn observe(&self, tree: Calls<'_>, evidence: &mut Evidence, memory: &mut Memory) -> Sign {
         let mut met = 0;
         for node in tree.nodes {
@@ -223,7 +224,7 @@ impl Learned {
         met
     }
 
-    /// Adds what a tree with interrupts tells.
+    /// Adds the evidence of a tree with interrupts.
     fn observe_interrupted(&self, tree: Calls<'_>, evidence: &mut Evidence, memory: &mut Memory) {
         let Some(root) = tree.nodes.first() else {
             return;
@@ -246,7 +247,7 @@ impl Learned {
         });
     }
 
-    /// Counts who calls the functions in question.
+    /// Counts the callers of the functions in question.
     fn observe_callers(&self, trees: &Batch, evidence: &mut Evidence, open: &mut Vec<u32>) {
         let mut asked = vec![false; evidence.calls.len()];
         let beside = evidence.beside.keys().map(|&(name, _)| name);
@@ -269,7 +270,7 @@ impl Learned {
         }
     }
 
-    /// Names that are an interrupt's by what was seen.
+    /// Names that belong to interrupts according to the evidence.
     fn convicted(&self, evidence: &Evidence) -> Vec<u32> {
         let mut beside: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
         for (&(name, _), &count) in &evidence.beside {
@@ -284,7 +285,7 @@ impl Learned {
             })
             .map(|(name, _)| name);
         let off_level = evidence.off_level.iter();
-        // Of a hundred interrupts, six or more strike where their frames are off level.
+        // Of a hundred interrupts, six or more strike at a point where their frames are off level.
         let off_level = off_level
             .filter(|&(&name, &met)| met >= 2 && met >= evidence.calls[name as usize] / 50)
             .map(|(&name, _)| name);
@@ -298,8 +299,8 @@ impl Learned {
         names
     }
 
-    /// Hands the calls that callers outside interrupts make to `visit`, each with the place of its
-    /// caller, which is the outermost call where there is none above it.
+    /// Passes the calls made by callers outside interrupts to `visit`, each with the index of its
+    /// caller, or of the outermost call if it has no caller.
     fn each_call(&self, tree: Calls<'_>, open: &mut Vec<u32>, mut visit: impl FnMut(u32, Sibling)) {
         open.clear();
         open.push(0);
@@ -327,7 +328,7 @@ impl Learned {
         }
     }
 
-    /// Hands each of the noted callers to `visit`, by name, with all it calls in order.
+    /// Passes each of the recorded callers to `visit`, by name, with all its calls in order.
     fn each_row(
         &self,
         tree: Calls<'_>,
@@ -363,7 +364,7 @@ impl Learned {
         })
     }
 
-    /// Marks the interrupts of a tree whose names say this together.
+    /// Marks the interrupts of a tree whose names have these combined signs.
     fn mark(&mut self, tree: &mut CallTree, met: Sign) {
         if met & (SURE | BACK) == 0 && tree.interrupts.is_empty() {
             return;
@@ -394,7 +395,7 @@ impl Learned {
         tree.interrupts.dedup();
     }
 
-    /// Adds what is known to follow, and to precede, an interrupt's frames.
+    /// Adds the calls known to follow, and to precede, an interrupt's frames.
     fn extend(&self, row: &[Sibling], is: &mut [bool]) {
         let seen = &self.before;
         for next in 1..row.len() {
@@ -410,7 +411,7 @@ impl Learned {
     }
 
     /// Adds the scheduler's calls in a function that is not the scheduler's: an interrupt has put
-    /// the task aside. One that takes itself off the run queue does so of its own.
+    /// the task aside. A task that takes itself off the run queue does so on its own.
     fn put_aside(&self, caller: u32, row: &[Sibling], is: &mut [bool]) {
         if self.parts.known(caller) != Part::None {
             return;
@@ -462,8 +463,8 @@ impl Evidence {
         }
     }
 
-    /// Whether a function has callers of its own: such as call it three times and more, and one
-    /// time in five, and make a twentieth of its calls.
+    /// Whether a function has callers of its own: those that call it three times or more, in at
+    /// least a fifth of their calls, and make at least a twentieth of its calls.
     fn has_caller(&self, name: u32) -> bool {
         let callers = self
             .callers

@@ -1,4 +1,4 @@
-//! The event `sched_switch`, which says when a task left its CPU and who came.
+//! The event `sched_switch`, which shows when a task left its CPU and which one came.
 
 use super::number;
 use memchr::memmem;
@@ -13,8 +13,8 @@ pub(super) struct SchedSwitch {
 }
 
 /// Reads the event's text: `sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=R ==>
-/// next_comm=b next_pid=2 next_prio=120`, or `sched_switch: a:1 [120] R ==> b:2 [120]` as
-/// trace-cmd prints it. Command names may hold anything, so fields are looked for from the end.
+/// next_comm=b next_pid=2 next_prio=120`, or `sched_switch: a:1 [120] R ==> b:2 [120]` as trace-cmd
+/// prints it. Command names may contain anything, so fields are searched from the end.
 pub(super) fn parse(text: &[u8]) -> Option<SchedSwitch> {
     let text = text.strip_prefix(b"sched_switch:")?.trim_ascii();
     memmem::find_iter(text, b" ==> ").find_map(|at| {

@@ -1,8 +1,8 @@
-//! The state of one task: its open calls, and whose the interrupts among them are.
+//! The state of one task: its open calls, and which call the interrupts among them belong to.
 //!
-//! An interrupt can strike while the tracer itself notes a call. Striking at the entry, its
-//! frames come before the call they delay, one level too deep; striking at the exit, they come
-//! after the call's own duration was taken but before its close, at the level of the call:
+//! An interrupt can strike while the tracer itself records a call. If it strikes at the entry, its
+//! frames come before the call that they delay, one level too deep; if it strikes at the exit, they
+//! come after the call's own duration was taken but before its close, at the level of the call:
 //!
 //! ```text
 //!             |      irq_enter_rcu();      inside g, which is noted only now, though its
@@ -13,11 +13,12 @@
 //!   3.368 us  |    } /* f */
 //! ```
 //!
-//! Now and then it is the other way round, since the call's clock is read a little before or
-//! after its level changes (`ftrace_return_to_handler` lowers the level first), or one interrupt
-//! comes before that and one behind; the times of opens and of what came late tell. And where
-//! the clock is stopped first (6.12), interrupts stand inside a call too short to have them in. In a tree an interrupt stands
-//! below the call whose duration has it in. Both places give interrupts away even when their names are not known.
+//! Occasionally it is the other way round, since the call's clock is read a little before or after
+//! its level changes (`ftrace_return_to_handler` lowers the level first), or one interrupt comes
+//! before the reading and one after it; the times of opening lines and of late interrupts decide.
+//! Where the clock is stopped first (6.12), interrupts appear inside a call too short to contain
+//! them. In a tree, an interrupt is placed below the call whose duration includes it. Both
+//! positions reveal interrupts even if their names are not known.
 
 use super::line::Span;
 use super::names::NameId;
@@ -28,25 +29,25 @@ use super::tree::{CallTree, Wait};
 pub(super) struct Task {
     pub stack: Vec<Frame>,
     pub tree: CallTree,
-    /// Something is missing; nothing counts before the next call at the top level.
+    /// Something is missing; lines are ignored until the next call at the top level.
     pub adrift: bool,
     pub cpu: Option<u32>,
-    /// Losses of the trace when it was seen last.
+    /// Losses of the trace when the task was last seen.
     pub losses: u32,
     pub last_time: Option<u64>,
     /// Set only while a call is open.
     pub away: Option<Away>,
     /// Interrupts at the exits of calls that are still to be closed, in order.
     pub late: Vec<Late>,
-    /// The next call is an interrupt's.
+    /// The next call belongs to an interrupt.
     pub interrupt_next: bool,
-    /// In a piece of a text: whether the task's lines need nothing any more that came before.
+    /// In a piece of a text: whether the task's lines no longer depend on what came before.
     pub known: bool,
     /// In a piece of a text: whether the task has made a call.
     pub called: bool,
 }
 
-/// A task was said to leave its CPU.
+/// A task was reported to leave its CPU.
 #[derive(Clone, Copy)]
 pub(super) struct Away {
     pub since: u64,
@@ -60,11 +61,12 @@ pub(super) struct Frame {
     pub node: u32,
     pub depth: u32,
     pub time: Option<u64>,
-    /// The call has ended, all but its closing line: the first node of an interrupt after it.
+    /// Set once the call has ended except for its closing line: the first node of an interrupt
+    /// after it.
     pub ended_at: Option<u32>,
     /// Interrupts before the next call that are inside it.
     pub early: Option<Early>,
-    /// Interrupts taken inside this call by their place: how many nodes and their time.
+    /// Interrupts moved inside this call because of their position: how many nodes and their time.
     pub adopted: (u32, u64),
     /// A switch of tasks inside this call.
     pub leaving: Leaving,
@@ -76,7 +78,7 @@ pub(super) struct Early {
     /// The first node.
     pub first: u32,
     pub ns: u64,
-    /// How many times off the CPU came before.
+    /// How many times off the CPU were recorded before.
     pub off_cpu: usize,
 }
 
@@ -89,7 +91,7 @@ pub(super) struct Late {
 }
 
 impl Task {
-    /// Decides whose the interrupts at the entry and the exit of a closed call are.
+    /// Decides which call the interrupts at the entry and the exit of a closed call belong to.
     #[cold]
     pub(super) fn settle(&mut self, frame: Frame, here: u32, closed: Option<u64>) {
         let span = self.tree.nodes[frame.node as usize].span.ns;
@@ -108,7 +110,7 @@ impl Task {
         }
     }
 
-    /// Takes into a call what ran at its exit before its clock was stopped.
+    /// Moves into a call what ran at its exit before its clock was stopped.
     fn settle_exit(&mut self, frame: Frame, ended: u32, here: u32) {
         let first = self.late.partition_point(|late| late.node < ended);
         let late = self.late.split_off(first);
@@ -116,7 +118,8 @@ impl Task {
         let Some(stop) = frame.time.map(|open| open.saturating_add(node.span.ns)) else {
             return;
         };
-        // Both times are rounded, the second one may be a little off: a call's middle tells.
+        // Both times are rounded, and the second may be a little off, so the middle of a call
+        // decides.
         let is_inside = |late: &Late| {
             let middle = late.begin.map(|begin| begin.saturating_add(late.ns / 2));
             middle.is_some_and(|middle| middle < stop)
@@ -145,8 +148,8 @@ impl Task {
             .for_each(|node| node.depth = node.depth.saturating_add(1));
     }
 
-    /// Puts the interrupts at the end of a call behind it, where its duration can't have them in:
-    /// its clock was stopped before they came, its level lowered only after (6.12).
+    /// Moves the interrupts at the end of a call behind it if its duration cannot include them: its
+    /// clock was stopped before they came, and its level lowered only afterwards (6.12).
     #[cold]
     pub(super) fn put_behind(&mut self, call: u32, is_interrupt: impl Fn(NameId) -> bool) {
         let nodes = &mut self.tree.nodes;
@@ -174,8 +177,8 @@ impl Task {
         }
     }
 
-    /// Puts interrupts back before a call whose clock was started behind them: they are its
-    /// caller's.
+    /// Moves interrupts back before a call whose clock was started after them: they belong to its
+    /// caller.
     #[cold]
     fn disown(&mut self, frame: Frame) {
         let (count, ns) = frame.adopted;
@@ -186,7 +189,7 @@ impl Task {
         let interrupts = nodes.iter_mut().take(count as usize);
         interrupts.for_each(|node| {
             node.end -= 1;
-            // Beside the call now, not in it.
+            // Next to the call now, not inside it.
             node.depth = node.depth.saturating_sub(1);
         });
         let moved = |node: &mut u32| match *node {
@@ -213,9 +216,9 @@ impl Task {
         }
     }
 
-    /// Puts the interrupts before the newest call inside it, where they ran; unless the call is a
-    /// leaf too short for them: then its clock was started behind them, and they stay its
-    /// caller's. Where the call stands afterwards.
+    /// Moves the interrupts before the newest call into it, where they ran, unless the call is a
+    /// leaf too short for them: then its clock was started after them, and they stay with its
+    /// caller. Returns where the call is afterwards.
     #[cold]
     pub(super) fn adopt(&mut self, span: Option<Span>) -> usize {
         let last = self.tree.nodes.len() - 1;
@@ -239,7 +242,7 @@ impl Task {
         let moved = |node: &mut u32| *node += u32::from(*node >= first);
         self.tree.interrupts.iter_mut().for_each(moved);
         for (place, off) in self.tree.off_cpu.iter_mut().enumerate() {
-            // A task that is put aside by an interrupt is so where the interrupt struck.
+            // A task preempted by an interrupt leaves the CPU where the interrupt struck.
             match off.node as usize == frame && place >= off_cpu {
                 true => off.node = first,
                 false => moved(&mut off.node),
@@ -253,7 +256,7 @@ impl Task {
         first as usize
     }
 
-    /// Adds a finished call's time to the call that made it: the innermost open one above it.
+    /// Adds a finished call's time to its caller: the innermost open call above it.
     #[inline]
     pub(super) fn charge_caller(&mut self, depth: u32, ns: u64, call: (u32, Option<u64>)) {
         if self.stack.last().is_some_and(|frame| frame.depth == depth) {

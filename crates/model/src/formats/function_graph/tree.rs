@@ -1,4 +1,4 @@
-//! A call with everything it called, as nodes in the order in which they began.
+//! A call with everything it called, as nodes in the order of their beginnings.
 
 use super::line::Span;
 use super::names::NameId;
@@ -8,7 +8,7 @@ use super::names::NameId;
 pub struct Node {
     /// The function's id in the trace's names.
     pub name: u32,
-    /// Index of the first node behind this call and all it called.
+    /// Index of the first node after this call and everything it called.
     pub end: u32,
     /// Nesting below the root, which has 0. Levels that the tracer left out stay as gaps.
     pub depth: u16,
@@ -33,8 +33,8 @@ pub enum Wait {
     Runnable,
     /// It slept (`prev_state=S`, `D`, …).
     Blocked,
-    /// Seen from the switch of tasks in the text only, without a sched_switch event; the time
-    /// runs from the task's last line before to its first line after.
+    /// Inferred from the task switch in the text, without a sched_switch event; the time runs from
+    /// the task's last line before the switch to its first line after it.
     Estimated,
 }
 
@@ -62,13 +62,13 @@ pub struct Detail {
     pub returned: Option<i64>,
 }
 
-/// What a tree weighs apart from its calls, in calls.
+/// The memory of a tree apart from its calls, counted in calls.
 pub(super) const EMPTY: usize = 8;
 
 /// A complete call at the top level of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallTree {
-    /// The task, where the trace tells.
+    /// The task, where the trace shows it.
     pub pid: Option<u32>,
     /// The CPU on which it began.
     pub cpu: Option<u32>,
@@ -80,8 +80,8 @@ pub struct CallTree {
     pub nodes: Vec<Node>,
     /// Times off the CPU.
     pub off_cpu: Vec<OffCpu>,
-    /// Calls known to be an interrupt's by arrows (`funcgraph-irqs`, up to 5.7) or by their
-    /// place, ascending; others are known by name ([`super::is_interrupt`]).
+    /// Calls known to belong to interrupts, by arrows (`funcgraph-irqs`, up to 5.7) or by position,
+    /// ascending; others are known by name ([`super::is_interrupt`]).
     pub interrupts: Vec<u32>,
     /// Arguments and returned values.
     pub details: Vec<Detail>,
@@ -97,7 +97,7 @@ impl CallTree {
         self.nodes.first()
     }
 
-    /// How long the task was off the CPU inside a call and all it called, nanoseconds.
+    /// How long the task was off the CPU inside a call and everything it called, nanoseconds.
     #[must_use]
     pub fn off_cpu_inside(&self, call: usize) -> u64 {
         let end = self.nodes.get(call).map_or(0, |node| node.end as usize);
@@ -108,7 +108,7 @@ impl CallTree {
             .fold(0, u64::saturating_add)
     }
 
-    /// Drops what ran between the root's end and its closing line: an interrupt.
+    /// Drops what ran between the root's end and its closing line, which is an interrupt.
     pub(super) fn cut_behind_root(&mut self) {
         let Some(end) = self.nodes.first().map(|root| root.end) else {
             return;
@@ -142,7 +142,7 @@ impl CallTree {
     }
 }
 
-/// Drops trees until the memory of the others is for no more calls than these.
+/// Drops trees until the memory of the rest is enough for no more than `calls` calls.
 pub(super) fn keep_memory<T>(trees: &mut Vec<T>, calls: usize, tree: impl Fn(&T) -> &CallTree) {
     let mut room = calls;
     trees.retain(|each| {

@@ -24,7 +24,7 @@ pub fn read(input: impl BufRead, take: &mut dyn FnMut(&Batch<'_>)) -> Result<Sum
 
 struct Reader<R> {
     input: R,
-    /// Bytes before the payload at hand.
+    /// Bytes before the current payload.
     offset: u64,
     payload: Vec<u8>,
     addresses: Vec<u64>,
@@ -54,7 +54,7 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// Reads the next block's payload; `None` at the end, also amid a block that was cut short.
+    /// Reads the next block's payload; `None` at the end, also inside a block that was cut short.
     fn block(&mut self) -> Result<Option<u8>, Error> {
         let Some(kind) = self.byte()? else {
             return Ok(None);
@@ -227,7 +227,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// Reads until `buffer` is full or the input ends; how many bytes.
+/// Reads until `buffer` is full or the input ends. Returns the number of bytes.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -1,7 +1,7 @@
 //! Traces of memory accesses: our compact file, valgrind lackey's text, `perf script`'s samples.
 //!
-//! All three end in the same batches of addresses ([`Batch`]), so that what simulates them need not
-//! know where they come from. [`read`] takes any of them; none is held in memory as a whole.
+//! All three end in the same batches of addresses ([`Batch`]), so that simulations need not know
+//! where they come from. [`read`] takes any of them; none is kept in memory as a whole.
 //!
 //! # The compact file
 //!
@@ -10,11 +10,11 @@
 //! ```text
 //! file    = "PWMTRACE"  version:u8 (1, or 2 where blocks of kind 4 may follow)  block*
 //! block   = kind:u8  length:varint  payload (length bytes, at most 16 MiB)
-//! varint  = LEB128: 7 bits a byte, lowest first, top bit set on all but the last
+//! varint  = LEB128: 7 bits per byte, lowest first, top bit set on all but the last
 //!
 //! kind 1, accesses of one thread in program order:
 //!   thread:varint  instructions:varint  count:varint  count × delta
-//!   instructions   executed by this thread since its last block; 0 where nobody counts
+//!   instructions   executed by this thread since its last block; 0 where they are not counted
 //!   delta          varint of zigzag(v − previous v) with v = address × 2 + (1 for a write, else 0),
 //!                  modulo 2^64; the first of a block counts from 0, so that blocks stand alone
 //!   zigzag(d)      (d << 1) ^ (d >> 63), d signed
@@ -28,17 +28,17 @@
 //!                  first: number = address >> 12, signed, 48 bits
 //!   Slots begin empty (page 0) in each block; which page goes into which is the writer's choice.
 //! kind 127, the end:      accesses:varint  dropped:varint (accesses that the writer left out)
-//! other kinds             are passed over and counted
+//! other kinds             are skipped and counted
 //! ```
 //!
-//! Blocks by page are what simulations of TLBs need, in two fifths of the bytes for awk filling a
-//! table (a program that seldom returns to a page saves none): they lack the place within a page, and
-//! which of the accesses were writes. Writers of such files say version 2, so that readers that know
-//! no kind 4 do not take them for empty.
+//! Blocks by page contain what simulations of TLBs need, in two fifths of the bytes for awk filling
+//! a table (for a program that seldom returns to a page they save nothing). They lack the offset
+//! within a page, and which of the accesses were writes. Such files have version 2, so that readers
+//! that do not know kind 4 do not take them for empty.
 //!
-//! Addresses are canonical (bits 63 and 62 equal), as those of all processors are. A file without
-//! an end was cut short; what is there is used and [`Summary::is_complete`] says so. The file may
-//! be compressed as a whole, which whoever opens it undoes.
+//! Addresses are canonical (bits 63 and 62 equal), as on all processors. A file without an end was
+//! cut short; its contents are used and [`Summary::is_complete`] is false. The file may be
+//! compressed as a whole; the caller that opens it decompresses it.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -65,7 +65,7 @@ use std::io::{self, BufRead};
 pub const MAGIC: &[u8; 8] = b"PWMTRACE";
 /// Version of the compact file.
 pub const VERSION: u8 = 1;
-/// Version of one that holds blocks by page.
+/// Version of a compact file with blocks by page.
 pub const VERSION_BY_PAGE: u8 = 2;
 
 /// Most bytes of a block's payload.
@@ -87,11 +87,11 @@ pub struct Batch<'a> {
 pub enum Accesses<'a> {
     /// Virtual addresses.
     Addresses(&'a [u64]),
-    /// Pages of 4 KiB, where the trace tells no more.
+    /// Pages of 4 KiB, where the trace contains no more detail.
     Pages(&'a [Run]),
 }
 
-/// A mapping that a trace tells of.
+/// A mapping recorded in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// First address.
@@ -104,7 +104,7 @@ pub struct Mapping {
     pub name: String,
 }
 
-/// What a trace held apart from its accesses.
+/// The contents of a trace apart from its accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Accesses read.
@@ -113,11 +113,11 @@ pub struct Summary {
     pub writes: u64,
     /// Instructions; 0 where unknown.
     pub instructions: u64,
-    /// Accesses that the writer says it left out.
+    /// Accesses that the writer reports as left out.
     pub dropped: u64,
     /// Blocks or lines that were not understood.
     pub unknown: u64,
-    /// Whether the trace says where it ends, or is text, which can't tell.
+    /// Whether the trace has an end mark, or is text, which has none.
     pub is_complete: bool,
     /// Whether the addresses are samples, between which others are missing.
     pub is_sampled: bool,
@@ -153,7 +153,7 @@ pub enum Error {
         /// The version found.
         found: u8,
     },
-    /// Bytes that can't be.
+    /// Invalid bytes.
     #[error("byte {offset} of the trace: {what}")]
     Spoilt {
         /// Bytes from the start (decompressed).
@@ -180,10 +180,10 @@ pub enum Error {
 
 /// Reads a trace; `take` gets each batch.
 ///
-/// Text that is neither format has no access, which is an error.
+/// Text in neither format contains no access, which is an error.
 ///
 /// # Errors
-/// When reading fails or the trace is spoilt. A trace cut short is not an error.
+/// When reading fails or the trace is damaged. A trace cut short is not an error.
 pub fn read(mut input: impl BufRead, take: &mut dyn FnMut(&Batch<'_>)) -> Result<Summary, Error> {
     if input.fill_buf()?.first() == Some(&MAGIC[0]) {
         return compact::read(input, take);
@@ -191,10 +191,10 @@ pub fn read(mut input: impl BufRead, take: &mut dyn FnMut(&Batch<'_>)) -> Result
     read_text(input, take)
 }
 
-/// Accesses of text that become a batch together.
+/// Number of accesses of a text that form a batch.
 const TEXT_BATCH: usize = 1 << 14;
 
-/// An access that a line of text tells of.
+/// The contents of a line of text.
 enum Line {
     /// Data was read or written.
     Access { address: u64, is_write: bool },
@@ -202,7 +202,7 @@ enum Line {
     Modify { address: u64 },
     /// An instruction was executed.
     Instruction,
-    /// A line that belongs to the format and tells of no access.
+    /// A line that belongs to the format and contains no access.
     Nothing,
     /// Another line.
     Unknown,

@@ -1,7 +1,7 @@
 //! Accesses by page: consecutive ones to the same 4 KiB as one short record.
 
-/// Accesses to one page that follow each other: the page's address, and how many more there are than
-/// one in the bits that no page's address has.
+/// Consecutive accesses to one page: the page's address, with the number of accesses after the
+/// first in the bits that are zero in a page's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run(u64);
 
@@ -13,7 +13,7 @@ impl Run {
         self.0 >> PAGE << PAGE
     }
 
-    /// Accesses, 1 to 16.
+    /// Number of accesses, 1 to 16.
     #[inline(always)]
     #[must_use]
     pub fn accesses(self) -> u64 {
@@ -21,7 +21,7 @@ impl Run {
     }
 }
 
-/// Bits of a place within 4 KiB.
+/// Bits of an offset within 4 KiB.
 const PAGE: u32 = 12;
 /// Slots for pages in a block, as bits.
 const SLOT_BITS: u32 = 11;
@@ -32,8 +32,8 @@ const MORE: u64 = 15;
 const NUMBER: u32 = 16;
 const SLOT: u32 = 5;
 
-/// Appends the runs of a block's records to `runs`; how many accesses they are, `None` where the last
-/// record is cut off.
+/// Appends the runs of a block's records to `runs`. Returns the number of accesses, or `None` if
+/// the last record is cut off.
 pub fn decode(bytes: &[u8], runs: &mut Vec<Run>) -> Option<u64> {
     let mut pages = [0_u64; SLOTS];
     let (mut rest, mut accesses) = (bytes, 0);
@@ -55,13 +55,13 @@ pub fn decode(bytes: &[u8], runs: &mut Vec<Run>) -> Option<u64> {
     rest.is_empty().then_some(accesses)
 }
 
-/// Makes the records of a block.
+/// Builds the records of a block.
 #[derive(Debug)]
 pub struct Encoder {
     /// Page numbers in slots.
     pages: Box<[Option<u64>; SLOTS]>,
     page: u64,
-    /// Accesses to it that no record tells of.
+    /// Accesses to it that are not in a record yet.
     accesses: u64,
     records: Vec<u8>,
 }
@@ -76,7 +76,7 @@ impl Encoder {
         }
     }
 
-    /// Whether records have room for an address's page number.
+    /// Whether records can store an address's page number.
     pub fn holds(address: u64) -> bool {
         let spare = u64::BITS - PAGE - (u64::BITS - NUMBER);
         (address << spare) as i64 >> spare == address as i64
@@ -91,7 +91,7 @@ impl Encoder {
         self.accesses += 1;
     }
 
-    /// Ends the block: its records.
+    /// Ends the block and returns its records.
     pub fn finish(&mut self) -> Vec<u8> {
         self.end_run();
         self.pages.fill(None);

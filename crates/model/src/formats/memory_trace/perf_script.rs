@@ -1,5 +1,5 @@
-//! Data addresses in the text of `perf script`: `-F addr` alone, or other fields before it, of
-//! which the last before the address ends in a colon (the event or the time).
+//! Data addresses in the text of `perf script`: `-F addr` alone, or with other fields before it,
+//! the last of which ends in a colon (the event or the time).
 //!
 //! ```text
 //!     redis 4242 [001]  17.432: cpu/mem-loads,ldlat=30/P:   7f12a4c0e010 ...
@@ -32,7 +32,7 @@ pub fn parse(text: &[u8]) -> Line {
     }
 }
 
-/// A hexadecimal number without or with `0x`.
+/// A hexadecimal number with or without `0x`.
 pub fn hexadecimal(word: &[u8]) -> Option<u64> {
     let digits = word.strip_prefix(b"0x").unwrap_or(word);
     if digits.is_empty() || digits.len() > 16 {

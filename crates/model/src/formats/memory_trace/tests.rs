@@ -200,7 +200,7 @@ proptest! {
         accesses in prop::collection::vec(
             (0_u64..2, 0_u64..3, 0_u64..40, 1_usize..40, any::<bool>()), 0..200)
     ) {
-        // Pages of which some share a slot, at both ends of what addresses there are.
+        // Pages of which some share a slot, at both ends of the address range.
         let address = |high: u64, low: u64| {
             [0x5500_0000_0000, 0x7fff_ffff_f000, 0xffff_8000_0000_0000][high as usize]
                 + low * 0x80_0123

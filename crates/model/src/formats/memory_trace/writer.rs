@@ -4,7 +4,7 @@ use super::pages::Encoder;
 use super::{Error, MAGIC, Mapping, VERSION, VERSION_BY_PAGE, varint};
 use std::io::Write;
 
-/// Accesses of one block.
+/// Number of accesses in a block.
 const BLOCK: usize = 1 << 16;
 
 /// Writes a trace while it is recorded.
@@ -17,7 +17,7 @@ pub struct Writer<W: Write> {
     writes: u64,
     previous: u64,
     deltas: Vec<u8>,
-    /// Where blocks are by page.
+    /// Present if blocks are by page.
     pages: Option<Encoder>,
     written: u64,
 }
@@ -31,7 +31,7 @@ impl<W: Write> Writer<W> {
         Self::start(out, VERSION, None)
     }
 
-    /// Starts a file that tells pages of 4 KiB, not addresses.
+    /// Starts a file that records pages of 4 KiB, not addresses.
     ///
     /// # Errors
     /// When writing fails.

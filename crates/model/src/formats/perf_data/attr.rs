@@ -58,7 +58,7 @@ pub(super) struct Attr {
 }
 
 impl Attr {
-    /// Parses an attribute of any published size; fields that an old one lacks are zero.
+    /// Parses an attribute of any published size; fields missing from an old one are zero.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < ATTR_SIZE_VER0 {
             return None;
@@ -91,7 +91,7 @@ impl Attr {
         self.kind == TYPE_TRACEPOINT
     }
 
-    /// Whether samples hold the counts of the event's whole group.
+    /// Whether samples contain the counts of the event's whole group.
     pub fn reads_group(&self) -> bool {
         self.has(sample_type::READ) && self.read_format & read_format::GROUP != 0
     }
@@ -101,7 +101,7 @@ impl Attr {
         self.reads_group() && self.sample_period == 0
     }
 
-    /// How many events a sample stands for that does not say so itself.
+    /// How many events a sample stands for if it has no period of its own.
     pub fn fixed_period(&self) -> u64 {
         if self.flags & FLAG_FREQ != 0 {
             1
@@ -128,7 +128,8 @@ impl Attr {
     pub fn source(&self, name: &str) -> EventSource {
         EventSource {
             name: name.to_owned(),
-            // What is read with another event tells how many there were, and not where.
+            // The count of an event that is read with another one shows how many there were, but
+            // not where.
             kind: match self.is_read_with_leader() {
                 true => EventKind::Other(name.to_owned()),
                 false => self.event_kind(name),

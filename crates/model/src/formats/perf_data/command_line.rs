@@ -1,8 +1,8 @@
-//! What `perf record` was asked to observe, by its command line (perf-record(1)).
+//! What `perf record` was started to observe, from its command line (perf-record(1)).
 
 use crate::profile::Observed;
 
-/// Options that are followed by a value of their own where no `=` joins it.
+/// Options whose value, unless joined with `=`, is the next word.
 const LONG_WITH_VALUE: [&str; 17] = [
     "aux-sample",
     "call-graph",
@@ -25,7 +25,7 @@ const LONG_WITH_VALUE: [&str; 17] = [
 /// Letters of short options that take a value: the rest of the word, or the next word.
 const SHORT_WITH_VALUE: &str = "eFcoptCumGjDIkX";
 
-/// What was observed; unknown where this is no command line of `perf record`.
+/// What was observed; unknown if this is not a command line of `perf record`.
 #[must_use]
 pub fn observed(words: &[String]) -> Observed {
     let mut words = words.iter().map(String::as_str);
@@ -48,7 +48,7 @@ pub fn observed(words: &[String]) -> Observed {
     found
 }
 
-/// A command that runs with `-a` or `-p` only tells how long.
+/// With `-a` or `-p`, a command only determines how long to record.
 fn or_run(found: Observed) -> Observed {
     match found {
         Observed::Unknown => Observed::Run(None),

@@ -12,7 +12,7 @@ impl<'a> Cursor<'a> {
         Some(head)
     }
 
-    /// As [`Self::take`], for a count that a file states.
+    /// As [`Self::take`], for a count stated in a file.
     #[inline]
     pub fn take_u64(&mut self, count: u64) -> Option<&'a [u8]> {
         self.take(usize::try_from(count).ok()?)
@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
         Some(u64::from_le_bytes(*head))
     }
 
-    /// The text up to the next zero byte, which is passed over.
+    /// The text up to the next zero byte, which is skipped.
     pub fn c_string(&mut self) -> Option<&'a [u8]> {
         let end = memchr::memchr(0, self.0)?;
         let text = self.take(end)?;

@@ -1,4 +1,4 @@
-//! Why a file could not be read at all. What is merely missing from it is counted instead.
+//! Why a file could not be read at all. Data that is merely missing from it is counted instead.
 
 /// A file that gives no events.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -6,7 +6,7 @@ pub enum ReadError {
     /// Nothing in it.
     #[error("the file is empty: the recorder was stopped before it wrote anything")]
     Empty,
-    /// Other first bytes.
+    /// The first bytes are different.
     #[error("this is not a perf.data file: it starts with {found:?} instead of PERFILE2")]
     NotPerfData {
         /// The first bytes, made printable.
@@ -26,7 +26,7 @@ pub enum ReadError {
         "the file is truncated in its {part}: it has {length} of {needed} bytes; copy or record it again"
     )]
     CutOff {
-        /// What the end cuts.
+        /// What the end cuts off.
         part: &'static str,
         /// Bytes that are there.
         length: u64,

@@ -1,4 +1,4 @@
-//! Feature sections: what a file says about the machine, the command and the events.
+//! Feature sections: what a file contains about the machine, the command and the events.
 
 use super::cursor::{Cursor, until_zero};
 use super::layout::{RECORD_HEADER_SIZE, feature, misc, tool_record};
@@ -10,7 +10,7 @@ use crate::recording::Sidecar;
 const COMPRESS_ABOVE: usize = 4096;
 /// First bytes of every zstd frame (RFC 8878, section 3.1.1).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// A sidecar larger than this in bytes when unpacked is refused: 64 MiB is some 300,000 timeline
+/// A sidecar larger than this in bytes when unpacked is refused: 64 MiB is about 300,000 timeline
 /// points, so anything above is an attack or damage.
 const LARGEST_SIDECAR: usize = 64 << 20;
 
@@ -27,7 +27,7 @@ pub struct BuildId {
     pub path: String,
 }
 
-/// Everything that goes behind the records. Empty strings and lists leave their section out.
+/// Everything that comes after the records. For empty strings and lists, the section is left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Features {
     /// `uname -n`.
@@ -89,7 +89,7 @@ impl Features {
             .collect())
     }
 
-    /// Available before online: that is the order of perf's code, whatever its document says.
+    /// Available before online: the order in perf's code, which differs from its documentation.
     fn cpus(&self) -> Vec<u8> {
         if self.cpus_available == 0 {
             return Vec::new();
@@ -113,14 +113,14 @@ pub(super) fn encode_sidecar(sidecar: &Sidecar) -> Result<Vec<u8>, serde_json::E
     if json.len() <= COMPRESS_ABOVE {
         return Ok(json);
     }
-    // Compressing in memory fails only for want of memory; the plain form is as good then.
+    // Compressing in memory fails only when memory is short; the plain form is then just as good.
     Ok(zstd::bulk::compress(&json, 3).unwrap_or(json))
 }
 
 /// The sidecar of a section.
 ///
 /// # Errors
-/// In words, when it cannot be unpacked or is no sidecar.
+/// With a message, when it cannot be unpacked or is not a sidecar.
 pub(super) fn decode_sidecar(section: &[u8]) -> Result<Sidecar, String> {
     let parsed = if section.starts_with(&ZSTD_MAGIC) {
         let json = zstd::bulk::decompress(section, LARGEST_SIDECAR).map_err(|e| e.to_string())?;
@@ -131,7 +131,7 @@ pub(super) fn decode_sidecar(section: &[u8]) -> Result<Sidecar, String> {
     parsed.map_err(|error| error.to_string())
 }
 
-/// `HEADER_EVENT_DESC`: attributes once more, with names and ids.
+/// `HEADER_EVENT_DESC`: the attributes again, with names and ids.
 fn event_desc(sources: &[SourceAttr], attr_size: usize) -> Vec<u8> {
     let mut out = Vec::new();
     push_u32(&mut out, sources.len());
@@ -145,7 +145,7 @@ fn event_desc(sources: &[SourceAttr], attr_size: usize) -> Vec<u8> {
     out
 }
 
-/// `HEADER_BUILD_ID`: one `struct perf_record_header_build_id` a file.
+/// `HEADER_BUILD_ID`: one `struct perf_record_header_build_id` per file.
 fn build_ids(ids: &[BuildId]) -> Vec<u8> {
     let mut out = Vec::new();
     for entry in ids {
@@ -172,9 +172,9 @@ fn build_ids(ids: &[BuildId]) -> Vec<u8> {
     out
 }
 
-/// The same read back. Ends where the section makes no sense any more.
+/// The same read back. Ends where the section is no longer meaningful.
 pub(super) fn listed_build_ids(section: &[u8]) -> Vec<BuildId> {
-    /// Length in bytes of a SHA-1, which those were that do not say theirs.
+    /// Length in bytes of a SHA-1, used by entries without a stated length.
     const USUAL: usize = 20;
     let mut found = Vec::new();
     let mut rest = section;
@@ -270,7 +270,7 @@ mod tests {
         ];
         let section = build_ids(&all);
         assert_eq!(listed_build_ids(&section), all);
-        // Cut anywhere: those before, and no panic.
+        // Cut anywhere: the entries before the cut, and no panic.
         for end in 0..section.len() {
             let found = listed_build_ids(&section[..end]);
             assert_eq!(found, all[..found.len()], "{end}");

@@ -14,7 +14,7 @@ use crate::recording::Sidecar;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What a file says about the machine that recorded it; empty or zero where it does not.
+/// Information about the recording machine; empty or zero where the file has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// `uname -n`.
@@ -45,7 +45,7 @@ pub(super) struct RawSource {
     pub name: Option<String>,
 }
 
-/// Everything that is known before the first record is looked at.
+/// Everything that is known before the first record is read.
 #[derive(Debug, Default)]
 pub(super) struct Header {
     pub sources: Vec<RawSource>,
@@ -71,7 +71,7 @@ impl Header {
             }
             None => return Err(cut_off("header", bytes, PIPE_HEADER_SIZE)),
         };
-        // Where perf events were forbidden, our recordings hold totals and a timeline alone.
+        // Where perf events were forbidden, our recordings contain only totals and a timeline.
         if header.sources.is_empty() && header.sidecar.is_none() {
             return Err(ReadError::NoSources);
         }
@@ -94,8 +94,8 @@ impl Header {
         Ok(header)
     }
 
-    /// Where the records are. A data size of zero without features is what a writer leaves that
-    /// did not come to finish: the records then go on to the end of the file.
+    /// Where the records are. A data size of zero without features comes from a writer that did not
+    /// finish: the records then extend to the end of the file.
     fn place_data(
         &mut self,
         bytes: &[u8],
@@ -139,7 +139,7 @@ impl Header {
         }
     }
 
-    /// Sections that are damaged leave their fact out.
+    /// Damaged sections are skipped.
     fn take_feature(&mut self, bit: u32, section: &[u8]) {
         let mut at = Cursor(section);
         let text = || Cursor(section).header_string().unwrap_or_default();
@@ -229,8 +229,8 @@ impl Header {
         }
     }
 
-    /// Tracepoints are named by the formats, which can't be wrong; others by what the file says,
-    /// or else by their numbers.
+    /// Tracepoints are named by their formats, which cannot be wrong; others by the name in the
+    /// file, or else by their numbers.
     fn settle_names(&mut self) {
         for source in &mut self.sources {
             let format = self.tracepoints.get(&source.attr.config);
@@ -244,8 +244,8 @@ impl Header {
     }
 }
 
-/// The first record of `bytes`: type, its bytes, and how far the next one is. `None` at the end
-/// or where no record can be.
+/// The first record of `bytes`: its type, its bytes, and the offset of the next one. `None` at the
+/// end or where no record is possible.
 pub(super) fn next_record(bytes: &[u8]) -> Option<(u32, &[u8], usize)> {
     let kind = u32_at(bytes, 0)?;
     let size = usize::from(u16::from_le_bytes(*bytes.get(6..)?.first_chunk()?));
@@ -298,7 +298,7 @@ fn parse_attrs(
         .collect())
 }
 
-/// An attribute with, at its end, the place of its ids.
+/// An attribute with the position of its ids at its end.
 fn parse_attr_entry(bytes: &[u8], entry: &[u8]) -> Option<RawSource> {
     let (attr, ids) = entry.split_at_checked(entry.len().checked_sub(16)?)?;
     let ids = u64_at(ids, 0)
@@ -311,7 +311,7 @@ fn parse_attr_entry(bytes: &[u8], entry: &[u8]) -> Option<RawSource> {
     })
 }
 
-/// `PERF_RECORD_HEADER_ATTR`: an attribute of the size that it states, then ids.
+/// `PERF_RECORD_HEADER_ATTR`: an attribute of its stated size, then ids.
 fn pipe_attr(payload: &[u8]) -> Option<RawSource> {
     let stated = (u32_at(payload, 4)? as usize).max(ATTR_SIZE_VER0);
     let (attr, ids) = payload.split_at_checked(stated)?;
@@ -344,7 +344,8 @@ fn slice(bytes: &[u8], start: u64, size: u64) -> Option<&[u8]> {
     bytes.get(usize::try_from(start).ok()?..usize::try_from(start.checked_add(size)?).ok()?)
 }
 
-/// A file offset as an index; one that no memory holds becomes one that no slice has.
+/// A file offset as an index; an offset too large for memory becomes one that is outside every
+/// slice.
 fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }

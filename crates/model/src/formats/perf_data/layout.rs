@@ -38,8 +38,8 @@ pub(super) mod feature {
     pub const CMDLINE: u32 = 11;
     pub const EVENT_DESC: u32 = 12;
     pub const SAMPLE_TIME: u32 = 21;
-    /// Ours: the sidecar. perf 6.1 knows features up to 31 and passes over the others; the
-    /// number is far above what it may grow to.
+    /// Ours: the sidecar. perf 6.1 knows features up to 31 and skips the others; the number is far
+    /// above any that it may reach.
     pub const PAGEWISE_SIDECAR: u32 = 200;
 }
 
@@ -58,7 +58,7 @@ pub(super) mod kernel_record {
     pub const SWITCH: u32 = 14;
     pub const SWITCH_CPU_WIDE: u32 = 15;
     pub const CGROUP: u32 = 19;
-    /// `PERF_RECORD_CALLCHAIN_DEFERRED` (Linux 6.19), the last one that is published.
+    /// `PERF_RECORD_CALLCHAIN_DEFERRED` (Linux 6.19), the last published type.
     pub const LAST_KNOWN: u32 = 22;
 }
 
@@ -74,7 +74,7 @@ pub(super) mod tool_record {
     pub const HEADER_FEATURE: u32 = 80;
     pub const COMPRESSED: u32 = 81;
     pub const COMPRESSED2: u32 = 83;
-    /// The last one that is published (`PERF_RECORD_SCHEDSTAT_DOMAIN`, Linux 6.19).
+    /// The last published type (`PERF_RECORD_SCHEDSTAT_DOMAIN`, Linux 6.19).
     pub const LAST_KNOWN: u32 = 86;
 }
 
@@ -88,7 +88,7 @@ pub(super) mod misc {
     pub const COMM_EXEC: u16 = 1 << 13;
     /// On `SWITCH`: the task was switched out.
     pub const SWITCH_OUT: u16 = 1 << 13;
-    /// On `MMAP2`: the record holds a build id in place of device and inode.
+    /// On `MMAP2`: the record has a build id in place of device and inode.
     pub const MMAP_BUILD_ID: u16 = 1 << 14;
     /// On `SWITCH`: switched out while runnable.
     pub const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
@@ -138,9 +138,9 @@ pub mod sample_type {
     pub const WEIGHT_STRUCT: u64 = 1 << 24;
 }
 
-/// Appends the header of a record. `payload` is the length of what follows it.
+/// Appends the header of a record. `payload` is the length of the rest.
 ///
-/// Returns `false`, with nothing appended, when the record would pass the format's 64 KiB.
+/// Returns `false`, with nothing appended, when the record would exceed the format's 64 KiB.
 pub(super) fn push_record_header(out: &mut Vec<u8>, kind: u32, misc: u16, payload: usize) -> bool {
     let Ok(size) = u16::try_from(RECORD_HEADER_SIZE + payload) else {
         return false;

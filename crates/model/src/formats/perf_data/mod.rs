@@ -2,11 +2,11 @@
 //!
 //! [`PerfData`] reads files of any tool, without copying and in time order; what it cannot use is
 //! counted. [`Writer`] makes files that `perf report`, `perf script` and other tools open;
-//! [`synthesise`] makes the records that tell how a process looked before recording began. What
-//! perf has no section for (resources used, timeline, allocators) goes as JSON into a feature
-//! section whose number perf passes over.
+//! [`synthesise`] makes the records that describe a process as it was before recording began. Data
+//! for which perf has no section (resources used, timeline, allocators) goes as JSON into a feature
+//! section whose number perf skips.
 //!
-//! Absent: big-endian files, and what AUX area tracing (Intel PT, CoreSight) records.
+//! Absent: big-endian files, and the data of AUX area tracing (Intel PT, CoreSight).
 
 mod attr;
 pub mod command_line;

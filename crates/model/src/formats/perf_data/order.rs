@@ -1,26 +1,26 @@
 //! Records in time order, with bounded memory.
 //!
-//! Rings are drained one after the other, so a file holds stretches of each CPU's records. perf
-//! writes `FINISHED_ROUND` after each turn through the rings, which guarantees that what comes
-//! later is newer than everything that was there at the end of the round *before*:
+//! Rings are drained one after the other, so a file contains stretches of each CPU's records. perf
+//! writes `FINISHED_ROUND` after each turn through the rings, which guarantees that later records
+//! are newer than everything present at the end of the round *before*:
 //!
 //! ```text
 //! cpu0: 1 4 | cpu1: 2 6 | ROUND | cpu0: 5 9 | cpu1: 7 8 | ROUND | …
 //!                 newest: 6 ──────────────────────────────┘ hands out 1 2 4 5 6
 //! ```
 //!
-//! Only (time, place) pairs wait, 16 bytes a record, so the memory is that of two rounds. A file
+//! Only (time, place) pairs wait, 16 bytes per record, so the memory is that of two rounds. A file
 //! without rounds is sorted as one.
 //!
-//! A time that cannot be right must neither end a round early for all others nor reach an analysis:
-//! what lies far ahead of everything waits until others catch up with it, and is left out when none
-//! does; what lies far behind is left out at once.
+//! A wrong time must neither end a round early for all others nor reach an analysis: records far
+//! ahead of everything wait until others catch up with them, and are left out if none do; records
+//! far behind are left out at once.
 
 use crate::outliers::{self, Before, Pause, credible, end_of_credible, start_of_credible};
 use crate::units::Nanos;
 use std::ops::Range;
 
-/// Where a record lies: in the file, or in the buffer of unpacked records.
+/// The position of a record: in the file, or in the buffer of unpacked records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u64);
 
@@ -45,8 +45,9 @@ impl Place {
     }
 }
 
-/// A record this far, in nanoseconds, ahead of all others waits for company: rings are drained
-/// many times a second. One this far behind what was handed out is none that a round let through.
+/// A record this far, in nanoseconds, ahead of all others waits for others: rings are drained many
+/// times per second. A record this far behind the output is not one that a round could have
+/// delayed.
 const LEAP: u64 = 60_000_000_000;
 
 /// Records that wait for their turn.
@@ -59,19 +60,19 @@ pub(super) struct Waiting {
     outliers: Outliers,
 }
 
-/// Records that were left out for their times.
+/// Records that were left out because of their times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outliers {
     /// How many.
     pub count: u64,
     /// The time of one.
     pub example: Nanos,
-    /// From the first to the last time of those that were not left out.
+    /// From the first to the last time of the records that were kept.
     pub kept: Range<Nanos>,
 }
 
 impl Outliers {
-    /// What happened, for a reader; `None` where nothing did.
+    /// What happened, for a reader; `None` if nothing was left out.
     #[must_use]
     pub fn told(&self) -> Option<String> {
         (self.count > 0).then(|| outliers::told(self.count, self.example, self.kept.clone()))
@@ -96,7 +97,7 @@ impl Waiting {
         self.pairs.push((time, place));
     }
 
-    /// Ends a round. Returns how many records from the front of [`Self::pairs`] are due.
+    /// Ends a round. Returns how many records from the front of [`Self::pairs`] are due for output.
     pub fn finish_round(&mut self) -> usize {
         let limit = self.newest_at_last_round;
         self.sort();
@@ -108,7 +109,7 @@ impl Waiting {
         }
     }
 
-    /// Ends the file: all are due that can be.
+    /// Ends the file: all credible records are due.
     pub fn finish(&mut self) -> usize {
         self.sort();
         let end = match self.handed_out.count {
@@ -124,7 +125,8 @@ impl Waiting {
         }
     }
 
-    /// Leaves out what cannot be the beginning of the recording, of which `end` records are known.
+    /// Leaves out records that cannot be the beginning of the recording, of which `end` records are
+    /// known.
     fn leave_out_early(&mut self, end: usize) -> usize {
         let pause = Pause::HundredTimes;
         let early = start_of_credible(&self.pairs, |pair| pair.0, pause, end);
@@ -155,7 +157,7 @@ impl Waiting {
         &self.pairs
     }
 
-    /// Forgets the first `count` records, which were handed out.
+    /// Removes the first `count` records, which were passed on.
     pub fn remove(&mut self, count: usize) {
         let handed_out = &self.pairs[..count];
         if let Some((first, last)) = handed_out.first().zip(handed_out.last()) {
@@ -169,17 +171,17 @@ impl Waiting {
         self.pairs.drain(..count);
     }
 
-    /// The time of the newest record that was handed out.
+    /// The time of the newest record that was passed on.
     pub fn handed_out(&self) -> u64 {
         self.handed_out.last
     }
 
-    /// Records that came after newer ones had been handed out.
+    /// Records that came after newer ones had been passed on.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Records that were left out for their times.
+    /// Records that were left out because of their times.
     pub fn outliers(&self) -> Outliers {
         let kept = Nanos(self.handed_out.first)..Nanos(self.handed_out.last);
         Outliers {
@@ -188,7 +190,7 @@ impl Waiting {
         }
     }
 
-    /// Stable, and fast on the long ascending stretches that rings give.
+    /// Stable, and fast on the long ascending stretches that rings yield.
     fn sort(&mut self) {
         self.pairs.sort_by_key(|&(time, _)| time);
     }
@@ -333,7 +335,7 @@ mod tests {
         };
         assert_eq!(due(&[3, 3, 3]), 0);
         assert_eq!(due(&[4]), 3, "equal times go together");
-        // A round that brings nothing newer hands out all up to the round before it.
+        // A round that brings nothing newer passes on everything up to the round before it.
         assert_eq!(due(&[2]), 2);
     }
 }

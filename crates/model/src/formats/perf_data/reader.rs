@@ -16,7 +16,7 @@ use crate::units::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A perf.data file in memory (usually a mapping of it), its header understood.
+/// A perf.data file in memory (usually a mapping of it), with its header parsed.
 #[derive(Debug)]
 pub struct PerfData<'a> {
     bytes: &'a [u8],
@@ -28,21 +28,21 @@ pub struct PerfData<'a> {
 /// What a pass over the records left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// What could not be used. Records that the *kernel* lost are no part of it: they are
+    /// What could not be used. Does not include records that the *kernel* lost, which are
     /// [`Event::Lost`].
     pub losses: Losses,
-    /// Records of known types that say nothing about memory (`PERF_RECORD_KSYMBOL`,
+    /// Records of known types that have nothing to do with memory (`PERF_RECORD_KSYMBOL`,
     /// `PERF_RECORD_ID_INDEX`, `PERF_RECORD_AUXTRACE`…), counted by type number.
     pub passed_over: BTreeMap<u32, u64>,
-    /// Records left out for times that cannot be right; they are among the losses.
+    /// Records left out because their times cannot be right; they are among the losses.
     pub outliers: Outliers,
 }
 
 impl<'a> PerfData<'a> {
-    /// Understands the header of a file, in file or pipe mode.
+    /// Parses the header of a file, in file or pipe mode.
     ///
     /// # Errors
-    /// When this is no perf.data of this byte order, or ends before its records.
+    /// When this is not perf.data of this byte order, or ends before its records.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ReadError> {
         let header = Header::parse(bytes)?;
         let sources = header.sources.iter().map(|raw| {
@@ -57,26 +57,26 @@ impl<'a> PerfData<'a> {
         })
     }
 
-    /// What was recorded, in the order that [`SourceIndex`] counts.
+    /// What was recorded, indexed by [`SourceIndex`].
     #[must_use]
     pub fn sources(&self) -> &[EventSource] {
         &self.sources
     }
 
-    /// What a recording of ours says about itself; `None` for files of other tools, for cut
-    /// files, and where [`Self::sidecar_error`] tells more.
+    /// The sidecar of a recording of ours; `None` for files of other tools, for cut files, and
+    /// where [`Self::sidecar_error`] gives the reason.
     #[must_use]
     pub fn sidecar(&self) -> Option<&Sidecar> {
         self.header.sidecar.as_ref()
     }
 
-    /// Why there is a sidecar that could not be understood.
+    /// Why a sidecar that is present could not be read.
     #[must_use]
     pub fn sidecar_error(&self) -> Option<&str> {
         self.header.sidecar_error.as_deref()
     }
 
-    /// Machine and command that the file names.
+    /// Machine and command recorded in the file.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.header.origin
@@ -96,18 +96,18 @@ impl<'a> PerfData<'a> {
         self.header.tracepoints.get(&id)
     }
 
-    /// Hands out all events in time order. See [`Self::read`].
+    /// Passes on all events in time order. See [`Self::read`].
     ///
     /// # Errors
-    /// None at present: what is wrong with single records is counted.
+    /// None at present: errors in single records are counted.
     pub fn for_each(&self, visit: impl FnMut(Event<'_>)) -> Result<Losses, ReadError> {
         Ok(self.read(visit, |_| ()).losses)
     }
 
-    /// Hands out all events in time order, with memory for two rounds of rings.
+    /// Passes on all events in time order, with memory for two rounds of rings.
     ///
-    /// Records without a time, as recorders make up, come at once with the time of the event
-    /// before them. `done` is called now and then with the offset up to which the file is no
+    /// Records without a time, such as recorders synthesise, come at once with the time of the
+    /// event before them. `done` is called now and then with the offset up to which the file is no
     /// longer needed, so that a mapping can release those pages.
     pub fn read(&self, visit: impl FnMut(Event<'_>), done: impl FnMut(usize)) -> Reading {
         let pass = Pass {
@@ -142,11 +142,11 @@ struct Pass<'a, V, D> {
     counts: FxHashMap<u64, u64>,
 }
 
-/// What to do with a record before its turn comes.
+/// What to do with a record before its turn.
 enum Step<'r> {
     /// It waits for the others of its round.
     Wait(u64),
-    /// It has no time: hand it out now.
+    /// It has no time: pass it on now.
     Now,
     EndRound,
     Unpack(&'r [u8]),
@@ -195,7 +195,7 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
         }
     }
 
-    /// Unpacks a record of records and takes what is whole in there.
+    /// Unpacks a record of records and takes the complete records in it.
     fn unpack(&mut self, packed: &[u8]) {
         if self.packed_is_damaged || self.unpacked.append(packed).is_err() {
             self.packed_is_damaged = true;
@@ -251,7 +251,7 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
         );
     }
 
-    /// Hands out the `due` oldest records that wait.
+    /// Passes on the `due` oldest waiting records.
     fn hand_out(&mut self, due: usize) {
         for &(time, place) in &self.waiting.pairs()[..due] {
             let from = match place.offset() {
@@ -286,7 +286,7 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
         (self.done)(oldest.min().unwrap_or(at));
     }
 
-    /// A record that says it is longer than the file, or shorter than its own header: where the
+    /// A record that claims to be longer than the file, or shorter than its own header: where the
     /// next one starts is unknown.
     fn lose_rest(&mut self, at: usize, end: usize) {
         let broken = !is_cut(&self.file[at..end]);
@@ -321,20 +321,20 @@ fn unpack_step(packed: Option<&[u8]>) -> Step<'_> {
     packed.map_or(Step::Lose(LossKind::MalformedRecord), Step::Unpack)
 }
 
-/// `COMPRESSED2` is padded to eight bytes, so it states how much of it counts.
+/// `COMPRESSED2` is padded to eight bytes, so it states its actual length.
 fn packed_of_stated_size(record: &[u8]) -> Option<&[u8]> {
     let size = super::cursor::u64_at(record, RECORD_HEADER_SIZE)?;
     let payload = record.get(RECORD_HEADER_SIZE + 8..)?;
     payload.get(..usize::try_from(size).ok()?)
 }
 
-/// Whether more bytes could make a record of these, in which none was found.
+/// Whether these bytes, in which no record was found, could be the start of one.
 fn is_cut(bytes: &[u8]) -> bool {
     let size = bytes.get(6..).and_then(<[u8]>::first_chunk);
     size.is_none_or(|&size| usize::from(u16::from_le_bytes(size)) >= RECORD_HEADER_SIZE)
 }
 
-/// The record that `bytes` begin with; it was found whole before.
+/// The record at the start of `bytes`, already found to be complete.
 #[inline]
 fn first_record(bytes: &[u8]) -> &[u8] {
     let size = bytes.get(6..).and_then(<[u8]>::first_chunk);

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// Decodes a record of the kernel's. `Ok(None)` is a known type that the model has no event for.
-/// `time` was read before, to bring records in order.
+/// Decodes a kernel record. `Ok(None)` is a known type for which the model has no event. `time` was
+/// read before, to bring records in order.
 pub(super) fn decode<'a>(
     sources: &Sources,
     record: &'a [u8],
@@ -65,7 +65,7 @@ fn decode_sample<'a>(sources: &Sources, record: &'a [u8], time: Nanos) -> Option
 }
 
 /// The counts of a sample's group by source, each since the sample before; `None` where the sample
-/// stands for its own event alone. `held` has the counts so far, by id.
+/// stands only for its own event. `held` has the counts so far, by id.
 pub(super) fn group_of_sample(
     sources: &Sources,
     record: &[u8],
@@ -93,7 +93,7 @@ fn record_misc(record: &[u8]) -> u16 {
     field.map_or(0, |&bytes| u16::from_le_bytes(bytes))
 }
 
-/// A record that is no sample, taken apart.
+/// A record that is not a sample, split into its parts.
 struct Other<'s, 'a> {
     sources: &'s Sources,
     layout: &'s Layout,
@@ -123,7 +123,7 @@ impl<'a> Other<'_, 'a> {
         Some(Event::Mmap(mmap))
     }
 
-    /// The fields that both kinds of mapping begin with.
+    /// The fields with which both kinds of mapping begin.
     fn mmap_front(&mut self) -> Option<Mmap<'a>> {
         Some(Mmap {
             pid: self.body.i32()?,
@@ -141,8 +141,8 @@ impl<'a> Other<'_, 'a> {
         })
     }
 
-    /// Made up by the recorder: the kernel's own records always have a time, and an id where
-    /// there is a place for one.
+    /// Synthesised by the recorder: the kernel's own records always have a time, and an id where
+    /// there is a field for one.
     fn is_synthetic(&self) -> bool {
         self.layout.trailer > 0
             && (self.time == Nanos(0) || self.layout.trailer_id(self.trailer) == Some(0))

@@ -90,7 +90,7 @@ fn decode_scalars(attr: &Attr, at: &mut Cursor<'_>, sample: &mut Sample<'_>) -> 
     Some(())
 }
 
-/// The id and the count of each event of the sample's group, where the sample holds them.
+/// The id and the count of each event of the sample's group, where the sample contains them.
 pub(super) fn group_counts<'a>(
     attr: &Attr,
     payload: &'a [u8],
@@ -115,11 +115,11 @@ pub(super) fn group_counts<'a>(
     at.take_array(times, 8)?;
     let counts = at.take_array(events, per_event * 8)?;
     let counts = counts.chunks_exact(if per_event == 3 { 24 } else { 16 });
-    // The count comes first, then the id, then how many were lost.
+    // The count comes first, then the id, then the number lost.
     Some(counts.filter_map(|count| Some((u64_at(count, 8)?, u64_at(count, 0)?))))
 }
 
-/// How many words a read has for times, and how many for each event.
+/// The number of words of a read for times, and for each event.
 fn read_sizes(format: u64) -> (u64, u64) {
     let has = |bit: u64| u64::from(format & bit != 0);
     let times = has(read_format::TOTAL_TIME_ENABLED) + has(read_format::TOTAL_TIME_RUNNING);
@@ -179,7 +179,7 @@ fn decode_user_stack<'a>(attr: &Attr, at: &mut Cursor<'a>) -> Option<Option<User
     )
 }
 
-/// The control group, behind and before fields that the model has no place for, of which only the
+/// The control group, which follows and precedes fields that the model does not use; only their
 /// lengths are checked.
 fn decode_rest(attr: &Attr, at: &mut Cursor<'_>) -> Option<u64> {
     if attr.sample_type >> 14 == 0 {

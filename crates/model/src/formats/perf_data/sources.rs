@@ -6,23 +6,23 @@ use super::header::RawSource;
 use super::layout::{RECORD_HEADER_SIZE, sample_type as bit};
 use rustc_hash::FxHashMap;
 
-/// Attributes by index and by id, with what all of them have in common worked out once.
+/// Attributes by index and by id, with what they have in common computed once.
 #[derive(Debug)]
 pub(super) struct Sources {
     attrs: Vec<Layout>,
     by_id: FxHashMap<u64, u16>,
     /// Offset of the id in a sample, if it is the same for all sources.
     id_in_sample: Option<usize>,
-    /// The same from the end of the other records.
+    /// The same for other records, counted from their end.
     id_from_end: Option<usize>,
 }
 
-/// An attribute and the places that follow from it.
+/// An attribute and the offsets that follow from it.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub attr: Attr,
     time_in_sample: Option<usize>,
-    /// Length of the trailer of records that are no samples.
+    /// Length of the trailer of records that are not samples.
     pub trailer: usize,
     time_in_trailer: Option<usize>,
     id_in_trailer: Option<usize>,
@@ -71,7 +71,7 @@ impl Layout {
         self.id_in_trailer.map(|at| self.trailer - at)
     }
 
-    /// The trailer of a record that is no sample, and what comes before it.
+    /// The trailer of a record that is not a sample, and what comes before it.
     pub fn split_trailer<'a>(&self, record: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let body = record.get(RECORD_HEADER_SIZE..)?;
         body.split_at_checked(body.len().checked_sub(self.trailer)?)
@@ -90,7 +90,7 @@ impl Layout {
     }
 }
 
-/// Two 32-bit ids from the word that holds them.
+/// Two 32-bit ids from one word.
 fn split_ids(word: u64) -> (i32, i32) {
     let [a, b, c, d, e, f, g, h] = word.to_le_bytes();
     (
@@ -116,7 +116,7 @@ impl Sources {
         }
     }
 
-    /// The source of a sample. `None` when it names an id that no source has.
+    /// The source of a sample. `None` when its id belongs to no source.
     #[inline]
     pub fn of_sample(&self, record: &[u8]) -> Option<u16> {
         if self.attrs.len() == 1 {
@@ -128,8 +128,8 @@ impl Sources {
         }
     }
 
-    /// The source whose trailer another record carries: the first one where it names none, as
-    /// the records that a recorder made up do.
+    /// The source whose trailer another record carries: the first one if the record has no id, as
+    /// with synthesised records.
     pub fn of_other(&self, record: &[u8]) -> u16 {
         let id = self
             .id_from_end
@@ -142,7 +142,7 @@ impl Sources {
         self.attrs.get(usize::from(source))
     }
 
-    /// The time of a sample; 0 without one, `None` when it is cut or of no source.
+    /// The time of a sample; 0 without one, `None` when it is cut off or belongs to no source.
     #[inline]
     pub fn sample_time(&self, record: &[u8]) -> Option<u64> {
         let layout = self.layout(self.of_sample(record)?)?;
@@ -152,7 +152,7 @@ impl Sources {
         }
     }
 
-    /// The time in the trailer of another record; 0 without one, `None` when it is cut.
+    /// The time in the trailer of another record; 0 without one, `None` when it is cut off.
     pub fn other_time(&self, record: &[u8]) -> Option<u64> {
         let layout = self.layout(self.of_other(record))?;
         let (_, trailer) = layout.split_trailer(record)?;
@@ -168,7 +168,7 @@ impl Sources {
     }
 }
 
-/// The value that all have, if they agree.
+/// The common value of all, if they agree.
 fn same(mut values: impl Iterator<Item = Option<usize>>) -> Option<usize> {
     let first = values.next()??;
     values.all(|value| value == Some(first)).then_some(first)

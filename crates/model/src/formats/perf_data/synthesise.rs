@@ -1,15 +1,15 @@
-//! Records made up by the recorder: what a process looked like before recording began.
+//! Records synthesised by the recorder: what a process looked like before recording began.
 //!
 //! The kernel reports mappings, names and births only from the moment an event is open. A
 //! recorder that attaches reads the rest from `/proc` and writes it in the kernel's own records.
 
 use super::layout::{kernel_record, misc, push_record_header, sample_type};
 
-/// Whom a record is about and when: the fields that `sample_id_all` appends to every record that
+/// The process and time of a record: the fields that `sample_id_all` appends to every record that
 /// is not a sample. Which of them are written follows from the `sample_type` of the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleId {
-    /// `perf_event_attr.sample_type` of the source that the record counts as.
+    /// `perf_event_attr.sample_type` of the source to which the record belongs.
     pub sample_type: u64,
     /// Process id.
     pub pid: i32,
@@ -94,10 +94,10 @@ pub fn mmap2(map: &MapsLine<'_>, of: &SampleId) -> Option<Vec<u8>> {
 }
 
 /// `PERF_RECORD_MMAP` of the kernel's code, which perf calls `[kernel.kallsyms]_text` and uses to
-/// tell by how much the kernel was relocated.
+/// find out how far the kernel was relocated.
 ///
 /// `text` is the address of `_text` in `/proc/kallsyms`, `end` the first address past the kernel.
-/// `None` when `text` is 0, as it reads without privileges.
+/// `None` when `text` is 0, as it appears without privileges.
 #[must_use]
 pub fn kernel_mmap(text: u64, end: u64, of: &SampleId) -> Option<Vec<u8>> {
     if text == 0 || end <= text {
@@ -116,7 +116,7 @@ pub fn kernel_mmap(text: u64, end: u64, of: &SampleId) -> Option<Vec<u8>> {
     record(kernel_record::MMAP, misc::KERNEL, &body, &of)
 }
 
-/// `PERF_RECORD_COMM`: a thread's name, cut at 15 bytes as the kernel does.
+/// `PERF_RECORD_COMM`: a thread's name, cut at 15 bytes as in the kernel.
 #[must_use]
 pub fn comm(name: &[u8], exec: bool, of: &SampleId) -> Vec<u8> {
     let mut body = pair(of.pid, of.tid).to_vec();
@@ -125,7 +125,7 @@ pub fn comm(name: &[u8], exec: bool, of: &SampleId) -> Vec<u8> {
     record(kernel_record::COMM, misc, &body, of).unwrap_or_default()
 }
 
-/// `PERF_RECORD_CGROUP`: a control group that was there before.
+/// `PERF_RECORD_CGROUP`: a control group that existed before.
 #[must_use]
 pub fn cgroup(id: u64, path: &[u8], of: &SampleId) -> Vec<u8> {
     let mut body = id.to_le_bytes().to_vec();

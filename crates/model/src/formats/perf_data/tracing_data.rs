@@ -1,6 +1,6 @@
 //! The tracing-data section: formats of the tracepoints that were recorded.
 //!
-//! perf refuses a file that holds tracepoint samples without it. The layout is trace.dat's of
+//! perf refuses a file that holds tracepoint samples without it. The layout is that of trace.dat
 //! version 0.6 (tools/perf/util/trace-event-info.c and trace-event-read.c of Linux 6.1):
 //!
 //! ```text
@@ -19,7 +19,7 @@ const MAGIC: &[u8] = b"\x17\x08\x44tracing0.6\0";
 /// The part of [`MAGIC`] that is the same in every version.
 const MAGIC_ANY_VERSION: &[u8] = MAGIC.split_at(10).0;
 
-/// What a reader of tracepoint samples must know, as text files of tracefs.
+/// What a reader of tracepoint samples needs, as text files of tracefs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TracingData {
     /// Base page size in bytes of the machine that recorded.
@@ -36,7 +36,7 @@ pub struct TracingData {
     pub saved_cmdlines: String,
 }
 
-/// A tracepoint that a file names.
+/// A tracepoint listed in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracepointFormat {
     /// `system:name`.
@@ -82,12 +82,12 @@ impl TracingData {
     }
 }
 
-/// The tracepoints of a tracing-data section by their numeric id. Stops where the section does
-/// not make sense, keeping what came before.
+/// The tracepoints of a tracing-data section by their numeric id. Stops where the section is
+/// damaged, keeping what came before.
 #[must_use]
 pub(super) fn tracepoints(section: &[u8]) -> BTreeMap<u64, TracepointFormat> {
     let mut found = BTreeMap::new();
-    // What follows the events is of no use here, so an early end is no loss.
+    // What follows the events is not needed here, so an early end does no harm.
     let _end = read_events(&mut Cursor(section), &mut found);
     found
 }

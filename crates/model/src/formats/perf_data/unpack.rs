@@ -1,4 +1,4 @@
-//! Records that `perf record -z` packed.
+//! Records packed by `perf record -z`.
 //!
 //! All packed records of a file are one zstd stream (tools/perf/util/zstd.c), cut wherever a ring
 //! was drained: a record may begin in one and end in the next.
@@ -18,7 +18,7 @@ pub(super) struct Unpacked {
     bytes: Vec<u8>,
     /// Offset in the stream of the first byte kept.
     start: u64,
-    /// Offset in the stream of the first record that was not looked at yet.
+    /// Offset in the stream of the first record that was not read yet.
     next: u64,
 }
 
@@ -55,12 +55,12 @@ impl Unpacked {
         }
     }
 
-    /// What was unpacked and not looked at yet, with its offset in the stream.
+    /// What was unpacked and not read yet, with its offset in the stream.
     pub fn unseen(&self) -> (u64, &[u8]) {
         (self.next, self.from(self.next))
     }
 
-    /// Notes that `count` bytes of [`Self::unseen`] were looked at.
+    /// Records that `count` bytes of [`Self::unseen`] were read.
     pub fn advance(&mut self, count: usize) {
         self.next += count as u64;
     }
@@ -71,7 +71,7 @@ impl Unpacked {
         self.bytes.get(index..).unwrap_or_default()
     }
 
-    /// Forgets what lies before `oldest`, if that is enough to be worth moving the rest.
+    /// Drops everything before `oldest`, if that is enough to be worth moving the rest.
     pub fn forget_before(&mut self, oldest: Option<u64>) {
         let keep_from = oldest.unwrap_or(self.next).min(self.next);
         let surplus = usize::try_from(keep_from - self.start).unwrap_or(0);

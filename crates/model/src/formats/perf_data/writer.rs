@@ -1,4 +1,4 @@
-//! Writing perf.data files that perf and its friends read.
+//! Writing perf.data files that perf and related tools read.
 
 use super::cursor::u64_at;
 use super::features::{Features, encode_sidecar};
@@ -8,21 +8,21 @@ use super::layout::{
 use crate::recording::Sidecar;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// An event source as the kernel was asked for it.
+/// An event source as it was requested from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceAttr {
     /// perf's name of the event, such as `page-faults` or `syscalls:sys_enter_brk`.
     pub name: String,
     /// The `perf_event_attr` as it was passed to `perf_event_open(2)`, little-endian.
     pub attr: Vec<u8>,
-    /// Ids that the kernel gave its instances (`PERF_EVENT_IOC_ID`).
+    /// Ids that the kernel assigned to its instances (`PERF_EVENT_IOC_ID`).
     pub ids: Vec<u64>,
 }
 
 /// Why a recording could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The file took no more; the caller knows its name.
+    /// The file could not be written; the caller knows its name.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A source's attribute is not a `perf_event_attr`.
@@ -41,7 +41,7 @@ pub enum WriteError {
 /// Writes a perf.data file front to back.
 ///
 /// The header is on disk from the start with a data size of zero, so that a file whose writer
-/// died is readable up to its end (perf warns, [`super::PerfData`] counts it as truncated).
+/// crashed is readable up to its end (perf warns, [`super::PerfData`] counts it as truncated).
 /// [`Writer::finish`] adds the feature sections and then the final header.
 #[derive(Debug)]
 pub struct Writer<W: Write + Seek> {
@@ -74,22 +74,22 @@ impl<W: Write + Seek> Writer<W> {
         Ok(writer)
     }
 
-    /// Appends whole records, exactly as a ring held them.
+    /// Appends whole records, exactly as they were in a ring.
     ///
     /// # Errors
-    /// When the file takes no more. What was appended before stays readable, and [`Self::finish`]
-    /// may still be called.
+    /// When the file cannot be written. What was appended before stays readable, and
+    /// [`Self::finish`] may still be called.
     pub fn records(&mut self, raw: &[u8]) -> Result<(), WriteError> {
         self.out.write_all(raw)?;
         self.data_size += raw.len() as u64;
         Ok(())
     }
 
-    /// Appends `PERF_RECORD_FINISHED_ROUND`: every ring was drained once since the last one, so
-    /// a reader may hand out everything up to the newest time of the round before.
+    /// Appends `PERF_RECORD_FINISHED_ROUND`: every ring was drained once since the last one, so a
+    /// reader may pass on everything up to the newest time of the round before.
     ///
     /// # Errors
-    /// When the file takes no more.
+    /// When the file cannot be written.
     pub fn finished_round(&mut self) -> Result<(), WriteError> {
         let mut record = Vec::with_capacity(8);
         push_record_header(&mut record, tool_record::FINISHED_ROUND, 0, 0);
@@ -102,10 +102,10 @@ impl<W: Write + Seek> Writer<W> {
         self.data_size
     }
 
-    /// Appends the feature sections, completes the header and hands the file back.
+    /// Appends the feature sections, completes the header and returns the file.
     ///
     /// # Errors
-    /// When the file takes no more: the records are then complete and readable all the same, for
+    /// When the file cannot be written: the records are then still complete and readable, because
     /// the header's data size is written first, over space that the file already has.
     pub fn finish(mut self, features: &Features) -> Result<W, WriteError> {
         self.out.seek(SeekFrom::Start(0))?;
@@ -183,11 +183,11 @@ impl<W: Write + Seek> Writer<W> {
     }
 }
 
-/// Gives a finished file of ours another sidecar, written behind all that it has; whoever dies meanwhile
-/// leaves the former one.
+/// Gives a finished file of ours another sidecar, written after everything else in the file; if the
+/// process dies meanwhile, the former sidecar remains.
 ///
 /// # Errors
-/// When the file cannot be read or takes no more, or has no sidecar.
+/// When the file cannot be read or written, or has no sidecar.
 pub fn replace_sidecar(
     mut file: impl Read + Write + Seek,
     sidecar: &Sidecar,
@@ -199,7 +199,7 @@ pub fn replace_sidecar(
         .read_to_end(&mut header)?;
     let word = |index: usize| u64_at(&header, index * 8).unwrap_or(0);
     let flags = [9, 10, 11, 12].map(word);
-    // Its bit is the last one, and so is its entry of the table, which is behind the records.
+    // Its bit is the last one, and so is its entry in the table after the records.
     let bit = feature::PAGEWISE_SIDECAR;
     if flags[(bit / 64) as usize] >> (bit % 64) != 1 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it has no sidecar").into());
@@ -217,8 +217,8 @@ pub fn replace_sidecar(
     Ok(file.flush()?)
 }
 
-/// The smallest published size that holds every attribute without its trailing zeros: perf
-/// refuses attributes larger than the version it was built with knows.
+/// The smallest published size that holds every attribute without its trailing zeros: perf refuses
+/// attributes larger than the version with which it was built.
 fn common_attr_size(sources: &[SourceAttr]) -> Result<usize, WriteError> {
     let mut needed = 112;
     for source in sources {
@@ -235,7 +235,7 @@ fn common_attr_size(sources: &[SourceAttr]) -> Result<usize, WriteError> {
     Ok(published.unwrap_or(needed.next_multiple_of(8)))
 }
 
-/// The source with an attribute of `size` bytes that also says so.
+/// The source with an attribute of `size` bytes whose size field matches.
 fn resized(source: &SourceAttr, size: usize) -> SourceAttr {
     let mut attr = source.attr.clone();
     attr.resize(size, 0);

@@ -6,7 +6,7 @@ use memchr::{memchr, memmem, memrchr};
 use std::io::Read;
 use std::ops::Range;
 
-/// A sample longer than this is none.
+/// Text longer than this is not a sample.
 const LONGEST_SAMPLE: usize = 64 << 20;
 
 /// Texts are cut between samples.
@@ -33,7 +33,7 @@ impl Records for Samples {
     }
 
     fn passed(&self, text: &[u8]) -> usize {
-        // What was read last may be the start of a first line.
+        // The last text read may be the start of a first line.
         memrchr(b'\n', text).unwrap_or(0)
     }
 }
@@ -44,8 +44,8 @@ pub(super) fn stream<R: Read>(input: R, size: usize) -> Stream<R, Samples> {
     Stream::new(input, size, Samples { longest })
 }
 
-/// Blocks of a text in memory. `release` is called now and then with how many bytes from the
-/// start are no longer needed.
+/// Blocks of a text in memory. `release` is called now and then with the number of bytes from the
+/// start that are no longer needed.
 pub(super) fn in_memory(
     text: &[u8],
     size: usize,
@@ -59,7 +59,7 @@ pub(super) fn in_memory(
     })
 }
 
-/// Where the first sample starts, of which the line before is there.
+/// Where the first sample starts whose preceding line is in the text.
 fn next_sample(text: &[u8]) -> Option<usize> {
     let mut start = memchr(b'\n', text)? + 1;
     loop {
@@ -74,14 +74,14 @@ fn next_sample(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the last sample of `text` starts, so that what is before can be read alone: behind a
-/// blank line, else at a first line. The first `known` bytes hold no blank line.
+/// Where the last sample of `text` starts, so that the text before it can be read separately: after
+/// a blank line, else at a first line. The first `known` bytes contain no blank line.
 fn cut(text: &[u8], known: usize) -> Option<usize> {
     let from = known.saturating_sub(1).min(text.len());
     if let Some(at) = memmem::rfind(&text[from..], b"\n\n") {
         return Some(from + at + 2);
     }
-    // The last line may not be whole.
+    // The last line may be incomplete.
     let mut end = memrchr(b'\n', text)?;
     loop {
         let start = memrchr(b'\n', &text[..end])? + 1;

@@ -1,26 +1,26 @@
-//! Call chains as blocks of text, each read once.
+//! Call chains as blocks of text, each parsed once.
 //!
-//! Addresses of callers repeat from sample to sample, that of the innermost frame mostly does not.
-//! So the text behind the first line is looked up as a whole. Where it is new, it is looked up
-//! once more without its addresses, for another process has the same functions elsewhere; only
-//! lines of functions that never called each other so are read one by one.
+//! Addresses of callers repeat from sample to sample; that of the innermost frame mostly does not.
+//! So the text after the first line is looked up as a whole. If it is new, it is looked up again
+//! without its addresses, since another process has the same functions at other addresses; only
+//! lines of functions in a new order of calls are parsed one by one.
 //!
 //! With many stacks, each look-up waits for memory. So samples are looked up in batches, one kind
-//! of thing for all of them before the next: the processor then waits for many at a time.
+//! of look-up for all of them before the next: the processor then waits for many at a time.
 
 use super::blocks::split_line;
 use super::frame;
 use crate::formats::profile_text::{Known, Spellings, Stacks, TextKey};
 use crate::profile::{Frame, FrameId, NodeId, StackTree};
 
-/// Frames and stacks, and the texts that led to them.
+/// Frames and stacks, and the texts from which they came.
 pub(super) struct Chains {
     spellings: Spellings,
     pub stacks: Stacks,
     /// Callers by their lines, and by their lines without addresses.
     callers: Known<NodeId>,
     functions: Known<NodeId>,
-    /// Stacks that were extended lately: callers, whom they called, both.
+    /// Stacks that were extended recently: callers, the called function, and both together.
     extended: Box<[(NodeId, FrameId, NodeId)]>,
     chain: Vec<FrameId>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Chains {
 /// How many extended stacks are remembered, in 192 KiB.
 const EXTENDED: usize = 1 << 14;
 
-/// The text of a call chain, and what was known of it when it was looked up.
+/// The text of a call chain, and what was known about it when it was looked up.
 #[derive(Clone, Copy)]
 pub(super) struct Chain<'t> {
     pub text: &'t [u8],
@@ -73,7 +73,7 @@ impl Chains {
         }
     }
 
-    /// Looks up what is known of these chains.
+    /// Looks up what is known about these chains.
     pub fn look_up(&self, chains: &mut [Chain<'_>]) {
         for chain in &mut *chains {
             chain.known_callers = match chain.callers.is_empty() {
@@ -91,7 +91,8 @@ impl Chains {
         }
     }
 
-    /// The stack of a chain that was looked up; `None` if not all its lines are lines of frames.
+    /// The stack of a chain that was looked up; `None` if some of its lines are not lines of
+    /// frames.
     #[inline]
     pub fn stack(&mut self, chain: &Chain<'_>) -> Option<NodeId> {
         if chain.known.is_some() {
@@ -110,7 +111,7 @@ impl Chains {
 
     fn known_extended(&self, callers: NodeId, called: FrameId) -> Option<NodeId> {
         let (of, by, both) = self.extended[place_of(callers, called)];
-        // The root is no extended stack: where it stands, nothing was remembered.
+        // The root is not an extended stack: it marks an empty entry.
         match (of, by) == (callers, called) && both != NodeId::ROOT {
             true => Some(both),
             false => self.stacks.tree.known_child(callers, called),
@@ -169,7 +170,7 @@ impl Chains {
         self.spellings.frame_of_key(key, || frame::read(text))
     }
 
-    /// The frames and stacks that were met.
+    /// The frames and stacks that were found.
     pub fn into_parts(self) -> (Vec<Frame>, StackTree) {
         (self.spellings.table.into_frames(), self.stacks.tree)
     }
@@ -182,7 +183,7 @@ fn place_of(callers: NodeId, called: FrameId) -> usize {
     (mixed >> 16) as usize % EXTENDED
 }
 
-/// The lines of a text, without what would follow its last newline.
+/// The lines of a text, without anything after its last newline.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,9 +1,9 @@
-//! What a text says of the machine: the comments that `perf script --header` begins with.
+//! What a text contains about the machine: the comments at the start of `perf script --header`.
 
 use crate::formats::profile_text::plain;
 use crate::host::HostSnapshot;
 
-/// Takes what a comment tells (`perf_header__fprintf_info`, tools/perf/util/header.c).
+/// Takes in a comment (`perf_header__fprintf_info`, tools/perf/util/header.c).
 pub(super) fn take(line: &[u8], host: &mut HostSnapshot, command: &mut Vec<String>) {
     let text = plain(line.strip_prefix(b"#").unwrap_or(line));
     let Some((name, value)) = text.split_once(" : ") else {
@@ -22,7 +22,7 @@ pub(super) fn take(line: &[u8], host: &mut HostSnapshot, command: &mut Vec<Strin
                 .and_then(|kib| kib.parse::<u64>().ok());
             host.memory_bytes = kib.map_or(host.memory_bytes, |kib| kib.saturating_mul(1024));
         }
-        // Behind the dashes stands the program's own command line.
+        // The program's own command line follows the dashes.
         "cmdline" => {
             let words = value.split_whitespace().skip_while(|word| *word != "--");
             *command = words.skip(1).map(str::to_owned).collect();

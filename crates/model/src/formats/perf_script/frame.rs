@@ -6,10 +6,10 @@ use crate::symbol::Unnamed;
 use memchr::{memchr, memmem};
 
 const UNKNOWN: &str = "[unknown]";
-/// How a frame is spelled here that has neither name nor file, but an address of the kernel.
+/// Spelling of a frame that has neither name nor file but a kernel address.
 pub(super) const HIDDEN: &[u8] = b"\0kernel";
 
-/// What a line says of its frame: the text behind the address, which is not kept.
+/// The part of a line that describes its frame: the text after the address, which is not kept.
 #[inline]
 pub(super) fn text(line: &[u8]) -> &[u8] {
     // perf's own layout: a tab, the address in sixteen columns, a blank.
@@ -23,11 +23,11 @@ pub(super) fn text(line: &[u8]) -> &[u8] {
     text_anywhere(line)
 }
 
-/// The text of a frame, parted around the offset in its function where there is one: frames that
-/// differ in nothing but that are one.
+/// The text of a frame, split around the offset in its function if there is one: frames that differ
+/// only in the offset are the same.
 #[inline]
 pub(super) fn around_offset(text: &[u8]) -> (&[u8], &[u8]) {
-    // Two parentheses end a deleted file, whose name stands where the offset is looked for.
+    // Two parentheses end a deleted file, whose name is where the offset is expected.
     let open = match text {
         [.., b')', b')'] => None,
         [.., b')'] => memchr::memrchr(b'(', text),
@@ -45,7 +45,7 @@ pub(super) fn around_offset(text: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The same wherever the columns are.
+/// The same for any position of the columns.
 fn text_anywhere(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii();
     let Some(blank) = memchr(b' ', line) else {
@@ -90,8 +90,8 @@ pub(super) fn is_address(word: &[u8]) -> bool {
     !word.is_empty() && word.len() <= 16 && word.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Whether a line without a tab is one of a call chain: an address, and behind it a function, a
-/// file, or both. Command names may be made of such digits too, but an id follows them.
+/// Whether a line without a tab belongs to a call chain: an address, followed by a function, a
+/// file, or both. Command names may consist of such digits, too, but an id follows them.
 pub(super) fn is_frame(line: &[u8]) -> bool {
     let is_indented = line.first() == Some(&b' ');
     let line = line.trim_ascii();
@@ -100,8 +100,8 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
     is_address(address) && (is_indented || address.len() >= 6) && !text.is_empty()
 }
 
-/// Whether a line tells the place in the source of the frame before it (`-F +srcline`): `file:12`,
-/// with its discriminator, or `file[1f]` where there is none to tell.
+/// Whether a line gives the source location of the frame before it (`-F +srcline`): `file:12`, with
+/// its discriminator, or `file[1f]` if no line is known.
 pub(super) fn is_source_line(line: &[u8]) -> bool {
     let text = line.trim_ascii();
     let text = match memmem::find(text, b" (discriminator ") {
@@ -118,7 +118,7 @@ pub(super) fn is_source_line(line: &[u8]) -> bool {
             || in_file.is_some_and(|text| is_place(b'[', u8::is_ascii_hexdigit, text)))
 }
 
-/// Reads `symbol+0x7 (object)`; symbols may hold blanks and parentheses.
+/// Reads `symbol+0x7 (object)`; symbols may contain blanks and parentheses.
 pub(super) fn read(text: &[u8]) -> Frame {
     if text == HIDDEN {
         return Frame {

@@ -1,20 +1,20 @@
 //! The first line of a sample in `perf script`'s text.
 //!
 //! ```text
-//! comm  pid/tid [cpu] flags  seconds.fraction:  period event:modifiers:  what the event says
+//! comm  pid/tid [cpu] flags  seconds.fraction:  period event:modifiers:  text of the event
 //! ```
 //!
-//! Every column but the command name and one id is an option (`-F`), and a command name may hold
-//! anything: blanks, colons, brackets, digits, or nothing. So the columns that have a shape of
-//! their own are looked for first, and what stands before them is the name.
+//! Every column except the command name and one id is an option (`-F`), and a command name may
+//! contain anything: blanks, colons, brackets, digits, or nothing. So the columns that have a
+//! distinct shape are searched first; the name is the text before them.
 
 /// The columns of a sample's first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header<'a> {
-    /// Command name and ids as they stand there.
+    /// Command name and ids as printed.
     pub task: &'a [u8],
     pub cpu: Option<u16>,
-    /// Nanoseconds; negative times are none.
+    /// Nanoseconds; negative times are dropped.
     pub time: Option<u64>,
     pub period: Option<u64>,
     /// Name with modifiers.
@@ -24,12 +24,12 @@ pub(super) struct Header<'a> {
 }
 
 impl<'a> Header<'a> {
-    /// Whether it has a column that nothing else looks like.
+    /// Whether it has a column of an unmistakable shape.
     pub fn is_anchored(&self) -> bool {
         self.cpu.is_some() || self.time.is_some()
     }
 
-    /// The text of a record that is no sample, where it is one.
+    /// The text of a record other than a sample, if this is one.
     pub fn task_event(&self) -> Option<&'a [u8]> {
         let is_named = self
             .event
@@ -42,24 +42,24 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The text of a record that is no sample: perf prints its type first
-/// (`perf_event__fprintf`, tools/perf/util/event.c).
+/// The text of a record other than a sample: perf prints its type first (`perf_event__fprintf`,
+/// tools/perf/util/event.c).
 pub(super) fn task_event(text: &[u8]) -> Option<&[u8]> {
     let text = text.trim_ascii();
     text.starts_with(b"PERF_RECORD_").then_some(text)
 }
 
-/// Reads a first line; `None` when it is none.
+/// Reads a first line; `None` if it is not one.
 #[inline]
 pub(super) fn parse(line: &[u8]) -> Option<Header<'_>> {
     usual(line).or_else(|| any(line))
 }
 
-/// Reads what perf prints by default when the command's name is harmless, to the same effect as
-/// [`any`]; `None` for all else.
+/// Reads what perf prints by default when the command's name is ordinary, with the same result as
+/// [`any`]; `None` for everything else.
 #[inline]
 fn usual(line: &[u8]) -> Option<Header<'_>> {
-    // A colon further in front could be that of an event.
+    // A colon before the bracket could be that of an event.
     let bracket = memchr::memchr2(b']', b':', line)?;
     let (before, cpu) = line[..bracket].split_last_chunk::<4>()?;
     let &[b'[', cpu @ ..] = cpu else { return None };
@@ -116,7 +116,7 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
-/// Reads a first line in every mixture of columns.
+/// Reads a first line with any combination of columns.
 fn any(line: &[u8]) -> Option<Header<'_>> {
     let mut header = Header {
         task: &[],
@@ -147,7 +147,7 @@ fn any(line: &[u8]) -> Option<Header<'_>> {
             anchored = true;
             break;
         } else if anchored {
-            // Flags of interrupt state stand between CPU and time; else the event follows.
+            // Flags of the interrupt state are between CPU and time; otherwise the event follows.
             if text.ends_with(b":") || text.iter().all(u8::is_ascii_digit) {
                 event(line, word.0, &mut header);
                 break;
@@ -273,7 +273,7 @@ mod tests {
         Option<&'a str>,
     );
 
-    /// Lines that are almost as usual.
+    /// Lines that are almost usual.
     const ODD: [&str; 14] = [
         "a 1 [000] 1.000000:   5  cycles:",
         "a 1 [000] 1.000000:   5 cycles",

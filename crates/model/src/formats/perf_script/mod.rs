@@ -1,7 +1,7 @@
-//! The text of `perf script`: samples with their call chains, in every mixture of columns.
+//! The text of `perf script`: samples with their call chains, with any combination of columns.
 //!
-//! One pass; memory is the profile. A sample is a first line ([`header`]) and the frames behind
-//! it, innermost first, up to a blank line or the next first line.
+//! One pass; memory use is that of the profile. A sample is a first line ([`header`]) and the
+//! frames after it, innermost first, up to a blank line or the next first line.
 
 mod blocks;
 mod chains;
@@ -26,18 +26,18 @@ use header::Header;
 use memchr::memmem::Finder;
 use std::io::{self, Read};
 
-/// Kinds of events that a profile distinguishes.
+/// Largest number of events that a profile distinguishes.
 const MOST_EVENTS: usize = 255;
 
 /// Reads a whole text.
 ///
 /// # Errors
-/// When reading fails. Lines that make no sense are counted among the profile's losses.
+/// When reading fails. Lines that cannot be parsed are counted among the profile's losses.
 pub fn read(input: impl Read) -> io::Result<Profile> {
     read_in_turn(blocks::stream(input, BLOCK))
 }
 
-/// Reads a whole text on so many threads, to the same effect.
+/// Reads a whole text on this many threads, with the same result.
 ///
 /// # Errors
 /// When reading fails.
@@ -48,15 +48,15 @@ pub fn read_on(threads: usize, input: impl Read + Send) -> io::Result<Profile> {
     }
 }
 
-/// Reads a whole text that is in memory, such as a mapped file, to the same effect. `release` is
-/// called now and then with how many bytes from the start are no longer needed.
+/// Reads a whole text that is in memory, such as a mapped file, with the same result. `release` is
+/// called now and then with the number of bytes from the start that are no longer needed.
 pub fn read_mapped(threads: usize, text: &[u8], release: impl FnMut(usize) + Send) -> Profile {
     let blocks = blocks::in_memory(text, BLOCK, release);
     let profile = match threads {
         0 | 1 => read_in_turn(blocks),
         _ => parallel::read(threads, blocks),
     };
-    // Memory is readable.
+    // Reading from memory cannot fail.
     profile.unwrap_or_default()
 }
 
@@ -86,17 +86,18 @@ pub fn looks_like(head: &[u8]) -> bool {
     samples > 0 && others * 4 <= samples + frames
 }
 
-/// How many samples are looked up together: their texts still are in the processor's cache.
+/// How many samples are looked up together: few enough that their texts are still in the
+/// processor's cache.
 const BATCH: usize = 64;
 
-/// Samples that were found in the text, in its order.
+/// Samples found in the text, in order.
 #[derive(Default)]
 struct Batch<'t> {
     headers: Vec<Header<'t>>,
     chains: Vec<Chain<'t>>,
 }
 
-/// The columns of a first line behind which frames follow.
+/// The columns of a first line that is followed by frames.
 #[inline]
 fn header_before_chain<'t>(line: &'t [u8], after: &[u8]) -> Option<Header<'t>> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -114,11 +115,11 @@ struct Reader {
     losses: Losses,
     host: HostSnapshot,
     command: Vec<String>,
-    /// The sample whose frames are being read, and they.
+    /// The sample whose frames are being read; the next field has the frames.
     open: Option<ProfileSample>,
     chain: Vec<FrameId>,
     has_times: bool,
-    /// In the lines of a sample that can't be kept.
+    /// Inside the lines of a sample that cannot be kept.
     skipping: bool,
     blank_line: Finder<'static>,
 }
@@ -176,7 +177,7 @@ impl Reader {
         self.skipping = false;
     }
 
-    /// Takes samples of a first line and a chain each, and empties the batch.
+    /// Takes samples that consist of a first line and a chain, and empties the batch.
     fn batch(&mut self, batch: &mut Batch<'_>) {
         self.chains.look_up(&mut batch.chains);
         for (header, chain) in batch.headers.drain(..).zip(&batch.chains) {
@@ -256,7 +257,7 @@ impl Reader {
         }
     }
 
-    /// A record that is no sample, as `--show-task-events` and its like mix in.
+    /// A record that is not a sample, as added by `--show-task-events` and similar options.
     fn task_event(&mut self, event: &[u8]) {
         self.skipping = true;
         let mut words = event.split(|&b| b == b' ');
@@ -265,7 +266,7 @@ impl Reader {
             Some(b"PERF_RECORD_THROTTLE") => LossKind::Throttled,
             _ => return,
         };
-        // "lost 12"; a pause is one.
+        // "lost 12"; a pause counts as one.
         let count = words.find_map(header::digits).unwrap_or(1);
         self.losses.add(loss, count);
     }
@@ -289,7 +290,7 @@ impl Reader {
             weight: header.period.unwrap_or(1),
             stack: NodeId::ROOT,
         });
-        // Without a call chain, the function stands on the first line.
+        // Without a call chain, the function is on the first line.
         let word = header.rest.split(|&b| b == b' ').next().unwrap_or_default();
         if word.len() >= 6 && frame::is_address(word) && header.rest.ends_with(b")") {
             self.chain.push(self.chains.frame(header.rest));
@@ -331,7 +332,7 @@ impl Reader {
         }
     }
 
-    /// What was read, with times as they stand in the text.
+    /// What was read, with times as in the text.
     fn into_profile(self) -> Profile {
         let (frames, stacks) = self.chains.into_parts();
         Profile {
@@ -349,8 +350,8 @@ impl Reader {
     }
 }
 
-/// Counts times from the first sample that has one, sorts by them, and leaves out samples whose
-/// time or weight cannot be right.
+/// Shifts times to start at the first sample that has one, sorts by them, and leaves out samples
+/// whose time or weight cannot be right.
 fn in_time_order(mut profile: Profile) -> Profile {
     profile.samples.sort_by_time();
     let times = &profile.samples.times;
@@ -394,7 +395,7 @@ fn in_time_order(mut profile: Profile) -> Profile {
     }
 }
 
-/// Threads, each kept once however its ids are spelled.
+/// Threads, each kept once, however its ids are written.
 #[derive(Default)]
 struct Threads {
     values: Vec<ProfileThread>,

@@ -1,9 +1,9 @@
-//! Texts read on several cores, with the very profile that one core gives.
+//! Texts read on several cores, with exactly the profile that one core produces.
 //!
-//! Each thread takes the next block and reads it by itself; frames, stacks, threads and events get
-//! numbers of that thread. At the end the blocks are gone through in their order, and what each
-//! sample refers to is renumbered as it comes. Memory is twice the samples, and what each
-//! thread met.
+//! Each thread takes the next block and reads it independently; frames, stacks, threads and events
+//! get numbers of that thread. At the end the blocks are joined in order, and the references of
+//! each sample are renumbered as they come. Memory use is twice the samples, plus the tables of
+//! each thread.
 
 use super::{MOST_EVENTS, Reader, Threads, in_time_order};
 use crate::formats::text::{Shared, Source, on_threads};
@@ -13,7 +13,7 @@ use crate::profile::{FrameId, FrameTable, NodeId, Profile, ProfileEvent, Profile
 use std::io;
 use std::ops::Range;
 
-/// Reads all blocks on so many threads.
+/// Reads all blocks on this many threads.
 pub(super) fn read(threads: usize, blocks: impl Source + Send) -> io::Result<Profile> {
     let blocks = Shared::new(blocks);
     let parts = on_threads(threads, || Part::read(&blocks))?;
@@ -23,7 +23,7 @@ pub(super) fn read(threads: usize, blocks: impl Source + Send) -> io::Result<Pro
 /// What one thread read.
 struct Part {
     profile: Profile,
-    /// Each block's number and which samples are of it.
+    /// Each block's number and the range of its samples.
     blocks: Vec<(u64, Range<usize>)>,
 }
 
@@ -62,7 +62,7 @@ fn joined(parts: Vec<Part>) -> Profile {
     for part in renumbered {
         whole.profile.losses.merge(&part.profile.losses);
         whole.profile.has_times |= part.profile.has_times;
-        // The comments stand in the first block, which one of the threads read.
+        // The comments are in the first block, which one of the threads read.
         if part.profile.host != HostSnapshot::default() {
             (whole.profile.host, whole.profile.command) = (part.profile.host, part.profile.command);
         }
@@ -72,7 +72,7 @@ fn joined(parts: Vec<Part>) -> Profile {
     in_time_order(whole.profile)
 }
 
-/// What is joined: a profile whose tables of frames and threads are still searched.
+/// What is joined: a profile whose tables of frames and threads can still be searched.
 #[derive(Default)]
 struct Whole {
     profile: Profile,
@@ -95,7 +95,7 @@ impl Whole {
     }
 }
 
-/// A part, and which numbers of the whole its numbers have become.
+/// A part, and the numbers in the whole for its own numbers.
 struct Renumbered {
     profile: Profile,
     events: Vec<Option<Option<u8>>>,
@@ -140,7 +140,7 @@ impl Renumbered {
         });
     }
 
-    /// Numbers a stack that is new, its frames innermost first as they come in the text.
+    /// Numbers a new stack; its frames come innermost first, as in the text.
     fn stack(&mut self, there: NodeId, whole: &mut Whole) -> NodeId {
         self.chain.clear();
         for frame in self.profile.stacks.frames(there) {

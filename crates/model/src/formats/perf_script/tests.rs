@@ -99,7 +99,7 @@ fn deep_stacks_and_many_threads_cost_what_they_hold() {
     assert_eq!(profile.stacks.len(), 10_002);
 }
 
-/// Samples of every kind, some of which make no sense.
+/// Samples of every kind, some of them invalid.
 fn mixed(samples: usize) -> String {
     let mut text = String::new();
     let mut random = 7_u64;
@@ -279,7 +279,7 @@ fn weights_without_room_in_a_sum_are_left_out() {
     assert_eq!(profile.losses.of(LossKind::ImpossibleWeight), 1);
 }
 
-/// One line in four may be none of these: an unknown header, a message of perf's.
+/// One line in four may be none of these: an unknown header, a message from perf.
 #[test]
 fn a_quarter_of_the_lines_may_be_something_else() {
     let sample = TEXT.split("\n\n").nth(1).expect("a sample of four lines");

@@ -1,5 +1,5 @@
-//! What the text formats of profiles have in common: lines from a stream, and names and stacks
-//! met again and again.
+//! What the text formats of profiles have in common: lines from a stream, and names and stacks that
+//! recur.
 
 use crate::loss::{LossKind, Losses};
 use crate::profile::{Frame, FrameId, FrameTable, NodeId, StackTree};
@@ -10,11 +10,11 @@ pub(super) use crate::known::{Known, TextKey};
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 18;
-/// A line longer than this is none of a profile.
+/// A line longer than this does not belong to a profile.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// Hands each line of a stream to `visit`, without its newline. Memory is a chunk, or the longest
-/// line; bytes of lines beyond [`LONGEST_LINE`] are counted as malformed records.
+/// Hands each line of a stream to `visit`, without its newline. Memory use is a chunk, or the
+/// longest line; bytes of lines beyond [`LONGEST_LINE`] are counted as malformed records.
 pub(super) fn lines(
     mut input: impl Read,
     losses: &mut Losses,
@@ -61,7 +61,7 @@ pub(super) fn lines(
     Ok(())
 }
 
-/// Frames by their spelling in the text, each read once.
+/// Frames by their spelling in the text, each parsed once.
 #[derive(Default)]
 pub(super) struct Spellings {
     known: Known<FrameId>,
@@ -69,7 +69,7 @@ pub(super) struct Spellings {
 }
 
 impl Spellings {
-    /// The frame that is spelled so; `read` makes it the first time.
+    /// The frame with this spelling; `read` makes it the first time.
     #[inline]
     pub fn frame(&mut self, text: &[u8], read: impl FnOnce(&[u8]) -> Frame) -> FrameId {
         let key = self.known.key(text);
@@ -82,7 +82,7 @@ impl Spellings {
         self.known.key_of_parts(first, second)
     }
 
-    /// The frame of this key, where it was met.
+    /// The frame of this key, if it is known.
     #[inline]
     pub fn find(&self, key: TextKey) -> Option<FrameId> {
         self.known.find(key)
@@ -102,7 +102,7 @@ impl Spellings {
     }
 }
 
-/// Stacks, with the last one at hand: the next mostly begins like it.
+/// Stacks, with the last one cached: the next usually begins like it.
 #[derive(Default)]
 pub(super) struct Stacks {
     pub tree: StackTree,
@@ -127,7 +127,7 @@ impl Stacks {
     }
 }
 
-/// Text of a file, whatever its bytes: what is no UTF-8 is replaced, control characters too.
+/// Text of a file with arbitrary bytes: invalid UTF-8 and control characters are replaced.
 pub(super) fn plain(text: &[u8]) -> Box<str> {
     let text = String::from_utf8_lossy(text);
     match text.contains(|c: char| c.is_control()) {

@@ -1,4 +1,4 @@
-//! A text cut into blocks of whole records: as it comes in a stream, or where it lies in memory.
+//! A text cut into blocks of whole records: from a stream, or in place in memory.
 
 use memchr::{memchr, memrchr};
 use std::io::{self, Read};
@@ -6,45 +6,45 @@ use std::ops::Range;
 
 /// How a text is cut.
 pub(in crate::formats) trait Records {
-    /// Where the last whole records of `text` end, which starts with one. The first `known` bytes
-    /// were asked for before, to no avail.
+    /// Where the last complete record of `text` ends; `text` starts with a record. The first
+    /// `known` bytes were searched before without success.
     fn end(&self, text: &[u8], known: usize) -> Option<usize>;
 
-    /// A record longer than this is left out, but for [`Self::kept`] of its bytes.
+    /// A record longer than this is left out, except for [`Self::kept`] of its bytes.
     fn longest(&self) -> usize;
 
-    /// Bytes at the start of a record that is too long by which its reader knows it as such.
+    /// Bytes at the start of a record that is too long, from which its reader recognises it.
     fn kept(&self) -> usize;
 
-    /// Where what is left out ends, in a text amid it.
+    /// Where the left-out record ends, in a text that starts inside it.
     fn resume(&self, text: &[u8]) -> Option<usize>;
 
-    /// How many bytes of a text in which nothing resumes are done with.
+    /// How many bytes of a text in which the record does not end can be dropped.
     fn passed(&self, text: &[u8]) -> usize;
 }
 
-/// Where blocks come from.
+/// A source of blocks.
 pub(in crate::formats) trait Source {
-    /// The next block, in `space` where it has to be copied; `None` behind the last.
+    /// The next block, in `space` if it has to be copied; `None` after the last.
     fn next<'s>(&mut self, space: &'s mut Vec<u8>) -> io::Result<Option<(Block, &'s [u8])>>
     where
         Self: 's;
 }
 
-/// What a block is apart from its text.
+/// A block's description apart from its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::formats) struct Block {
-    /// Its place among all.
+    /// Its index among all blocks.
     pub number: u64,
     /// Whether nothing follows.
     pub is_last: bool,
-    /// Bytes of records that are too long, before or in it, that are not in its text.
+    /// Bytes of records too long, before or in it, that are left out of its text.
     pub left_out: u64,
 }
 
 /// Lines.
 pub(in crate::formats) struct Lines {
-    /// A longer one is kept as far as shows that it is too long.
+    /// A longer line is kept only far enough to show that it is too long.
     pub longest: usize,
 }
 
@@ -71,20 +71,20 @@ impl Records for Lines {
     }
 }
 
-/// Blocks of a text in memory, the same as a stream of it has: where a text is spoilt, a reader may
-/// depend on where they end.
+/// Blocks of a text in memory, the same as those of a stream: where a text is damaged, a reader may
+/// depend on where blocks end.
 pub(in crate::formats) struct Memory<'t, C, W> {
     text: &'t [u8],
     records: C,
     size: usize,
     /// Where the next block starts.
     at: usize,
-    /// What a stream would have been read up to.
+    /// The offset up to which a stream would have been read.
     read: usize,
     number: u64,
     at_end: bool,
-    /// Called now and then with the bytes that come next; those before them are done with, but for
-    /// the last [`WINDOW`], at which other threads may still be.
+    /// Called now and then with the bytes that come next; those before them are no longer needed,
+    /// except the last [`WINDOW`], where other threads may still be reading.
     window: W,
     announced: usize,
 }
@@ -107,7 +107,7 @@ impl<'t, C: Records, W: FnMut(Range<usize>)> Memory<'t, C, W> {
         }
     }
 
-    /// Goes on by so many bytes.
+    /// Advances by this many bytes.
     fn read(&mut self, bytes: usize) {
         self.read += bytes;
         let len = self.text.len();
@@ -118,7 +118,7 @@ impl<'t, C: Records, W: FnMut(Range<usize>)> Memory<'t, C, W> {
         }
     }
 
-    /// Bytes of the next block, and whether they are but a record that is too long.
+    /// Length of the next block, and whether it is only a record that is too long.
     fn next_block(&mut self) -> (usize, bool) {
         let rest = &self.text[self.at..];
         let mut more = self.size;
@@ -137,13 +137,13 @@ impl<'t, C: Records, W: FnMut(Range<usize>)> Memory<'t, C, W> {
                 if self.records.kept() == 0 {
                     return (self.too_long(rest), true);
                 }
-                // Nothing is copied, so it may as well be kept whole.
+                // Nothing is copied, so the record may as well be kept whole.
                 more = self.size;
             }
         }
     }
 
-    /// Bytes of a record that is too long.
+    /// Length of a record that is too long.
     fn too_long(&mut self, rest: &[u8]) -> usize {
         let end = self.records.resume(rest);
         self.at_end = end.is_none();
@@ -184,7 +184,7 @@ pub(in crate::formats) struct Stream<R, C> {
     input: R,
     records: C,
     size: usize,
-    /// Read, but not of the block before: the start of the next one.
+    /// Read, but not part of the previous block: the start of the next one.
     rest: Vec<u8>,
     number: u64,
     at_end: bool,
@@ -202,7 +202,7 @@ impl<R: Read, C: Records> Stream<R, C> {
         }
     }
 
-    /// Replaces `text` by the next block; `None` behind the last.
+    /// Replaces `text` by the next block; `None` after the last.
     fn fill(&mut self, text: &mut Vec<u8>) -> io::Result<Option<Block>> {
         if self.at_end {
             return Ok(None);
@@ -221,7 +221,7 @@ impl<R: Read, C: Records> Stream<R, C> {
                 left_out += self.pass_over(text)?;
                 known = 0;
             } else {
-                // Twice as much each time: looking for the end stays linear.
+                // Twice as much each time, so that the search for the end stays linear.
                 known = text.len();
                 self.read(known.max(self.size), text)?;
             }
@@ -238,8 +238,8 @@ impl<R: Read, C: Records> Stream<R, C> {
         }))
     }
 
-    /// Leaves out a record that is too long, but for its first bytes, reading on as far as it
-    /// takes. Returns how many bytes those were.
+    /// Leaves out a record that is too long except for its first bytes, reading on as far as
+    /// necessary. Returns the number of bytes left out.
     fn pass_over(&mut self, text: &mut Vec<u8>) -> io::Result<u64> {
         let kept = self.records.kept().min(text.len());
         let mut left_out = 0;
@@ -262,7 +262,7 @@ impl<R: Read, C: Records> Stream<R, C> {
 
     fn read(&mut self, bytes: usize, text: &mut Vec<u8>) -> io::Result<()> {
         let wanted = bytes as u64;
-        // Nothing is read behind an error.
+        // Nothing is read after an error.
         self.at_end = true;
         let got = self.input.by_ref().take(wanted).read_to_end(text)?;
         self.at_end = (got as u64) < wanted;

@@ -4,7 +4,7 @@ use super::{Block, Source};
 use std::io;
 use std::sync::Mutex;
 
-/// A text whose blocks several threads take.
+/// A text whose blocks are taken by several threads.
 pub(in crate::formats) struct Shared<S>(Mutex<S>);
 
 impl<S: Source> Shared<S> {
@@ -12,7 +12,7 @@ impl<S: Source> Shared<S> {
         Self(Mutex::new(source))
     }
 
-    /// The next block. None is left once a thread has panicked: then the others stop, too.
+    /// The next block. `None` once a thread has panicked, so that the others stop, too.
     pub fn next<'s>(&self, space: &'s mut Vec<u8>) -> io::Result<Option<(Block, &'s [u8])>>
     where
         S: 's,
@@ -24,7 +24,7 @@ impl<S: Source> Shared<S> {
     }
 }
 
-/// What `work` gave on each of so many threads.
+/// The results of `work` on each of this many threads.
 pub(in crate::formats) fn on_threads<T: Send>(
     threads: usize,
     work: impl Fn() -> io::Result<T> + Sync,

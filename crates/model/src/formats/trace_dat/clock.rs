@@ -1,9 +1,9 @@
-//! What one tick of the records' times is.
+//! The length of one tick of the records' times.
 
 use super::error::ReadError;
 
 /// The trace clock. Offsets (of the date, of a guest's host) are left out: they shift all times
-/// alike.
+/// equally.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clock {
     name: Box<str>,
@@ -22,7 +22,7 @@ impl Clock {
         self.name = name.trim_matches(['\0', ' ', '\n']).into();
     }
 
-    /// Multiplier and shift of the time stamp counter, as the kernel knows them.
+    /// Multiplier and shift of the time stamp counter, as the kernel uses them.
     pub fn scale(&mut self, value: &[u8]) {
         let word = |at: usize| {
             let bytes = value.get(at..at + 4)?;
@@ -33,7 +33,7 @@ impl Clock {
             .filter(|(mult, shift)| *mult > 0 && *shift < 64);
     }
 
-    /// Refuses clocks that don't tell time.
+    /// Refuses clocks that do not measure time.
     pub fn check(&self) -> Result<(), ReadError> {
         let counts_ticks = matches!(&*self.name, "counter" | "x86-tsc" | "ppc-tb");
         match counts_ticks && self.scale.is_none() {
@@ -55,7 +55,7 @@ impl Clock {
     }
 }
 
-/// How long ticks are: nanoseconds unless scaled, as in [`Clock::scale`].
+/// The length of ticks: nanoseconds unless scaled, as in [`Clock::scale`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticks(Option<(u32, u32)>);
 

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Why a trace.dat file can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// The first bytes are others.
+    /// The first bytes are different.
     #[error("it does not start like a trace.dat file")]
     NotTraceDat,
     /// Something reaches beyond the end.

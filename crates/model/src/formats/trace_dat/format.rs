@@ -1,7 +1,7 @@
-//! Where the fields of an event lie, by the `format` files of tracefs that the file holds.
+//! The offsets of an event's fields, from the `format` files of tracefs contained in the file.
 //!
-//! `funcgraph_entry` and `funcgraph_exit` differ by kernel: `depth` stands at byte 40 of the exit
-//! in 4.18 and 5.10 and at 16 in 6.1; since 6.13 the entry's has eight bytes, the returned value
+//! `funcgraph_entry` and `funcgraph_exit` differ by kernel: `depth` is at byte 40 of the exit in
+//! 4.18 and 5.10 and at 16 in 6.1; since 6.13 that of the entry has eight bytes, the returned value
 //! follows `func`, and arguments may follow the entry (`kernel/trace/trace_entries.h`).
 
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub(super) struct Field {
     pub name: Box<str>,
     pub is_text: bool,
-    /// `__data_loc`: the field holds where its text lies and how long it is.
+    /// `__data_loc`: the field has the position and length of its text.
     pub is_elsewhere: bool,
     pub offset: usize,
     pub size: usize,
@@ -46,12 +46,12 @@ impl Field {
         Some(field)
     }
 
-    /// The bytes in a record.
+    /// The field's bytes in a record.
     fn bytes<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
         record.get(self.offset..self.offset.checked_add(self.size)?)
     }
 
-    /// The number in a record, its sign extended.
+    /// The field's value in a record, sign-extended.
     #[inline]
     pub fn number(&self, record: &[u8]) -> Option<u64> {
         let bytes = self.bytes(record)?;
@@ -67,7 +67,7 @@ impl Field {
         })
     }
 
-    /// The text in a record, up to a zero byte.
+    /// The field's text in a record, up to a zero byte.
     pub fn text<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
         let bytes = match self.is_elsewhere {
             true => {
@@ -129,7 +129,7 @@ impl Format {
         self.fields.iter().find(|field| *field.name == *name)
     }
 
-    /// The record as the tracer's text has it: `name: field=value …`.
+    /// The record as in the tracer's text: `name: field=value …`.
     pub fn print(&self, record: &[u8], out: &mut String) {
         out.push_str(&self.name);
         out.push(':');

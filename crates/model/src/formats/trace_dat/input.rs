@@ -1,4 +1,4 @@
-//! Little-endian fields with the place of each, so that an error can name it.
+//! Little-endian fields with the position of each, so that an error can report it.
 
 use super::error::ReadError;
 
@@ -70,7 +70,7 @@ impl<'a> Input<'a> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    /// The text up to the next zero byte, which is passed over.
+    /// The text up to the next zero byte, which is skipped.
     pub fn c_string(&mut self, what: &'static str) -> Result<&'a [u8], ReadError> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let end = memchr::memchr(0, rest).ok_or(ReadError::Cut {
@@ -81,13 +81,13 @@ impl<'a> Input<'a> {
         Ok(&rest[..end])
     }
 
-    /// Text behind its length of eight bytes.
+    /// Text that follows its eight-byte length.
     pub fn sized(&mut self, what: &'static str) -> Result<&'a [u8], ReadError> {
         let size = self.u64(what)?;
         self.take(size, what)
     }
 
-    /// Bytes that must stand here.
+    /// Bytes that are required here.
     pub fn expect(&mut self, word: &[u8], what: &'static str) -> Result<(), ReadError> {
         let offset = self.offset();
         match self.take(word.len() as u64, what)? == word {

@@ -11,7 +11,7 @@ pub(super) struct Symbols {
     text: Vec<u8>,
 }
 
-/// A function: its address, and the places of its name and its module in the text.
+/// A function: its address, and the positions of its name and its module in the text.
 #[derive(Clone, Copy, Debug)]
 struct Symbol {
     address: u64,
@@ -20,8 +20,8 @@ struct Symbol {
 }
 
 impl Symbols {
-    /// Reads lines `ffffffff81000000 T name [module]`. Data and absolute symbols (per-CPU
-    /// variables have small addresses) are no functions.
+    /// Reads lines `ffffffff81000000 T name [module]`. Data and absolute symbols (per-CPU variables
+    /// have small addresses) are not functions.
     pub fn parse(text: &[u8]) -> Self {
         let mut symbols = Self {
             functions: Vec::new(),
@@ -32,12 +32,12 @@ impl Symbols {
             symbols.functions.extend(symbol(line, at));
             at += line.len();
         }
-        // Stable, so that of several names the one that kallsyms has first stays first.
+        // Stable, so that of several names the first one in kallsyms stays first.
         symbols.functions.sort_by_key(|symbol| symbol.address);
         symbols
     }
 
-    /// The function that `address` lies in.
+    /// The function that contains `address`.
     fn at(&self, address: u64) -> Option<&Symbol> {
         let after = self.functions.partition_point(|s| s.address <= address);
         let found = self.functions.get(after.checked_sub(1)?)?;
@@ -75,7 +75,7 @@ fn symbol(line: &[u8], at: usize) -> Option<Symbol> {
     })
 }
 
-/// Names of a trace by the addresses met in it.
+/// Names of a trace by the addresses found in it.
 pub(super) struct Naming<'a> {
     symbols: &'a Symbols,
     pub names: Names,
@@ -96,7 +96,7 @@ impl<'a> Naming<'a> {
         }
     }
 
-    /// The name of the function at `address`; the address itself where there is none.
+    /// The name of the function at `address`; the address itself if it has none.
     #[inline]
     pub fn of(&mut self, address: u64) -> NameId {
         match self.last {

@@ -1,4 +1,5 @@
-//! Everything in a file but the records: what both versions hold, in the order of version 6.
+//! Everything in a file except the records: the parts common to both versions, in the order of
+//! version 6.
 //!
 //! ```text
 //! 23 8 68 "tracing" "6\0" | endian u8 | long size u8 | page size u32
@@ -18,14 +19,14 @@ use super::kallsyms::Symbols;
 use super::packing::Packing;
 use rustc_hash::FxHashMap;
 
-/// Processors that a file may name; Linux is built for 8192 at most.
+/// Largest number of processors in a file; Linux is built for at most 8192.
 const MOST_CPUS: u32 = 1 << 16;
 
-/// What a file says about its records.
+/// A file's description of its records.
 #[derive(Debug)]
 pub(super) struct Meta<'a> {
     pub page: PageHeader,
-    /// By number.
+    /// By id.
     pub formats: Vec<Option<Format>>,
     pub symbols: Symbols,
     pub comms: FxHashMap<u32, Box<str>>,
@@ -35,12 +36,12 @@ pub(super) struct Meta<'a> {
     pub other_buffers: u64,
 }
 
-/// Where the fields of a page's header lie (`events/header_page`).
+/// The offsets of the fields of a page's header (`events/header_page`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageHeader {
     /// Offset of the first record.
     pub data: usize,
-    /// Offset and size in bytes of the length, which also holds flags.
+    /// Offset and size in bytes of the length, which also contains flags.
     pub commit: (usize, usize),
 }
 
@@ -58,12 +59,12 @@ pub(super) struct CpuData<'a> {
     pub bytes: &'a [u8],
     /// Bytes that should follow but are beyond the end of the file.
     pub missing: u64,
-    /// Set where the bytes are chunks.
+    /// Set if the bytes are packed chunks.
     pub packed: Option<Packing>,
 }
 
 impl<'a> CpuData<'a> {
-    /// What is there of the `size` bytes at `offset`.
+    /// The part of the `size` bytes at `offset` that the file contains.
     pub fn of(file: &'a [u8], cpu: u32, (offset, size): (u64, u64)) -> Self {
         let len = file.len() as u64;
         let start = offset.min(len);
@@ -94,7 +95,7 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// Reads version 6 behind the page size.
+    /// Reads version 6 after the page size.
     pub fn read_v6(
         &mut self,
         file: &'a [u8],
@@ -137,7 +138,7 @@ impl<'a> Meta<'a> {
         Ok(())
     }
 
-    /// Options, if there are any, and the word behind them.
+    /// Reads options, if any, and returns the word after them.
     fn options_v6(&mut self, at: &mut Input<'a>) -> Result<&'a [u8], ReadError> {
         let word = at.take(10, "the kind of data")?;
         if word != b"options  \0" {
@@ -199,7 +200,7 @@ impl<'a> Meta<'a> {
         Ok(())
     }
 
-    /// Notes a format; records of one that can't be read are counted when they are met.
+    /// Adds a format; records of a format that cannot be read are counted when they occur.
     fn format(&mut self, text: &[u8]) {
         let Some(format) = Format::parse(text) else {
             return;
@@ -251,7 +252,7 @@ pub(super) fn is_latency_text() -> ReadError {
     }
 }
 
-/// Options that are read (`lib/trace-cmd/include/private/trace-cmd-private.h`).
+/// The options that are used (`lib/trace-cmd/include/private/trace-cmd-private.h`).
 pub(super) mod option {
     pub const DONE: u16 = 0;
     pub const BUFFER: u16 = 3;

@@ -7,8 +7,8 @@
 //! reader           the records of all CPUs by time, as lines for the one tree builder
 //! ```
 //!
-//! Memory is the function names, and of each CPU one chunk of pages where they are packed; pages
-//! that aren't packed are read where they lie.
+//! Memory use is the function names and, for each CPU, one chunk of pages if they are packed; pages
+//! that are not packed are read in place.
 //!
 //! Deliberately absent: big-endian files, files of latency tracers (text), the other buffers of
 //! a file with several (counted), and arguments of calls, which need the kernel's types.
@@ -30,10 +30,10 @@ use super::function_graph::{Sink, Summary};
 use input::Input;
 use meta::Meta;
 
-/// How every trace.dat begins.
+/// The first bytes of every trace.dat.
 pub const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
-/// A file with everything read but its records.
+/// A file with everything read except its records.
 #[derive(Debug)]
 pub struct TraceDat<'a> {
     meta: Meta<'a>,
@@ -41,11 +41,11 @@ pub struct TraceDat<'a> {
 }
 
 impl<'a> TraceDat<'a> {
-    /// Reads what a file says of its records.
+    /// Reads a file's description of its records.
     ///
     /// # Errors
-    /// When it is no trace.dat, is cut before its records, or contradicts itself. Records that
-    /// are damaged or missing are no error: [`Self::read`] counts them.
+    /// When it is not a trace.dat, is cut off before its records, or contradicts itself. Records
+    /// that are damaged or missing are not an error: [`Self::read`] counts them.
     pub fn parse(file: &'a [u8]) -> Result<Self, ReadError> {
         let mut at = Input::file(file, 0, "the file")?;
         match at.take(MAGIC.len() as u64, "the file") {
@@ -85,7 +85,7 @@ impl<'a> TraceDat<'a> {
         summary
     }
 
-    /// The command name of a task, as the kernel had noted it when the recording ended.
+    /// The command name of a task, as recorded by the kernel when the recording ended.
     #[must_use]
     pub fn comm(&self, pid: u32) -> Option<&str> {
         self.meta.comms.get(&pid).map(AsRef::as_ref)

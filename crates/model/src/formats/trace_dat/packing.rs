@@ -1,10 +1,10 @@
-//! Packed sections and chunks of version 7: zlib and zstd, as the header names them.
+//! Packed sections and chunks of version 7: zlib and zstd, as named in the header.
 
 use super::error::ReadError;
 use std::io::{self, Read};
 
-/// Largest size in bytes that one section or chunk may unpack to; trace-cmd packs ten pages in
-/// a chunk, and the names of all functions of a kernel are some ten MiB.
+/// Largest size in bytes that one section or chunk may unpack to; trace-cmd packs ten pages in a
+/// chunk, and the names of all functions of a kernel are about ten MiB.
 const LARGEST: u32 = 256 << 20;
 
 /// How sections are packed.
@@ -16,7 +16,7 @@ pub(super) enum Packing {
 }
 
 impl Packing {
-    /// By the name in the header.
+    /// The algorithm for the name in the header.
     ///
     /// # Errors
     /// For another algorithm.
@@ -32,10 +32,10 @@ impl Packing {
         }
     }
 
-    /// Unpacks what must become `size` bytes, onto the end of `out`.
+    /// Unpacks data that must yield `size` bytes, onto the end of `out`.
     ///
     /// # Errors
-    /// For damaged bytes, another size, and more than is reasonable.
+    /// For damaged bytes, another size, or a size beyond what is reasonable.
     pub fn unpack(self, packed: &[u8], size: u32, out: &mut Vec<u8>) -> io::Result<()> {
         if size > LARGEST {
             return Err(io::Error::other("it would unpack to too much"));

@@ -1,4 +1,4 @@
-//! Records of all CPUs in the order of their times, as the lines that the text has for them.
+//! Records of all CPUs in the order of their times, as the lines of the text form.
 
 use super::clock::Ticks;
 use super::format::{Field, Format};
@@ -11,10 +11,10 @@ use crate::formats::function_graph::{
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// No call takes longer, in nanoseconds: 104 days. An exit that says so is no exit.
+/// No call takes longer, in nanoseconds: 104 days. An exit with a longer time is invalid.
 const LONGEST_CALL: u64 = 1 << 53;
 
-/// What a kind of event is to a trace of calls.
+/// The role of a kind of event in a trace of calls.
 enum Kind<'a> {
     Entry(Graph<'a>),
     Exit(Graph<'a>),
@@ -31,8 +31,8 @@ struct Graph<'a> {
     usual: Option<Usual>,
 }
 
-/// Where the fields lie if they have the sizes that all kernels so far gave them, but for the
-/// depth: they are read without asking for sizes.
+/// The offsets of the fields if they have the sizes that all kernels so far have given them, except
+/// for the depth: they are read without checking sizes.
 #[derive(Clone, Copy, Debug)]
 struct Usual {
     pid: usize,
@@ -93,7 +93,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Hands complete calls and events to `sink`; what else there was comes back.
+    /// Hands complete calls and events to `sink`; returns everything else.
     pub fn read(mut self, sink: &mut impl Sink) -> Summary {
         let mut builder = Builder::new();
         let mut sink = Settling::new(sink);
@@ -127,7 +127,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Takes the next record of a stream: with the next one, if they are a leaf's.
+    /// Takes the next record of a stream: together with the next one, if both belong to a leaf.
     #[inline]
     fn record(&mut self, at: usize, mut visit: impl FnMut(&Line<'_>, &Names)) {
         let stream = &self.streams[at];
@@ -197,8 +197,8 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Takes the stream's next record if it is the end of the call that just began: what the
-    /// text has as one line.
+    /// Takes the stream's next record if it is the end of the call that just began: a pair that is
+    /// one line in the text.
     #[inline]
     fn end_of_leaf(&mut self, at: usize, entry: &Step) -> Option<Step> {
         let stream = &self.streams[at];
@@ -232,8 +232,8 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Takes a record that is no call's: its task, if any, with the text in [`Self::text`];
-    /// `None` where it has no known form.
+    /// Takes a record that does not belong to a call: its task, if any, with the text in
+    /// [`Self::text`]; `None` where it has no known form.
     #[cold]
     fn event(&mut self, at: usize) -> Option<Option<u32>> {
         let mut text = std::mem::take(&mut self.text);
@@ -342,8 +342,8 @@ impl Usual {
     }
 }
 
-/// What an event's format makes of it. An entry or exit without the fields that are needed is
-/// an event like others.
+/// The role of an event, from its format. An entry or exit without the required fields is treated
+/// like any other event.
 fn kind(format: &Format) -> Kind<'_> {
     let graph = || Graph::of(format);
     let kind = match &*format.name {

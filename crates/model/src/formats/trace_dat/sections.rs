@@ -1,4 +1,4 @@
-//! Version 7: options say where sections lie, sections may be packed.
+//! Version 7: options contain the offsets of sections, and sections may be packed.
 //!
 //! ```text
 //! behind the page size: packing\0, its version\0, offset of the first options u64
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 const PACKED: u16 = 1;
 /// Bytes of the number of chunks before the chunks of a CPU.
 const CHUNK_COUNT: u64 = 4;
-/// Sections of options that a file may have; a loop of them would never end.
+/// Largest number of option sections in a file; a loop of them would never end.
 const MOST_OPTION_SECTIONS: usize = 1 << 12;
 
 /// A section's bytes, unpacked.
@@ -28,7 +28,7 @@ struct Section<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// Reads version 7 behind the page size.
+    /// Reads version 7 after the page size.
     pub fn read_v7(&mut self, file: &'a [u8], mut at: Input<'a>) -> Result<(), ReadError> {
         let packing = Packing::of(at.c_string("the name of the packing")?)?;
         at.c_string("the version of the packing")?;
@@ -49,7 +49,7 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// Reads a section of options; the place of the next one, or 0.
+    /// Reads a section of options. Returns the offset of the next one, or 0.
     fn options_v7(
         &mut self,
         file: &'a [u8],
@@ -133,7 +133,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// The size of a page in bytes, if it can be one: 4 KiB to 64 KiB, and more where the buffer's
+/// The size of a page in bytes, if it is valid: 4 KiB to 64 KiB, and more where the buffer's
 /// sub-buffers were enlarged (`buffer_subbuf_size_kb`, since 6.8).
 pub(super) fn page_size_of(size: u32, offset: u64) -> Result<usize, ReadError> {
     let what = "the page size";

@@ -17,19 +17,19 @@ use std::ops::Range;
 const LENGTH: u64 = (1 << 27) - 1;
 /// Records were overwritten before the page was read.
 const MISSED: u64 = 1 << 31;
-/// How many is stored behind the page's last record.
+/// Their number is stored after the page's last record.
 const MISSED_STORED: u64 = 1 << 30;
 /// Bits of a time that an absolute time stamp has.
 const STAMP_BITS: u32 = 59;
 
-/// The record at which a stream stands.
+/// The current record of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     /// Ticks of the trace clock.
     pub time: u64,
-    /// Where the record lies in [`Stream::bytes`].
+    /// Where the record is in [`Stream::bytes`].
     pub place: Range<usize>,
-    /// Set when records are missing before this one: their number, where it is known.
+    /// Set when records are missing before this one: their number, if known.
     pub missed: Option<Option<u64>>,
 }
 
@@ -42,15 +42,15 @@ pub(super) struct Damage {
     pub missing_bytes: u64,
 }
 
-/// The pages of one CPU; a chunk of them is in memory at a time where they are packed.
+/// The pages of one CPU; if they are packed, one chunk is in memory at a time.
 pub(super) struct Stream<'a> {
     pub cpu: u32,
     layout: PageHeader,
     page_size: usize,
     source: Source<'a>,
-    /// The next page's place in the block.
+    /// The next page's offset in the block.
     next_page: usize,
-    /// What is left of this page.
+    /// The unread rest of this page.
     rest: Range<usize>,
     time: u64,
     missed: Option<Option<u64>>,
@@ -114,7 +114,7 @@ impl<'a> Stream<'a> {
         stream
     }
 
-    /// The record at hand; `None` behind the last.
+    /// The current record; `None` after the last.
     #[inline]
     pub fn head(&self) -> Option<&Head> {
         self.head.as_ref()
@@ -154,7 +154,7 @@ impl<'a> Stream<'a> {
         };
     }
 
-    /// The rest of a page makes no sense: whatever was in it is missing.
+    /// The rest of a page is damaged: its records are missing.
     #[cold]
     fn spoilt(&mut self) {
         self.damage.malformed += 1;
@@ -162,7 +162,8 @@ impl<'a> Stream<'a> {
         self.rest.start = self.rest.end;
     }
 
-    /// Passes over one item of the page; its place if it is a record. `None`: it makes no sense.
+    /// Skips one item of the page. Returns its position if it is a record; the outer `None` means
+    /// that the item is damaged.
     #[inline]
     fn record(&mut self) -> Option<Option<Range<usize>>> {
         let at = self.rest.start;
@@ -205,14 +206,13 @@ impl<'a> Stream<'a> {
         Some(u32::from_le_bytes(*bytes.first_chunk()?))
     }
 
-    /// The size that stands behind a record's first word; at least its own four bytes, in whole
-    /// words.
+    /// The size stored after a record's first word; at least its own four bytes, in whole words.
     fn size(&self, at: usize) -> Option<usize> {
         let size = usize::try_from(self.word(at + 4)?).ok()?;
         (size >= 4).then(|| size.next_multiple_of(4))
     }
 
-    /// Begins the next page; `false` behind the last.
+    /// Begins the next page; `false` after the last.
     fn turn_page(&mut self) -> bool {
         if self.next_page >= self.source.block().len() && !self.unpack() {
             return false;
@@ -225,7 +225,7 @@ impl<'a> Stream<'a> {
         true
     }
 
-    /// Reads a page's header. A page that the file's end cuts is read as far as it goes.
+    /// Reads a page's header. A page that the end of the file cuts off is read as far as possible.
     fn begin_page(&mut self, start: usize, end: usize) {
         let page = &self.source.block()[start..end];
         let Some((time, commit)) = self.header(page) else {
@@ -255,7 +255,7 @@ impl<'a> Stream<'a> {
         (page.len() >= self.layout.data).then_some((time, commit))
     }
 
-    /// The number of missed records behind a page's last one.
+    /// The number of missed records after a page's last record.
     fn stored(&self, page: &[u8], length: usize) -> Option<u64> {
         let field = page.get(self.layout.data + length..)?;
         match self.layout.commit.1 {
@@ -264,7 +264,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Notes a loss; two before one record become one, of unknown size if either is.
+    /// Records a loss; two losses before one record become one, of unknown size if either is
+    /// unknown.
     fn miss(&mut self, count: Option<u64>) {
         self.missed = Some(match self.missed {
             None => count,
@@ -283,7 +284,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Unpacks the next chunk that can be; `false` without one.
+    /// Unpacks the next chunk that can be unpacked; `false` if there is none.
     fn unpack(&mut self) -> bool {
         let Source::Packed {
             packing,
@@ -300,7 +301,7 @@ impl<'a> Stream<'a> {
             *chunks -= 1;
             block.clear();
             let Some((packed, size)) = chunk(rest) else {
-                // The file's end, of which the missing bytes were counted, or a wrong size.
+                // The end of the file, where the missing bytes have been counted, or a wrong size.
                 self.damage.malformed += 1;
                 *chunks = 0;
                 return false;

@@ -1,4 +1,4 @@
-//! What the shim has in common: buffers brought in and kept, and the calls made with them.
+//! Common parts of the shim: buffers brought in and pinned, and the calls made with them.
 
 use crate::intercept::given;
 use crate::paging::PAGER;
@@ -8,16 +8,16 @@ use core::ffi::c_char;
 use core::sync::atomic::Ordering;
 use pagewise_wire::shared::capability;
 
-/// Parts that the kernel takes in a call (`UIO_MAXIOV`).
+/// Largest number of parts that the kernel accepts in a call (`UIO_MAXIOV`).
 const MOST_PARTS: usize = 1024;
 
-/// Whether any region can need this: without one nothing needs to be looked at.
+/// Whether any region can need this; otherwise nothing has to be checked.
 pub fn is_needed() -> bool {
     let used = PAGER.signals_used.load(Ordering::Relaxed);
     PAGER.is_started() && (used || !PAGER.can(capability::MOVE))
 }
 
-/// Keeps a buffer; what of its length can be kept.
+/// Pins a buffer. Also returns how much of its length can be pinned.
 pub fn buffer(start: usize, bytes: usize, write: bool) -> (usize, Option<Pin<'static>>) {
     if !is_needed() || !PAGER.raises(start as u64, (start as u64).saturating_add(bytes as u64)) {
         return (bytes, None);
@@ -26,7 +26,7 @@ pub fn buffer(start: usize, bytes: usize, write: bool) -> (usize, Option<Pin<'st
     (bytes, PAGER.pin(start as u64, bytes as u64, write))
 }
 
-/// Keeps all of a structure or a whole message.
+/// Pins a whole structure or message.
 pub fn whole(start: usize, bytes: usize, write: bool) -> Option<Pin<'static>> {
     match is_needed() && start != 0 {
         true => PAGER.pin(start as u64, bytes as u64, write),
@@ -34,7 +34,7 @@ pub fn whole(start: usize, bytes: usize, write: bool) -> Option<Pin<'static>> {
     }
 }
 
-/// Keeps a string: up to its end, at most a path's length.
+/// Pins a string: up to its end, at most the length of a path.
 pub fn text(start: *const c_char) -> Option<Pin<'static>> {
     if !is_needed() || start.is_null() {
         return None;
@@ -50,8 +50,8 @@ pub struct Parts {
     pub count: usize,
 }
 
-/// Keeps the parts of a scattered buffer; more than 16, or more than can be kept, are left out of a
-/// call that may be partial.
+/// Pins the parts of a scattered buffer; parts beyond 16, or beyond what can be pinned, are left
+/// out of a call that may be partial.
 pub fn parts(list: *const libc::iovec, count: usize, write: bool) -> Option<Parts> {
     if !is_needed() || count == 0 || count > MOST_PARTS {
         return None;
@@ -59,7 +59,7 @@ pub fn parts(list: *const libc::iovec, count: usize, write: bool) -> Option<Part
     if !given::is_readable(list as usize, count * size_of::<libc::iovec>()) {
         return None;
     }
-    // SAFETY: the program's own list, which can be read.
+    // SAFETY: the program's own list, which is readable.
     let list = unsafe { core::slice::from_raw_parts(list, count) };
     let raises = list.iter().any(|part| {
         let start = part.iov_base as u64;
@@ -91,8 +91,8 @@ pub fn parts(list: *const libc::iovec, count: usize, write: bool) -> Option<Part
     Some(kept)
 }
 
-/// libc's own function, or where a buffer has to be kept, the system call itself. Cancellation
-/// points of libc stay such for all programs that do not use SIGBUS.
+/// Calls libc's own function or, if a buffer has to be pinned, the system call itself. Cancellation
+/// points of libc remain such for all programs that do not use SIGBUS.
 macro_rules! forward {
     ($name:literal, ($($argument:expr),*), fn($($type:ty),*) -> $answer:ty) => {
         crate::intercept::signals::next!($name, fn($($type),*) -> $answer, $($argument),*)
@@ -101,7 +101,7 @@ macro_rules! forward {
 
 pub fn raw(number: i64, arguments: [usize; 6]) -> Answer {
     let [a, b, c, d, e, f] = arguments;
-    // SAFETY: the program's own call, on buffers that are kept.
+    // SAFETY: the program's own call, on pinned buffers.
     unsafe { call6(number, a, b, c, d, e, f) }
 }
 

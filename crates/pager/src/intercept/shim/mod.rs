@@ -1,9 +1,9 @@
-//! System calls on buffers whose faults raise SIGBUS: brought in first and kept through the call.
+//! System calls on buffers whose faults raise SIGBUS: brought in first and pinned during the call.
 //!
-//! Calls that may move less than was asked for (read, write and their kin) are cut to what can be
-//! kept; their callers have to cope with that anyway. Memory whose faults go to handler threads
-//! passes untouched: there the kernel waits for them by itself. What is not listed here fails with
-//! EFAULT on a missing page, which is why SIGBUS is not the default.
+//! Calls that may transfer less than requested (read, write and similar ones) are cut to what can
+//! be pinned; their callers have to cope with that anyway. Memory whose faults go to handler
+//! threads is passed through: the kernel waits for these by itself. Any call not listed here fails
+//! with EFAULT on a missing page, which is why SIGBUS is not the default.
 
 mod kept;
 mod paths;
@@ -62,16 +62,16 @@ macro_rules! between_processes {
 }
 
 between_processes!(
-    /// `process_vm_readv(2)`, as far as this process is concerned.
+    /// `process_vm_readv(2)`, for the buffers of this process.
     process_vm_readv, c"process_vm_readv", true
 );
 between_processes!(
-    /// `process_vm_writev(2)`, as far as this process is concerned.
+    /// `process_vm_writev(2)`, for the buffers of this process.
     process_vm_writev, c"process_vm_writev", false
 );
 
-/// `syscall(2)`: what this library must know of goes the way of libc's functions; futexes, which
-/// libc has no function for, and what reads or writes one buffer are kept.
+/// `syscall(2)`: calls that this library must see go the same way as libc's functions; buffers are
+/// pinned for futexes, for which libc has no function, and for calls that read or write one buffer.
 ///
 /// # Safety
 /// As for the system call.
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn syscall(
         start::say_refused(&PAGER);
     }
     let _pin = match number {
-        // The kernel looks for the page as for writing.
+        // The kernel accesses the page as for writing.
         libc::SYS_futex => whole(a, 4, true),
         libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom => whole(b, c, true),
         libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_sendto => whole(b, c, false),

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int};
 
 type Path = *const c_char;
 
-/// `open(2)`. The mode, where there is one, comes in the third argument's register.
+/// `open(2)`. The mode, if there is one, arrives in the register of the third argument.
 ///
 /// # Safety
 /// As for the system call.
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn openat(folder: c_int, path: Path, flags: c_int, mode: u
 
 macro_rules! status_of_path {
     ($name:ident, $text:literal) => {
-        /// `stat(2)` and its kin.
+        /// `stat(2)` and similar calls.
         ///
         /// # Safety
         /// As for the system call.

@@ -1,12 +1,13 @@
-//! Messages: one that is taken from its queue and can't be stored is lost, so that all of its
-//! buffers are kept before the call.
+//! Messages: one that is taken from its queue but cannot be stored is lost, so all of its buffers
+//! are pinned before the call.
 
 use super::kept::{forward, is_needed, whole};
 use crate::intercept::given;
 use crate::paging::pins::Pin;
 use core::ffi::{c_int, c_void};
 
-/// `recv(2)`: a datagram is taken from the queue once, so the buffer is whole or not kept at all.
+/// `recv(2)`: a datagram is taken from the queue once, so the buffer is pinned entirely or not at
+/// all.
 ///
 /// # Safety
 /// As for the system call.
@@ -78,7 +79,7 @@ pub unsafe extern "C" fn sendto(
     )
 }
 
-/// What keeps a message in place: what it consists of, and up to 16 parts of its buffer.
+/// The pins of a message: its own parts, and up to 16 parts of its buffer.
 type Pins = [Option<Pin<'static>>; 20];
 
 /// A number of a `msghdr`: `size_t` in glibc, narrower in musl.
@@ -86,19 +87,19 @@ fn size(number: impl TryInto<usize>) -> usize {
     number.try_into().unwrap_or(0)
 }
 
-/// Keeps everything that a message points to.
+/// Pins everything that a message points to.
 fn message(message: *const libc::msghdr, write: bool) -> Pins {
     let mut pins = [const { None }; 20];
     let readable = |place: usize, bytes: usize| place != 0 && given::is_readable(place, bytes);
     if !is_needed() || !readable(message as usize, size_of::<libc::msghdr>()) {
         return pins;
     }
-    // SAFETY: the program's own message, which can be read.
+    // SAFETY: the program's own message, which is readable.
     let message = unsafe { &*message };
     let parts = size(message.msg_iovlen);
     let bytes = parts.saturating_mul(size_of::<libc::iovec>());
     let list: &[libc::iovec] = match readable(message.msg_iov as usize, bytes) {
-        // SAFETY: its own list, which can be read.
+        // SAFETY: its own list, which is readable.
         true => unsafe { core::slice::from_raw_parts(message.msg_iov, parts) },
         false => &[],
     };
@@ -152,13 +153,14 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, from: *const libc::msghdr, flags: c_
     )
 }
 
-/// Most messages of one call whose buffers are kept; the call may end with fewer than it was given.
+/// Largest number of messages of one call whose buffers are pinned; the call may handle fewer than
+/// it was given.
 const MESSAGES: usize = 8;
 
-/// Several messages, where something has to be kept: the list, and what each points to.
+/// Several messages, if something has to be pinned: the list, and what each points to.
 type Several = (Option<Pin<'static>>, [Pins; MESSAGES]);
 
-/// Keeps what several messages point to; how many of them the call may take.
+/// Pins what several messages point to. Also returns how many of them the call may handle.
 fn messages(list: *mut libc::mmsghdr, count: u32, write: bool) -> (u32, Option<Several>) {
     let kept = MESSAGES.min(count as usize);
     let bytes = kept * size_of::<libc::mmsghdr>();

@@ -1,4 +1,4 @@
-//! Reads and writes: of one buffer and of several, at the file's place and elsewhere.
+//! Reads and writes: of one or several buffers, at the file position or at an offset.
 
 use super::kept::{buffer, forward, parts, raw};
 use crate::intercept::libc_answer;
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, count: usize) -> 
         );
     }
     let mut done = 0;
-    // Programs expect a write to a file to be whole: the rest follows.
+    // Programs expect a write to a file to be complete: the rest follows.
     let mut answer = raw(
         libc::SYS_write,
         [fd as usize, from as usize, bytes, 0, 0, 0],
@@ -59,17 +59,17 @@ pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, count: usize) -> 
     }
 }
 
-/// Where libc says whether there is only one thread (glibc 2.32).
+/// The address of libc's flag for a single-threaded process (glibc 2.32).
 static SINGLE_THREADED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Finds what the functions below need.
+/// Looks up what the functions below need.
 pub fn prepare() {
-    // SAFETY: dlsym looks a constant name up.
+    // SAFETY: dlsym looks up a constant name.
     let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
     SINGLE_THREADED.store(place.cast(), Ordering::Relaxed);
 }
 
-/// Makes the call as libc makes its cancellation points: the thread may be cancelled while it waits.
+/// Makes the call as in libc's cancellation points: the thread may be cancelled while it waits.
 fn cancellable(number: i64, arguments: [usize; 6]) -> Answer {
     unsafe extern "C" {
         fn pthread_setcanceltype(new: c_int, old: *mut c_int) -> c_int;
@@ -90,7 +90,8 @@ fn cancellable(number: i64, arguments: [usize; 6]) -> Answer {
     }
 }
 
-/// What libc's `read` jumps to where faults raise SIGBUS: stdio calls it inside libc.
+/// The function to which libc's `read` jumps if faults raise SIGBUS: stdio calls `read` inside
+/// libc.
 pub unsafe extern "C" fn inner_read(fd: c_int, to: *mut c_void, count: usize) -> isize {
     let (bytes, _pin) = buffer(to as usize, count, true);
     libc_answer(cancellable(
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn inner_read(fd: c_int, to: *mut c_void, count: usize) ->
     ))
 }
 
-/// What libc's `write` jumps to there. Its callers go on after a part.
+/// The function to which libc's `write` then jumps. Its callers continue after a partial write.
 pub unsafe extern "C" fn inner_write(fd: c_int, from: *const c_void, count: usize) -> isize {
     let (bytes, _pin) = buffer(from as usize, count, false);
     libc_answer(cancellable(
@@ -108,7 +109,7 @@ pub unsafe extern "C" fn inner_write(fd: c_int, from: *const c_void, count: usiz
     ))
 }
 
-/// What libc's `pread` jumps to there.
+/// The function to which libc's `pread` then jumps.
 pub unsafe extern "C" fn inner_pread(fd: c_int, to: *mut c_void, count: usize, at: i64) -> isize {
     let (bytes, _pin) = buffer(to as usize, count, true);
     libc_answer(cancellable(
@@ -117,7 +118,7 @@ pub unsafe extern "C" fn inner_pread(fd: c_int, to: *mut c_void, count: usize, a
     ))
 }
 
-/// What libc's `pwrite` jumps to there.
+/// The function to which libc's `pwrite` then jumps.
 pub unsafe extern "C" fn inner_pwrite(
     fd: c_int,
     from: *const c_void,
@@ -249,7 +250,8 @@ macro_rules! scattered_with_flags {
                     (fd, list, count, offset, flags),
                     fn(c_int, List, c_int, i64, c_int) -> isize
                 ),
-                // The kernel takes the offset in two registers, of which 64 bits need the first.
+                // The kernel takes the offset in two registers, of which 64 bits need only the
+                // first.
                 Some(kept) => libc_answer(raw(
                     $call,
                     [fd as usize, kept.list.as_ptr() as usize, kept.count, offset as usize, 0, flags as usize],

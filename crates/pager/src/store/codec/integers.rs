@@ -4,8 +4,8 @@
 //!   first value (4 bytes) │ 64 × width (1 byte) │ 64 blocks of 16 differences of that width
 //! ```
 //!
-//! Differences are zigzag-coded, so that a descent (the next vertex's list) costs as little as a
-//! rise of its size. A block of 16 differences of width w takes 2 × w bytes.
+//! Differences are zigzag-coded, so that a descent (the next vertex's list) costs as little as an
+//! increase of the same size. A block of 16 differences of width w takes 2 × w bytes.
 
 use crate::page::PAGE_BYTES;
 
@@ -14,8 +14,8 @@ const BLOCK: usize = 16;
 const BLOCKS: usize = VALUES / BLOCK;
 const HEAD: usize = 4 + BLOCKS;
 
-/// Packs `page`; nothing if `out` is too small, which a first pass finds out cheaply: most pages
-/// are no integers.
+/// Packs `page`; `None` if `out` is too small, which a first pass finds out cheaply: most pages are
+/// not integers.
 pub fn pack(page: &[u8; PAGE_BYTES], out: &mut [u8]) -> Option<usize> {
     let (first, codes) = codes(page)?;
     let blocks = codes.as_chunks::<BLOCK>().0;
@@ -45,13 +45,13 @@ fn codes(page: &[u8; PAGE_BYTES]) -> Option<(u32, [u32; VALUES])> {
     Some((u32::from_le_bytes(*values.first()?), codes))
 }
 
-/// Bits that the widest of `codes` takes.
+/// Number of bits of the widest of `codes`.
 fn width(codes: &[u32; BLOCK]) -> u32 {
     let all = codes.iter().fold(0, |all, code| all | code);
     u32::BITS - all.leading_zeros()
 }
 
-/// Unpacks what [`pack`] made; false if it is not that.
+/// Unpacks the output of [`pack`]; false if it is not such output.
 pub fn unpack(packed: &[u8], page: &mut [u8; PAGE_BYTES]) -> bool {
     let Some((head, mut body)) = packed.split_at_checked(HEAD) else {
         return false;

@@ -5,18 +5,18 @@ use crate::page::PAGE_BYTES;
 
 /// Shortest match.
 const MATCH: usize = 4;
-/// The last match starts at least so far from the end.
+/// The last match starts at least this far from the end.
 const LAST_MATCH: usize = 12;
-/// The last so many bytes are literals.
+/// The last bytes, this many, are literals.
 const TAIL: usize = 5;
 const HASH_BITS: u32 = 11;
 
-/// Packs `page`; nothing if `out` is too small.
+/// Packs `page`; `None` if `out` is too small.
 pub fn pack(page: &[u8; PAGE_BYTES], out: &mut [u8]) -> Option<usize> {
     let mut table = [0u16; 1 << HASH_BITS];
     let mut writer = Writer { out, used: 0 };
     let (mut at, mut literals) = (0, 0);
-    // Misses in a row make the search skip: a page that does not pack must not cost much.
+    // Consecutive misses make the search skip ahead: an incompressible page must not cost much.
     let mut misses = 0;
     while at + LAST_MATCH <= PAGE_BYTES {
         let word = word_at(page, at)?;
@@ -48,7 +48,7 @@ fn hash(word: u32) -> usize {
     (word.wrapping_mul(2_654_435_761) >> (32 - HASH_BITS)) as usize
 }
 
-/// Length of the common run of what starts at `a` and at `b`, leaving the tail.
+/// Length of the common run from `a` and from `b`, excluding the tail.
 fn common(page: &[u8; PAGE_BYTES], a: usize, b: usize) -> usize {
     let end = PAGE_BYTES - TAIL;
     let (Some(first), Some(second)) = (page.get(a..), page.get(b..end)) else {
@@ -109,7 +109,7 @@ impl Writer<'_> {
     }
 }
 
-/// Unpacks a block into a page; false if it is none, or of another length.
+/// Unpacks a block into a page; false if it is not a block, or has a different length.
 pub fn unpack(packed: &[u8], page: &mut [u8; PAGE_BYTES]) -> bool {
     sequences(packed, page) == Some(PAGE_BYTES)
 }
@@ -142,7 +142,7 @@ fn repeat(page: &mut [u8; PAGE_BYTES], from: usize, to: usize, count: usize) -> 
         page.copy_within(from..from + count, to);
         return Some(());
     }
-    // Overlapping: what was copied is copied on, doubling each time.
+    // Overlapping: copied bytes are copied again, twice as many each time.
     let mut done = to;
     while done < end {
         let step = (done - from).min(end - done);

@@ -1,6 +1,6 @@
-//! Compression of single pages: no allocation, no failure but "does not fit".
+//! Compression of single pages: no allocation, no failure except "does not fit".
 //!
-//! Tried in order of price: one repeated word, integers whose differences are small (index arrays,
+//! Tried in order of cost: one repeated word, integers whose differences are small (index arrays,
 //! on which byte-oriented coders gain nothing), LZ4.
 
 mod integers;
@@ -36,8 +36,8 @@ impl Codec {
     }
 }
 
-/// Packs `page` into `out`, in as many bytes as `out` has at most. Returns the codec and the bytes
-/// used, or nothing where that does not suffice.
+/// Packs `page` into `out`, using at most the bytes of `out`. Returns the codec and the bytes used,
+/// or `None` if they do not suffice.
 #[must_use]
 pub fn pack(page: &[u8; PAGE_BYTES], out: &mut [u8]) -> Option<(Codec, usize)> {
     if let Some(word) = repeated_word(page) {
@@ -51,7 +51,7 @@ pub fn pack(page: &[u8; PAGE_BYTES], out: &mut [u8]) -> Option<(Codec, usize)> {
     {
         return Some((Codec::Integers, used));
     }
-    // LZ4 may do better; if not, the page is packed already.
+    // LZ4 may do better; if not, the page is already packed.
     let mut other = [0; PAGE_BYTES];
     let room = integers.unwrap_or(out.len()).min(PAGE_BYTES);
     if let Some(used) = lz4::pack(page, other.get_mut(..room)?) {
@@ -61,10 +61,10 @@ pub fn pack(page: &[u8; PAGE_BYTES], out: &mut [u8]) -> Option<(Codec, usize)> {
     integers.map(|used| (Codec::Integers, used))
 }
 
-/// Bytes of a packed page that need not become fewer: less than a third of it.
+/// Packed size that is good enough: less than a third of the page.
 const GOOD: usize = 1344;
 
-/// Unpacks what [`pack`] made. False if `packed` is not that.
+/// Unpacks the output of [`pack`]. False if `packed` is not such output.
 #[must_use]
 pub fn unpack(codec: Codec, packed: &[u8], page: &mut [u8; PAGE_BYTES]) -> bool {
     match codec {
@@ -84,7 +84,7 @@ pub fn unpack(codec: Codec, packed: &[u8], page: &mut [u8; PAGE_BYTES]) -> bool 
 fn repeated_word(page: &[u8; PAGE_BYTES]) -> Option<[u8; 8]> {
     let words = page.as_chunks::<8>().0;
     let first = *words.first()?;
-    // The last word first: most pages end the question there.
+    // The last word first: for most pages, that decides it.
     (*words.last()? == first && words.iter().all(|word| *word == first)).then_some(first)
 }
 
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// Pages of the kinds that programs have.
+    /// Pages of kinds found in programs.
     fn pages() -> impl Strategy<Value = Box<[u8; PAGE_BYTES]>> {
         let words = |values: Vec<u32>| {
             let mut page = Box::new([0; PAGE_BYTES]);

@@ -1,9 +1,10 @@
-//! Who runs where: tasks that leave a CPU and come back, and what a CPU's lost events leave open.
+//! Which task runs where: tasks that leave a CPU and come back, and what stays unknown when a CPU
+//! loses events.
 
 use super::*;
 
 impl Builder {
-    /// Without a task column, the last switch of the CPU tells who runs.
+    /// Without a task column, the last switch on the CPU shows which task runs.
     pub(super) fn running_on(&self, cpu: u32) -> u64 {
         match self.running.get(&cpu) {
             Some(0) => IDLE | u64::from(cpu),
@@ -51,7 +52,8 @@ impl Builder {
         }
     }
 
-    /// Without a task column, the first switch of a CPU tells who had run since the beginning.
+    /// Without a task column, the first switch on a CPU shows which task had been running since the
+    /// beginning.
     pub(super) fn introduce(&mut self, cpu: u32, pid: u32) {
         if self.is_piece || self.running.contains_key(&cpu) {
             return;
@@ -75,7 +77,7 @@ impl Builder {
         let Some(&task) = self.index.get(&u64::from(from)) else {
             return;
         };
-        // The line comes with the next task's first call; by then, this one may run elsewhere.
+        // The line comes with the next task's first call; by then, this task may run elsewhere.
         let state = &self.tasks[task];
         if from != 0 && state.cpu.unwrap_or(0) == cpu {
             self.leave(u64::from(from), state.last_time, cpu, Wait::Estimated);
@@ -103,7 +105,7 @@ impl Builder {
         let Some(time) = time else {
             return self.abandon(task, LossKind::SwitchWithoutTime);
         };
-        // What it called after the switch was announced was no time away.
+        // Calls made after the switch was announced do not count as time away.
         let last = state.last_time;
         let from = last.map_or(away.since, |last| last.max(away.since));
         state.last_time = Some(time);
@@ -114,7 +116,7 @@ impl Builder {
         self.was_away(task, Gap { from, ns }, Some(away.wait));
     }
 
-    /// Takes what a call says of a switch of tasks in the call that makes it.
+    /// Takes what a call shows of a task switch in its caller.
     #[cold]
     pub(super) fn told_of_switch(&mut self, task: usize, part: Part, gap: Gap) {
         let frame = running(&mut self.tasks[task].stack);
@@ -132,7 +134,8 @@ impl Builder {
         }
     }
 
-    /// Notes a time away in the innermost call that was running, and why as far as it is known.
+    /// Records a time away in the innermost call that was running, with its reason as far as it is
+    /// known.
     pub(super) fn was_away(&mut self, task: usize, gap: Gap, told: Option<Wait>) {
         let state = &mut self.tasks[task];
         let (nodes, parts) = (&state.tree.nodes, &self.parts);
@@ -160,8 +163,8 @@ impl Builder {
         }
     }
 
-    /// Gives up the open call of a task that comes to a CPU which lost events since the task was seen
-    /// last: it may have been there already.
+    /// Gives up the open call of a task that comes to a CPU that has lost events since the task was
+    /// last seen: the task may already have been there.
     #[cold]
     pub(super) fn note_losses(&mut self, task: usize, cpu: Option<u32>) {
         let state = &mut self.tasks[task];

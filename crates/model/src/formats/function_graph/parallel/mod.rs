@@ -1,4 +1,4 @@
-//! One trace read on several cores, with the very result of [`super::read`].
+//! One trace read on several cores, with exactly the result of [`super::read`].
 //!
 //! ```text
 //! input ─ pieces of whole lines ─┬─ parse, build ─┐   in turn:
@@ -6,13 +6,13 @@
 //!                                └─ parse, build ─┘
 //! ```
 //!
-//! Each thread takes the next piece, reads it as far as its lines need nothing that came before
-//! ([`piece`]), and waits for its turn. In its turn it plays the lines that did need it on the one
-//! builder that has seen everything before, hands over what is still open at the end, and passes
-//! complete calls on in the order in which they end. Sinks need not know that several cores are
-//! at work: what they do is done in turn, too, so that they bound the gain.
+//! Each thread takes the next piece, reads it as far as its lines do not depend on what came before
+//! ([`piece`]), and waits for its turn. In its turn it replays the lines that do depend on it on
+//! the one builder that has seen everything before, hands over what is still open at the end, and
+//! passes complete calls on in the order in which they end. Sinks need not know that several cores
+//! are at work: they are called in turn, too, so their time limits the gain.
 //!
-//! Memory is a piece with its calls per thread.
+//! Memory use is one piece with its calls per thread.
 
 mod piece;
 mod waiting;
@@ -31,7 +31,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Of longer lines the parser gets as much as shows that they are too long for it.
+/// Of a longer line, the parser gets only enough to see that it is too long.
 const LINES: Lines = Lines {
     longest: LONGEST_LINE,
 };
@@ -39,14 +39,14 @@ const LINES: Lines = Lines {
 /// How a trace is read on several cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
-    /// Threads that read; with one, it is [`super::read`].
+    /// Threads that read; with one thread this is [`super::read`].
     pub threads: usize,
     /// Bytes of a piece.
     pub piece: usize,
 }
 
 impl Cores {
-    /// So many threads, and pieces of 256 KiB.
+    /// This many threads, and pieces of 256 KiB.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self {
@@ -56,11 +56,11 @@ impl Cores {
     }
 }
 
-/// Reads a whole trace on several cores; `sink` gets the calls, and the summary holds, what
-/// [`super::read`] would have given.
+/// Reads a whole trace on several cores; `sink` gets the same calls, and the summary contains the
+/// same data, as with [`super::read`].
 ///
 /// # Errors
-/// When reading fails. Bad text is no error: it is counted.
+/// When reading fails. Malformed text is not an error; it is counted.
 pub fn read_on(
     cores: Cores,
     input: impl Read + Send,
@@ -69,9 +69,9 @@ pub fn read_on(
     read_source(cores, Stream::new(input, cores.piece, LINES), sink)
 }
 
-/// The same for a text in memory, such as a mapped file, which is not copied. `window` is called now
-/// and then with the bytes that will be read next; those that come four MiB and more before them won't be
-/// any more, unless some thread is late.
+/// The same for a text in memory, such as a mapped file, which is not copied. `window` is called
+/// now and then with the bytes that will be read next; bytes four MiB or more before them will not
+/// be read again, unless some thread is late.
 pub fn read_memory_on(
     cores: Cores,
     text: &[u8],
@@ -133,7 +133,7 @@ fn read_on_one(mut source: impl Source, sink: &mut impl Sink) -> io::Result<Summ
     Ok(summary(parser, builder))
 }
 
-/// What has been seen of the text up to a border, and whose turn it is to go on.
+/// What has been seen of the text up to a border, and which piece is next.
 struct Turn<'s, S> {
     state: Mutex<State<'s, S>>,
     passed: Condvar,
@@ -151,8 +151,8 @@ struct State<'s, S> {
 }
 
 impl<'s, S: Sink> Turn<'s, S> {
-    /// Waits for the turn of a piece. A thread that panics never passes its turn on; then the
-    /// others stop, too.
+    /// Waits for the turn of a piece. A thread that panics never passes its turn on; the others
+    /// then stop, too.
     fn of(&self, piece: u64) -> Option<MutexGuard<'_, State<'s, S>>> {
         let state = self.state.lock().ok()?;
         self.passed.wait_while(state, |s| s.next != piece).ok()
@@ -183,9 +183,10 @@ impl Worker {
             };
             let is_behind = state.order.is_before(self.parser.order());
             if !is_behind || !header.reads_like(&state.header) {
-                // The header said more in a piece before, when this one was already under way, or
-                // a stretch that the text repeats lies across the border. What the first try took for
-                // names and tasks is none of the text's, and what is known of names goes by their ids.
+                // The header was completed in a piece before, when this one was already under way,
+                // or a stretch that the text repeats crosses the border. The names and tasks found
+                // in the first attempt are then wrong, and what is known of names is stored by
+                // their ids.
                 (self.parser, self.absorbed, self.piece) = Default::default();
                 let order = std::mem::take(&mut state.order);
                 self.parse(text, state.header.clone(), Some(order), block.is_last);

@@ -1,12 +1,13 @@
 //! A piece of a text, read without what came before it.
 //!
-//! A task's state is empty where it calls something at the top level. From the first such call
-//! on, its lines need nothing that came before the piece, and make trees at once; the lines
-//! before it wait. What holds for all lines of a CPU, or for all tasks, waits as well, and takes
-//! effect in the piece, too: switches, events, losses.
+//! A task's state is empty where it makes a call at the top level. From the first such call on, its
+//! lines do not depend on what came before the piece, and form trees at once; the lines before it
+//! wait. Switches, events and losses, which concern all lines of a CPU or all tasks, wait as well,
+//! but also take effect in the piece.
 //!
-//! An interrupt's frames may stand at the top level behind a call that has ended but for its
-//! closing line, and an arrow says that the next call is an interrupt's; neither is a beginning.
+//! An interrupt's frames may appear at the top level after a call that has ended except for its
+//! closing line, and an arrow announces that the next call belongs to an interrupt; neither is a
+//! beginning.
 
 use super::super::builder::{Builder, Sink, UNKNOWN};
 use super::super::interrupts::is_interrupt;
@@ -15,10 +16,10 @@ use super::super::names::{Absorbed, Names};
 use super::super::tree::{CallTree, keep_memory};
 use super::waiting::{Entry, Waiting, renamed};
 
-/// Calls whose memory is kept for further trees, 2.5 MiB worth.
+/// Number of calls whose memory is kept for further trees: 2.5 MiB.
 const KEPT: usize = 1 << 16;
 
-/// What a piece of text holds.
+/// The contents of a piece of text.
 pub(super) struct Piece {
     builder: Builder,
     found: Found,
@@ -28,11 +29,11 @@ pub(super) struct Piece {
     last: Option<(usize, Option<u32>)>,
 }
 
-/// What comes of a piece's own lines, with the number of the line that ends it.
+/// The results of a piece's own lines, with the number of the line that ends it.
 #[derive(Default)]
 struct Found {
     at: u32,
-    /// The first so many trees; the memory of the others is for further ones.
+    /// Number of valid trees at the front; the memory of the others is reused.
     kept: usize,
     trees: Vec<(u32, CallTree)>,
     bare: Vec<(u32, Tail, u32, Option<Span>)>,
@@ -72,7 +73,7 @@ impl Default for Piece {
 }
 
 impl Piece {
-    /// Forgets everything but its memory.
+    /// Clears everything but keeps the memory.
     pub fn restart(&mut self) {
         self.builder.restart();
         self.found.at = 0;
@@ -146,7 +147,7 @@ impl Piece {
         self.waiting.entries.push(Entry::Line(stored));
     }
 
-    /// Notes, before a line that waits, whether tasks of other lines ran on its CPU.
+    /// Records, before a line that waits, whether tasks of other lines ran on its CPU.
     fn tell_who_ran(&mut self, cpu: Option<u32>) {
         self.last = None;
         let cpu = cpu.unwrap_or(0);
@@ -169,8 +170,8 @@ impl Piece {
         self.waiting.entries.extend(ran);
     }
 
-    /// Adds the piece to all that came before it: makes up for what waited, hands everything to
-    /// `sink` in order, and leaves `builder` as if it had read every line.
+    /// Adds the piece to all that came before it: makes up for the lines that waited, passes
+    /// everything to `sink` in order, and leaves `builder` as if it had read every line.
     pub fn join(
         &mut self,
         builder: &mut Builder,
@@ -245,14 +246,14 @@ impl Found {
     }
 }
 
-/// What is left to be handed on.
+/// What still has to be passed on.
 struct InOrder<'p> {
     trees: std::slice::IterMut<'p, (u32, CallTree)>,
     bare: &'p [(u32, Tail, u32, Option<Span>)],
 }
 
 impl InOrder<'_> {
-    /// Hands on what the lines before `end` have brought.
+    /// Passes on the results of the lines before `end`.
     fn up_to(&mut self, end: u32, names: &Names, sink: &mut impl Sink) {
         loop {
             let next_tree = self
@@ -277,7 +278,7 @@ impl InOrder<'_> {
     }
 }
 
-/// Events and notes are handed on when they have waited.
+/// Events and notes are passed on only after waiting.
 struct NoEvents;
 
 impl Sink for NoEvents {

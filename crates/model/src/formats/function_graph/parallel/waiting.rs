@@ -1,10 +1,10 @@
-//! Lines of a piece that need what came before it.
+//! Lines of a piece that depend on what came before it.
 
 use super::super::line::{Call, Content, Line, Tail};
 use super::super::names::{Absorbed, NameId};
 use std::ops::Range;
 
-/// What has to be made up for, in the order of the lines.
+/// What has to be replayed, in the order of the lines.
 pub(super) enum Entry {
     /// The line itself.
     Line(Stored),
@@ -14,7 +14,7 @@ pub(super) enum Entry {
     Ran(u32),
 }
 
-/// A line with its text elsewhere.
+/// A line whose text is stored elsewhere.
 pub(super) struct Stored {
     /// The line's number in the piece.
     pub at: u32,

@@ -1,5 +1,5 @@
-//! The trees that are held back, their calls one after another: no memory of a tree's own is asked
-//! for, and looking through all calls is looking through a row.
+//! The trees that are held back, with their calls stored one after another: no tree needs memory of
+//! its own, and scanning all calls is scanning one array.
 
 use super::super::tree::{CallTree, Detail, Node, OffCpu};
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub(super) struct Batch {
     details: Vec<Detail>,
 }
 
-/// What a tree is apart from its parts, and where those begin.
+/// A tree's own fields, and where its parts begin.
 struct Head {
     pid: Option<u32>,
     cpu: Option<u32>,
@@ -24,7 +24,7 @@ struct Head {
     parts: Parts,
 }
 
-/// A place in each of the rows.
+/// A position in each of the arrays.
 #[derive(Clone, Copy)]
 struct Parts {
     nodes: usize,
@@ -33,16 +33,16 @@ struct Parts {
     details: usize,
 }
 
-/// What is looked at of a tree to learn from it.
+/// The parts of a tree that are examined to learn from it.
 #[derive(Clone, Copy)]
 pub(super) struct Calls<'b> {
     pub nodes: &'b [Node],
-    /// Those known to be an interrupt's by their place, ascending.
+    /// Calls known by their position to belong to an interrupt, ascending.
     pub interrupts: &'b [u32],
 }
 
 impl Batch {
-    /// Takes a tree, all but its memory.
+    /// Takes the contents of a tree but leaves its memory.
     pub fn push(&mut self, tree: &mut CallTree) {
         self.heads.push(Head {
             pid: tree.pid,
@@ -74,7 +74,7 @@ impl Batch {
         }
     }
 
-    /// Makes `tree` the one at a place, which loses its details.
+    /// Moves the tree at a place into `tree`.
     pub fn take(&mut self, place: usize, tree: &mut CallTree) {
         tree.clear();
         let Head {

@@ -1,11 +1,12 @@
-//! Fast against naive: every caller looked at, with all it calls.
+//! The fast method against the naive one, which examines every caller with all its calls.
 
 use super::super::line::Span;
 use super::super::tree::{Detail, Node, OffCpu, Wait};
 use super::*;
 use proptest::prelude::*;
 
-/// `g` is an interrupt's, `h` ends a switch and `i` begins one; `j` and `k` are the scheduler's.
+/// `g` belongs to an interrupt, `h` ends a switch and `i` begins one; `j` and `k` are the
+/// scheduler's.
 const NAMES: [&str; 11] = [
     "a",
     "b",
