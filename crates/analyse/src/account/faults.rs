@@ -168,10 +168,13 @@ fn settle(times: &mut Times, sampled: Estimate, cpu: Nanos) -> Option<String> {
     let (one, other) = (percent(windows.value), percent(sampled.value));
     // A contradiction of less than a hundredth of the time does not matter.
     (apart && (one - other).abs() >= 1.0).then(|| {
+        let shown = match one < other {
+            true => "The samples count: faults that take long are rarely timed in full",
+            false => "The interval shown spans both",
+        };
         format!(
             "Two estimates of the time of page faults disagree: single faults that were timed say \
-             {one:.1} % of the CPU time, samples of CPU time in the fault handler {other:.1} %. The \
-             interval shown spans both; faults that take long are rarely timed in full."
+             {one:.1} % of the CPU time, samples of CPU time in the fault handler {other:.1} %. {shown}."
         )
     })
 }

@@ -234,7 +234,7 @@ impl Sums {
         let own = TimePart {
             shares: functions
                 .iter()
-                .map(|name| self.own[name] as f64 / all)
+                .map(|name| in_user(self.own[name]).value / cost.cpu().0.max(1) as f64)
                 .collect(),
             places: functions,
             ..TimePart::plain("own", "the program's own code", Estimate::default())
@@ -392,20 +392,22 @@ fn heaviest(weights: &BTreeMap<String, u64>) -> Vec<String> {
 
 /// One figure from two estimates, and whether they contradict each other. `windows` comes from
 /// single faults, `samples` from samples of CPU time. If the two agree, the narrower interval is
-/// returned; otherwise an interval that spans both, with the samples' value, since samples do not
-/// miss long faults.
+/// returned. Samples do not miss long faults, which rarely lie in a window as a whole: if the
+/// windows show less, the samples' interval is returned, otherwise one that spans both.
 pub(crate) fn combined(windows: Estimate, samples: Estimate) -> (Estimate, bool) {
-    let apart = windows.high < samples.low || samples.high < windows.low;
-    if !apart {
-        let narrower = windows.high - windows.low <= samples.high - samples.low;
-        return (if narrower { windows } else { samples }, false);
+    if windows.high < samples.low {
+        return (samples, true);
     }
-    let spanning = Estimate {
-        value: samples.value,
-        low: windows.low.min(samples.low),
-        high: windows.high.max(samples.high),
-    };
-    (spanning, true)
+    if samples.high < windows.low {
+        let spanning = Estimate {
+            value: samples.value,
+            low: samples.low,
+            high: windows.high,
+        };
+        return (spanning, true);
+    }
+    let narrower = windows.high - windows.low <= samples.high - samples.low;
+    (if narrower { windows } else { samples }, false)
 }
 
 #[cfg(test)]

@@ -123,13 +123,9 @@ impl KernelTable {
 
     /// Why the kernel was entered, from these functions, outermost first; `None` if unknown.
     pub(super) fn reason(&self, functions: &[&str]) -> Option<Reason> {
-        let entry = |wanted: bool, name: &str| {
-            let found = self.entry.iter().filter(|entry| entry.anywhere == wanted);
-            found
-                .into_iter()
-                .find(|entry| matches(&entry.functions, name))
-        };
-        if let Some(found) = functions.iter().find_map(|name| entry(true, name)) {
+        let mut anywhere = self.entry.iter().filter(|entry| entry.anywhere);
+        let is_in = |entry: &&Entry| functions.iter().any(|name| matches(&entry.functions, name));
+        if let Some(found) = anywhere.find(is_in) {
             return Some(Reason::of(found));
         }
         let mut gate = None;
@@ -137,7 +133,11 @@ impl KernelTable {
             if let Some(call) = call_of(name) {
                 return Some(self.call(call));
             }
-            match entry(false, name) {
+            let entry = self.entry.iter().filter(|entry| !entry.anywhere);
+            let entry = entry
+                .into_iter()
+                .find(|entry| matches(&entry.functions, name));
+            match entry {
                 // Each system call comes through it: the functions that follow are more specific.
                 Some(found) if found.id == "gate" => gate = Some(found),
                 Some(found) => return Some(Reason::of(found)),
@@ -258,6 +258,24 @@ mod tests {
         assert_eq!(reason(&stack).as_deref(), Some("fault"));
         assert_eq!(reason(&stack[..4]).as_deref(), Some("call.read"));
         assert_eq!(reason(&stack[..2]).as_deref(), Some("gate"));
+    }
+
+    #[test]
+    fn memory_that_a_call_populates_takes_no_page_faults() {
+        let stack = [
+            "__x64_sys_mmap",
+            "__mm_populate",
+            "__get_user_pages",
+            "handle_mm_fault",
+        ];
+        assert_eq!(reason(&stack).as_deref(), Some("populate"));
+        assert_eq!(reason(&stack[3..]).as_deref(), Some("fault"));
+        let traced = [
+            "asm_exc_page_fault",
+            "exc_page_fault",
+            "perf_trace_x86_exceptions",
+        ];
+        assert_eq!(reason(&traced).as_deref(), Some("observer"));
     }
 
     #[test]

@@ -173,10 +173,9 @@ fn estimates_that_agree_give_the_narrower_interval() {
 }
 
 #[test]
-fn estimates_that_disagree_give_an_interval_that_spans_both() {
+fn windows_that_show_less_are_no_bound_and_those_that_show_more_widen_the_interval() {
     let (windows, samples) = (between(0.2, 0.4, 0.8), between(95.0, 99.0, 100.0));
-    assert_eq!(
-        combined(windows, samples),
-        (between(0.2, 99.0, 100.0), true)
-    );
+    assert_eq!(combined(windows, samples), (samples, true));
+    let (windows, samples) = (between(50.0, 60.0, 70.0), between(5.0, 10.0, 15.0));
+    assert_eq!(combined(windows, samples), (between(5.0, 10.0, 70.0), true));
 }

@@ -269,6 +269,7 @@ impl Rule {
         match self.allocator.as_deref() {
             None => Some(None),
             Some("none") => (symptom.owner == Owner::Program).then_some(None),
+            Some("threads") => (symptom.owner == Owner::Threads).then_some(None),
             Some("unseen") => (symptom.owner == Owner::Unknown).then_some(None),
             Some(name) => {
                 let kind = kind_named(name)?;
@@ -280,7 +281,7 @@ impl Rule {
                     Owner::Allocator => !has_own_heap(kind),
                     Owner::Presumed => reaches(kind, allocators),
                     Owner::Runtime(owner) => owner == kind,
-                    Owner::Program | Owner::Unknown => false,
+                    Owner::Threads | Owner::Program | Owner::Unknown => false,
                 };
                 reaches.then_some(Some(fitting))
             }
@@ -414,7 +415,7 @@ mod tests {
                 .iter()
                 .chain(&rule.library)
                 .chain(&rule.without_library);
-            let words = ["none", "unseen", OWN_LIBRARY];
+            let words = ["none", "threads", "unseen", OWN_LIBRARY];
             for name in named.filter(|name| !words.contains(&name.as_str())) {
                 assert!(kind_named(name).is_some(), "{} names {name}", rule.id);
             }

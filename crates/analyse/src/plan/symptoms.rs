@@ -85,6 +85,8 @@ pub(super) enum Owner {
     Presumed,
     /// A language runtime, for its own heap.
     Runtime(AllocatorKind),
+    /// The C library, for the stacks of threads.
+    Threads,
     /// The program itself.
     Program,
     /// It could not be determined.
@@ -211,7 +213,9 @@ pub(super) fn is_one_process(findings: &Findings) -> bool {
 fn owner(findings: &Findings, kind: Symptom) -> Owner {
     let by_calls = callers(findings);
     match kind {
-        Symptom::ChurnMmap | Symptom::ChurnMadvise if matches!(by_calls, Owner::Runtime(_)) => {
+        Symptom::ChurnMmap | Symptom::ChurnMadvise
+            if matches!(by_calls, Owner::Runtime(_) | Owner::Threads) =>
+        {
             by_calls
         }
         Symptom::ChurnMmap => match findings.churn.allocator_blocks {
@@ -263,8 +267,48 @@ fn callers(findings: &Findings) -> Owner {
         .map_or(Owner::Unknown, |(owner, _)| owner)
 }
 
+/// Functions of the C library that map, release and unmap stacks of threads (glibc:
+/// nptl/allocatestack.c, nptl/nptl-stack.c, nptl/pthread_create.c).
+const THREADING: [&str; 9] = [
+    "pthread_create",
+    "pthread_join",
+    "pthread_clockjoin_ex",
+    "pthread_exit",
+    "allocate_stack",
+    "advise_stack_range",
+    "nptl_free_stacks",
+    "nptl_free_tcb",
+    "nptl_deallocate_stack",
+];
+/// Where a thread begins; its end, with the release of its stack, is inlined into it.
+const STARTS_THREAD: &str = "start_thread";
+/// The wrappers of the system calls.
+const WRAPPERS: [&str; 3] = ["madvise", "munmap", "mmap"];
+
+fn is_threading(function: &str, is_innermost: bool) -> bool {
+    let name = function.trim_start_matches('_');
+    let known = |known: &&str| name.starts_with(known);
+    THREADING.iter().any(|one| known(&one)) || (is_innermost && name == STARTS_THREAD)
+}
+
+/// Whether a stack of a memory call is the C library's work on a thread's stack.
+fn is_of_a_thread(stack: &[String]) -> bool {
+    let is_wrapper = |name: &&String| {
+        let name = name.trim_start_matches('_').trim_start_matches("GI_");
+        WRAPPERS
+            .iter()
+            .any(|wrapper| name.trim_end_matches("64") == *wrapper)
+    };
+    let mut inner = stack.iter().rev().skip_while(is_wrapper);
+    let innermost = inner.next().map(|name| is_threading(name, true));
+    innermost.unwrap_or(false) || inner.take(2).any(|name| is_threading(name, false))
+}
+
 /// Who makes a call: the allocator or the runtime's heap, whichever is nearer to the call.
 pub(super) fn caller(stack: &[String], runtimes: &Runtimes) -> Option<Owner> {
+    if is_of_a_thread(stack) {
+        return Some(Owner::Threads);
+    }
     let near = stack.iter().rev().find_map(|function| {
         let of_runtime = || runtimes.heap_of(function).map(Owner::Runtime);
         match is_allocating(function) {

@@ -36,6 +36,8 @@ pub(super) struct Words {
 pub(super) enum When {
     /// A language runtime makes the calls.
     Runtime,
+    /// The C library does, for stacks of threads.
+    Threads,
     /// The program does.
     Program,
     /// Probably an allocator or a runtime does.
@@ -58,6 +60,7 @@ impl When {
             Owner::Allocator => None,
             Owner::Presumed => Some(Self::Presumed),
             Owner::Runtime(_) => Some(Self::Runtime),
+            Owner::Threads => Some(Self::Threads),
             Owner::Program => Some(Self::Program),
             Owner::Unknown => Some(Self::Unknown),
         }

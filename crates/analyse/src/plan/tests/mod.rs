@@ -421,7 +421,22 @@ fn where_the_mapper_could_not_be_seen_no_setting_is_promised() {
     churn.churn.release_sites = vec![called_by(&["main", "work", "free", "munmap"])];
     assert_eq!(tunables(&concluded(churn.clone())).len(), 2);
     churn.churn.release_sites = vec![called_by(&["main", "work", "munmap"])];
-    assert_eq!(concluded(churn).advice[0].rule, "own.mapping");
+    assert_eq!(concluded(churn.clone()).advice[0].rule, "own.mapping");
+    churn.churn.release_sites = vec![called_by(&["start_thread", "work", "munmap"])];
+    assert_eq!(concluded(churn.clone()).advice[0].rule, "own.mapping");
+    for stack in [
+        &["clone3", "start_thread", "__madvise"][..],
+        &["main", "work", "pthread_join", "__nptl_free_tcb", "munmap"],
+    ] {
+        churn.churn.release_sites = vec![called_by(stack)];
+        let answer = concluded(churn.clone());
+        assert_eq!(answer.advice[0].rule, "threads.keep", "{stack:?}");
+        assert!(
+            answer.verdict.starts_with("Stacks of threads"),
+            "{}",
+            answer.verdict
+        );
+    }
 }
 
 /// A run of one second, nine tenths of it in the kernel.
