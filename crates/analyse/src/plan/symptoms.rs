@@ -287,8 +287,7 @@ const WRAPPERS: [&str; 3] = ["madvise", "munmap", "mmap"];
 
 fn is_threading(function: &str, is_innermost: bool) -> bool {
     let name = function.trim_start_matches('_');
-    let known = |known: &&str| name.starts_with(known);
-    THREADING.iter().any(|one| known(&one)) || (is_innermost && name == STARTS_THREAD)
+    THREADING.iter().any(|known| name.starts_with(known)) || (is_innermost && name == STARTS_THREAD)
 }
 
 /// Whether a stack of a memory call is the C library's work on a thread's stack.

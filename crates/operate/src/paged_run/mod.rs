@@ -206,7 +206,10 @@ fn told(
         cost: finished.cost,
         memory_bytes: request.budget.size().0,
         memory_is_each: together.is_none(),
-        together_peak_bytes: together.map(Together::peak_bytes).filter(|peak| *peak > 0),
+        // Looks may miss a short peak, which the kernel knows of each process.
+        together_peak_bytes: together
+            .map(|together| together.peak_bytes().max(finished.cost.max_rss.0))
+            .filter(|peak| *peak > 0),
         policy: request.policy.clone(),
         store: request.store_kind.clone(),
         processes_total: figures.processes_total,
