@@ -57,7 +57,7 @@ export type Setting =
  */
 export type Settings = Setting[];
 /**
- * How grave a diagnosis is.
+ * How serious a diagnosis is.
  */
 export type Severity = "healthy" | "note" | "costly" | "severe";
 /**
@@ -65,7 +65,7 @@ export type Severity = "healthy" | "note" | "costly" | "severe";
  */
 export type Availability = "available" | "limited" | "missing";
 /**
- * Who resolves a fault.
+ * What resolves a fault.
  */
 export type Way = "kernel" | "fd" | "sigbus";
 /**
@@ -163,7 +163,7 @@ export type Answer = "differs" | "negligible" | "differs_in_phases" | "not_found
  */
 export type ChargeWay = "untold" | "stock_hit" | "refill" | "reclaim";
 /**
- * What a task had of a lock that others waited for.
+ * A task's relation to a lock that others waited for.
  */
 export type Hold = "writing" | "reading" | "queued";
 /**
@@ -199,11 +199,11 @@ export type Cause =
   | "huge_page"
   | "unknown";
 /**
- * What is held against an allowance.
+ * What is compared with an allowance.
  */
 export type Metric = "faults" | "major_faults" | "peak_memory" | "system_time" | "cpu_time" | "elapsed_time";
 /**
- * What came of one figure.
+ * The outcome for one figure.
  */
 export type GateVerdict = "grown" | "within" | "unsure" | "not_judged";
 /**
@@ -246,7 +246,7 @@ export type WeightUnit = "nanoseconds" | "events" | "samples";
  */
 export type Unnamed = "no_mapping" | "no_symbol" | "no_file" | "kernel_hidden" | "jit";
 /**
- * What an amount is.
+ * The meaning of an amount.
  */
 export type Measure = "share_of_busy" | "cpus_in_use" | "per_second" | "cpu_seconds_per_run" | "events_per_run";
 /**
@@ -291,7 +291,7 @@ export type RegionKind =
  */
 export type Clock = "elapsed" | "cpu";
 /**
- * The verdict over one arm against the baseline.
+ * The verdict on one arm compared with the baseline.
  */
 export type Verdict = "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided" | "not_reached";
 /**
@@ -329,7 +329,7 @@ export interface Document1 {
    */
   advice?: Advice[];
   /**
-   * What is wrong: what the verdict is about, then gravest first.
+   * What is wrong: what the verdict is about, then most serious first.
    */
   diagnoses?: Diagnosis[];
   evidence: Evidence;
@@ -347,7 +347,7 @@ export interface Document1 {
   schema_version: 6;
   subject?: Subject;
   /**
-   * The answer in a sentence or two; absent where figures are all there is.
+   * The answer in a sentence or two; absent where there are only figures.
    */
   verdict?: string;
 }
@@ -360,7 +360,7 @@ export interface Advice {
    */
   caveat: string | null;
   /**
-   * Diagnoses that it cures, by their ids, costliest first.
+   * Diagnoses that it resolves, by their ids, costliest first.
    */
   cures: string[];
   /**
@@ -390,7 +390,7 @@ export interface Advice {
   settings: Settings;
 }
 /**
- * A value with the interval that holds it with 95 % confidence.
+ * A value with its 95 % confidence interval.
  */
 export interface Estimate {
   /**
@@ -407,7 +407,7 @@ export interface Estimate {
   value: number;
 }
 /**
- * One thing that is wrong (or right), with what shows it.
+ * One thing that is wrong (or right), with the evidence for it.
  */
 export interface Diagnosis {
   /**
@@ -428,7 +428,7 @@ export interface Diagnosis {
   id: string;
   severity: Severity;
   /**
-   * Share of CPU time that it costs (0 to 1).
+   * Share of CPU time lost to it (0 to 1).
    */
   share_of_cpu: Estimate | null;
   share_of_elapsed?: Estimate;
@@ -491,8 +491,8 @@ export interface Measured {
    */
   single: AllocatorRow[];
   /**
-   * Smallest block (to the KiB) that comes fresh from the kernel in each round; none up to 64 MiB
-   * when absent.
+   * Smallest block (to the KiB) that comes fresh from the kernel in each round; absent where no
+   * block up to 64 MiB does.
    */
   threshold_bytes: Bytes | null;
   /**
@@ -526,7 +526,7 @@ export interface AllocatorRow {
  */
 export interface Check {
   /**
-   * The most important for `doctor` first.
+   * Most important for `doctor` first.
    */
   capabilities: Capability[];
   /**
@@ -557,20 +557,20 @@ export interface Capability {
   state: Availability;
 }
 /**
- * What page faults cost by who resolves them.
+ * What page faults cost by what resolves them.
  */
 export interface FaultBench {
   /**
-   * By who resolves them, then by threads.
+   * By what resolves them, then by number of threads.
    */
   rows: FaultRow[];
   /**
-   * Fresh processes behind each figure, which is their median.
+   * Number of fresh processes; each figure is their median.
    */
   runs: number;
 }
 /**
- * Faults of so many threads, resolved one way.
+ * Faults of a number of threads, resolved one way.
  */
 export interface FaultRow {
   /**
@@ -602,13 +602,13 @@ export interface FaultDiff {
    */
   classes: ClassChange[];
   /**
-   * Functions met in one of the inputs only.
+   * Functions found in only one of the inputs.
    */
   extra: ExtraFunction[];
   /**
-   * What differs beyond chance and by enough to matter, in words: first the answers to the
-   * questions, then what explains them, the largest part of the difference first. Empty where
-   * nothing does.
+   * What differs beyond chance and by enough to matter, in sentences: first the answers to the
+   * questions, then what explains them, the largest part of the difference first. Empty if
+   * nothing differs so.
    */
   findings: Finding[];
   /**
@@ -626,24 +626,24 @@ export interface FaultDiff {
    */
   paths: PathChange[];
   /**
-   * Answers that tell these recordings apart, beyond chance and by enough to matter, but lie in
-   * few of their phases: another recording may differ.
+   * Differences between these recordings, beyond chance and by enough to matter, that are
+   * confined to few of their phases: another recording may differ.
    */
   phases: Finding[];
   /**
-   * The few questions that were asked first, with their answers.
+   * The few questions that were tested first, with their answers.
    */
   questions: Question[];
   /**
-   * Answers that could be chance (three standard errors, but not sure), and such that the error
-   * of the correction for the tracer's cost could be all of.
+   * Differences that could be chance (three standard errors, but not certain), and differences
+   * that the error of the correction for the tracer's cost could explain entirely.
    */
   suspicions: Finding[];
   tail: Explanation;
   whole: Shift;
 }
 /**
- * One of two recordings, traces or runs, and what it holds in sum.
+ * One of two recordings, traces or runs, with its sums.
  */
 export interface TracedSide {
   /**
@@ -651,12 +651,12 @@ export interface TracedSide {
    */
   block_correlation: number;
   /**
-   * Stretches of the trace that were resampled as wholes; 0 where the input has none.
+   * Stretches of the trace that were resampled as units; 0 where the input has none.
    */
   blocks: number;
   calibration: Calibration;
   /**
-   * Whether correcting takes more than half of the mean latency.
+   * Whether the correction is more than half of the mean latency.
    */
   correction_exceeds_signal: boolean;
   /**
@@ -672,16 +672,16 @@ export interface TracedSide {
    */
   faults: number;
   /**
-   * The host; absent where that is not known.
+   * The host; absent if unknown.
    */
   host?: string;
   /**
-   * What sentences call it.
+   * Its name in sentences.
    */
   label: string;
   losses?: Losses;
   /**
-   * What it is called here.
+   * Its name in this comparison.
    */
   name: string;
   subject?: Subject;
@@ -689,22 +689,22 @@ export interface TracedSide {
 /**
  * The tracer's cost for one call.
  *
- * A figure from which the cost of `calls` was taken is wrong by up to `Calibration::error` of
- * so many calls, and the errors of all figures of one trace go the same way: whoever compares
- * figures of two traces must allow for both traces' errors.
+ * A figure from which the cost of `calls` was subtracted is off by up to `Calibration::error` of
+ * that many calls. The errors of all figures of one trace have the same sign, so a comparison of
+ * figures from two traces must allow for both traces' errors.
  */
 export interface Calibration {
   /**
-   * Half the width of the interval that holds `per_call_ns` with 95 % confidence. It is also
-   * at least the sum of the errors of the two parts.
+   * Half the width of the 95 % confidence interval of `per_call_ns`, and at least the sum of the
+   * errors of the two parts.
    */
   error_ns: number;
   /**
-   * The part of them that lands inside the call itself.
+   * The part of that which falls inside the call itself.
    */
   inside_ns: number;
   /**
-   * Nanoseconds a call adds to everything around it.
+   * Nanoseconds that a call adds to everything around it.
    */
   per_call_ns: number;
   source: Source;
@@ -734,12 +734,12 @@ export interface Losses {
  */
 export interface Subject {
   /**
-   * The command with its arguments; absent where running processes were looked at.
+   * The command with its arguments; absent where running processes were observed.
    */
   command?: string[];
   /**
-   * The process that the command became, or those that ran already, each with its children; absent
-   * where it is not known.
+   * The process that the command became, or those that were already running, each with its
+   * children; absent where it is not known.
    */
   pids?: number[];
 }
@@ -769,11 +769,11 @@ export interface ClassChange {
  */
 export interface Pair {
   /**
-   * Of A.
+   * In A.
    */
   a: number;
   /**
-   * Of B.
+   * In B.
    */
   b: number;
 }
@@ -873,7 +873,7 @@ export interface Mode {
    */
   high_ns: number;
   /**
-   * The interval that holds the middle nine tenths of the mode's values, ns.
+   * Lower end of the interval with the middle nine tenths of the mode's values, ns.
    */
   low_ns: number;
   /**
@@ -901,7 +901,7 @@ export interface QuantileShift {
   test: Test | null;
 }
 /**
- * A function met in one input only.
+ * A function found in only one input.
  */
 export interface ExtraFunction {
   /**
@@ -917,7 +917,7 @@ export interface ExtraFunction {
    */
   function: string;
   /**
-   * Whether it is B that has it, not A.
+   * Whether B has it rather than A.
    */
   in_b: boolean;
   /**
@@ -935,12 +935,12 @@ export interface ExtraFunction {
 export interface Finding {
   change: Estimate;
   /**
-   * The kind of fault it is about; `None`: all faults.
+   * The kind of fault concerned; `None`: all faults.
    */
   class: Class | null;
   /**
-   * The tracer's cost differs between the inputs by more than this change, or its error
-   * is larger than it: the finding may be the tracer's.
+   * The tracer's cost differs between the inputs by more than this change, or its error is
+   * larger than the change: the finding may be an artefact of the tracer.
    */
   correction_exceeds_signal: boolean;
   figures: Pairs;
@@ -949,7 +949,7 @@ export interface Finding {
    */
   layer: Layer | null;
   /**
-   * Its part of the difference of the mean whole times, ns per fault; 0 for what takes none.
+   * Its part of the difference of the mean whole times, ns per fault; 0 for what takes no time.
    */
   mean_ns: number;
   /**
@@ -1060,7 +1060,7 @@ export interface Part {
  */
 export interface Method {
   /**
-   * The chance that anything at all is found in traces that are alike.
+   * The chance that anything at all is found in two traces of the same behaviour.
    */
   level: number;
   /**
@@ -1072,7 +1072,7 @@ export interface Method {
    */
   permutations: number;
   /**
-   * Of those, the figures behind the questions.
+   * Of these, the figures behind the questions.
    */
   questions: number;
   /**
@@ -1136,7 +1136,7 @@ export interface Question {
  */
 export interface TracedFaults {
   /**
-   * Ends of calls without a beginning, by function: all there is with `tracing_thresh`.
+   * Ends of calls without a beginning, by function: the only content with `tracing_thresh`.
    */
   bare_ends: OtherCalls[];
   calibration: Calibration;
@@ -1146,7 +1146,7 @@ export interface TracedFaults {
    */
   calls_below_1us: number;
   /**
-   * Charges to the memory cgroup by the way they took.
+   * Charges to the memory cgroup by path.
    */
   charges: ChargePath[];
   /**
@@ -1163,12 +1163,12 @@ export interface TracedFaults {
    */
   contributors: Contributor[];
   /**
-   * Whether correcting takes more than half of the mean latency: differences between paths
-   * are then mostly differences in their number of calls.
+   * Whether the correction is more than half of the mean latency: differences between paths are
+   * then mostly differences in their number of calls.
    */
   correction_exceeds_signal: boolean;
   /**
-   * The part of the faults that was looked at, from the outside in; empty: all of each.
+   * The part of the faults that was examined, from the outside in; empty: all of each fault.
    */
   descent: DescentStep[];
   /**
@@ -1181,7 +1181,7 @@ export interface TracedFaults {
   duration_ns: number | null;
   elapsed: Latency;
   /**
-   * Complete faults, all that the figures are about.
+   * Complete faults, on which all figures are based.
    */
   faults: number;
   latency: Latencies;
@@ -1191,7 +1191,7 @@ export interface TracedFaults {
   layers: LayerFindings[];
   lock_waits: LockWaits;
   /**
-   * Calls at the top level that are no faults, such as lock helpers, the most frequent first.
+   * Calls at the top level that are not faults, such as lock helpers, the most frequent first.
    */
   other_calls: OtherCalls[];
   /**
@@ -1234,7 +1234,7 @@ export interface CallMap {
    */
   nodes: CallNode[];
   /**
-   * Nodes left out for being small, with all below them.
+   * Nodes left out because they are small, with everything below them.
    */
   nodes_left_out: number;
   /**
@@ -1251,7 +1251,7 @@ export interface CallMap {
  */
 export interface CallNode {
   /**
-   * Calls on it.
+   * Calls on this path.
    */
   calls: number;
   /**
@@ -1272,8 +1272,8 @@ export interface CallNode {
    */
   corrected_total_ns: number;
   /**
-   * How far that may be off, either way: the error of a call's cost, once for each call whose cost
-   * was taken off, ns.
+   * How far that may be off, either way: the error of a call's cost, counted once for each call
+   * whose cost was taken off, ns.
    */
   error_ns: number;
   /**
@@ -1285,7 +1285,7 @@ export interface CallNode {
    */
   function: number;
   /**
-   * The part of a fault's work that the function stands for by its name, if any.
+   * The part of a fault's work that the function's name stands for, if any.
    */
   layer: Layer | null;
   /**
@@ -1298,12 +1298,12 @@ export interface CallNode {
   self_ns: number;
   /**
    * Durations of single calls, as traced, in coarse buckets (a sixteenth of their value): first
-   * value, first value past it, count. A sample where there are many faults.
+   * value, first value past the bucket, count. A sample where there are many faults.
    */
   times: [number, number, number][];
   /**
-   * Sum of the calls' total times the latency of their fault, both as traced, ns²: with the
-   * sums of both it gives their covariance over any set of faults.
+   * Sum over the calls of total time times the latency of their fault, both as traced, ns²: with
+   * the sums of each it gives their covariance over any set of faults.
    */
   total_by_latency: number;
   /**
@@ -1312,7 +1312,7 @@ export interface CallNode {
   total_ns: number;
 }
 /**
- * Charges to the memory cgroup by the way they took.
+ * Charges to the memory cgroup by path.
  */
 export interface ChargePath {
   /**
@@ -1331,19 +1331,19 @@ export interface ChargePath {
  */
 export interface Latencies {
   /**
-   * How sure the corrected figures are; absent where nothing is corrected.
+   * Bounds of the corrected figures; absent where nothing is corrected.
    */
   bounds: Bounds | null;
   corrected: Latency;
   raw: Latency;
 }
 /**
- * The interval of a corrected figure, from the error of the tracer's cost. The figure as traced
- * is no part of it: that has no error of this kind.
+ * The interval of a corrected figure, from the error of the tracer's cost. It need not include the
+ * figure as traced, which has no error of this kind.
  */
 export interface Bounds {
   /**
-   * Of the mean, ns: least and most.
+   * Of the mean, ns: lowest and highest.
    *
    * @minItems 2
    * @maxItems 2
@@ -1420,7 +1420,7 @@ export interface Contributor {
    */
   corrected_self_ns: number;
   /**
-   * Share of it, corrected.
+   * The same share, corrected.
    */
   corrected_time_share: number;
   /**
@@ -1478,7 +1478,7 @@ export interface TimeSplit {
    */
   off_cpu_ns: number;
   /**
-   * Able to run, but another task did, ns.
+   * Runnable, while another task ran, ns.
    */
   runnable_ns: number;
   /**
@@ -1495,7 +1495,7 @@ export interface TimeSplit {
  */
 export interface Conservation {
   /**
-   * Faults looked at.
+   * Faults checked.
    */
   faults: number;
   /**
@@ -1508,7 +1508,7 @@ export interface Conservation {
   without_durations: number;
 }
 /**
- * The slowest faults against the others. Latency here is the whole time, waits and the lock
+ * The slowest faults compared with the others. Latency here is the whole time, waits and the lock
  * before the fault included, without the tracer's cost.
  */
 export interface Contrast {
@@ -1525,7 +1525,7 @@ export interface Contrast {
    */
   class: Class | null;
   /**
-   * How far the two means may be off for what the correction does not know, either way and both
+   * How far the two means may be off because of errors in the correction, either way but both
    * the same way, ns.
    *
    * @minItems 2
@@ -1558,7 +1558,7 @@ export interface Contrast {
    */
   tail_mean_ns: number;
   /**
-   * Hypotheses tested together; 0 where the trace is too short to.
+   * Hypotheses tested together; 0 where the trace is too short.
    */
   tests: number;
   /**
@@ -1575,7 +1575,7 @@ export interface Excess {
    */
   body_ns: number;
   /**
-   * How far that may be off for what the correction does not know, either way, ns.
+   * How far that may be off because of errors in the correction, either way, ns.
    */
   error_ns: number;
   /**
@@ -1641,7 +1641,7 @@ export interface Overrepresented {
  */
 export interface DescentStep {
   /**
-   * Of these, calls that the class and the range leave.
+   * Of these, calls within the class and the range.
    */
   calls: number;
   /**
@@ -1649,11 +1649,11 @@ export interface DescentStep {
    */
   class: Class | null;
   /**
-   * Only calls that take at least so long (ns, corrected)…
+   * Only calls that take at least this long (ns, corrected)…
    */
   from_ns: number | null;
   /**
-   * Calls met inside those of the step above.
+   * Calls found inside those of the step above.
    */
   met: number;
   /**
@@ -1674,8 +1674,8 @@ export interface DescentStep {
  */
 export interface LockWaits {
   /**
-   * Waits for the mmap lock of 0.1 ms and more, to read or to write, that are laid to a task,
-   * and all of them.
+   * Waits of 0.1 ms and more for the mmap lock, for reading or writing, that are attributed to a
+   * task, and all such waits.
    *
    * @minItems 2
    * @maxItems 2
@@ -1689,8 +1689,8 @@ export interface LockWaits {
    */
   attributed_ns: [number, number];
   /**
-   * Who had the mmap lock, or stood before them, while others waited for it; the longest waits
-   * first.
+   * The tasks that held the mmap lock, or queued for it earlier, while others waited for it; the
+   * longest waits first.
    */
   holders: Holder[];
   /**
@@ -1699,7 +1699,7 @@ export interface LockWaits {
   locks: LockWait[];
 }
 /**
- * A task that others waited for to get the mmap lock.
+ * A task that kept others waiting for the mmap lock.
  */
 export interface Holder {
   /**
@@ -1708,7 +1708,7 @@ export interface Holder {
   doing: string | null;
   how: Hold;
   /**
-   * Its longest hold, or stay in the queue, that anyone waited for, ns.
+   * The longest time that it held the lock, or was queued for it, while another task waited, ns.
    */
   longest_hold_ns: number;
   /**
@@ -1720,11 +1720,11 @@ export interface Holder {
    */
   task: string;
   /**
-   * Their time that is laid to it, ns.
+   * Their time attributed to it, ns.
    */
   wait_ns: number;
   /**
-   * Waits it was part of.
+   * Waits in which it was involved.
    */
   waits: number;
 }
@@ -1733,7 +1733,7 @@ export interface Holder {
  */
 export interface LockWait {
   /**
-   * The function that gets it; `mmap_lock events` where those tell.
+   * The function that gets it; `mmap_lock events` where those events show the wait.
    */
   function: string;
   /**
@@ -1779,21 +1779,21 @@ export interface Path {
   trees: number;
 }
 /**
- * What was taken for granted in reading a trace.
+ * What was assumed in reading a trace.
  */
 export interface Reading {
   /**
-   * The deepest level traced, where the trace looks cut there (`max_graph_depth`): calls below
-   * it cost time that no correction knows of.
+   * The deepest level traced, if the trace appears to be cut there (`max_graph_depth`): calls
+   * below it cost time that no correction covers.
    */
   depth_limit: number | null;
   /**
-   * Calls taken for an interrupt's because they stand one level too deep, not by name.
+   * Calls attributed to an interrupt by their position (one level too deep), not by name.
    */
   interrupts_by_place: number;
   sleep_time: SleepTime;
   /**
-   * Different call trees beyond those that are looked up fast.
+   * Different call trees beyond those that fit the fast look-up.
    */
   trees_beyond_limit: number;
 }
@@ -1810,7 +1810,7 @@ export interface TraceTimeline {
    */
   changes: ChangePoint[];
   /**
-   * One in so many faults is in `blocks`: long traces are thinned evenly.
+   * Only one in this many faults is in `blocks`: long traces are thinned evenly.
    */
   every: number;
 }
@@ -1827,7 +1827,7 @@ export interface TimeBlock {
    */
   end_ns: number | null;
   /**
-   * How far that may be off for what the correction does not know, either way, ns.
+   * How far that may be off because of errors in the correction, either way, ns.
    */
   error_ns: number;
   /**
@@ -1839,7 +1839,7 @@ export interface TimeBlock {
    */
   mean_ns: number;
   /**
-   * Median of it.
+   * Median of the whole time.
    */
   p50_ns: number;
   /**
@@ -1856,7 +1856,7 @@ export interface TimeBlock {
   start_ns: number | null;
 }
 /**
- * A moment from which on faults were different.
+ * A moment at which the faults changed.
  */
 export interface ChangePoint {
   /**
@@ -1880,25 +1880,25 @@ export interface ChangePoint {
    */
   faults_before: number;
   /**
-   * Adjusted for all series that were searched.
+   * Adjusted for all series searched.
    */
   p_adjusted: number;
   what: Changed;
 }
 /**
- * A call with everything below it, repeats merged: a tree that many faults share, or few slow
- * ones. It is closed: not all its places are inside one larger tree.
+ * A call with everything below it, repeats merged: a tree that many faults share, or a few slow
+ * ones. It is closed: its occurrences do not all lie inside one larger tree.
  */
 export interface TreePattern {
   /**
-   * Calls inside one, at least and at most.
+   * Calls inside an occurrence, at least and at most.
    *
    * @minItems 2
    * @maxItems 2
    */
   calls: [number, number];
   /**
-   * The kind of the faults that have it, where it is one.
+   * The kind of the faults that have it, if there is only one.
    */
   class: Class | null;
   /**
@@ -1930,23 +1930,24 @@ export interface TreePattern {
    */
   mean_ns: number;
   /**
-   * Places in them.
+   * Occurrences in these faults.
    */
   occurrences: number;
   /**
-   * The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. Of a large one the first calls.
+   * The tree as text: `root { a b ×3–15 { c } ( d e ) ×2 }`. For a large tree, only the first
+   * calls.
    */
   outline: string;
   /**
-   * Median time of one, corrected, ns.
+   * Median time of an occurrence, corrected, ns.
    */
   p50_ns: number;
   /**
-   * 99th percentile of it.
+   * 99th percentile, corrected, ns.
    */
   p99_ns: number;
   /**
-   * Mean time of one, as traced, ns.
+   * Mean time of an occurrence, as traced, ns.
    */
   raw_mean_ns: number;
   /**
@@ -1958,7 +1959,7 @@ export interface TreePattern {
    */
   root: string;
   /**
-   * Own time of its outermost function in them, as traced, ns.
+   * Own time of its outermost function in these occurrences, as traced, ns.
    */
   self_ns: number;
   /**
@@ -1966,11 +1967,11 @@ export interface TreePattern {
    */
   time_share: number;
   /**
-   * Places behind the median and the percentile: a sample where there are many faults.
+   * Occurrences behind the median and the percentile: a sample where there are many faults.
    */
   timed: number;
   /**
-   * Time of all its places, as traced, ns.
+   * Time of all its occurrences, as traced, ns.
    */
   total_ns: number;
 }
@@ -1979,11 +1980,11 @@ export interface TreePattern {
  */
 export interface Repeat {
   /**
-   * Times in a row, ascending, and how many rows have so many.
+   * Number of repetitions in a row, ascending, and how many rows have that number.
    */
   counts: [number, number][];
   /**
-   * The function, or those of a loop with blanks between.
+   * The function, or the functions of a loop, separated by blanks.
    */
   function: string;
 }
@@ -1992,11 +1993,11 @@ export interface Repeat {
  */
 export interface Gate {
   /**
-   * Runs that make one measurement.
+   * Number of runs per measurement.
    */
   batch: number;
   /**
-   * What is behind what grew.
+   * The causes of the growth.
    */
   culprit: Culprit | null;
   /**
@@ -2004,17 +2005,17 @@ export interface Gate {
    */
   figures: Judged[];
   /**
-   * Chance of a false alarm that each figure may have: 5 % over all that are judged.
+   * Allowed chance of a false alarm per figure: 5 % over all that are judged.
    */
   level: number;
   /**
-   * Most runs of each side.
+   * Largest number of runs of each side.
    */
   most_pairs: number;
   new: GateSide;
   old: GateSide;
   /**
-   * Whether nothing is surely beyond its allowance.
+   * Whether no figure is certainly beyond its allowance.
    */
   passed: boolean;
   /**
@@ -2023,7 +2024,7 @@ export interface Gate {
   seed: number;
 }
 /**
- * What is behind the growth, by one more run of each side under observation.
+ * The causes of the growth, from one more run of each side under observation.
  */
 export interface Culprit {
   /**
@@ -2035,7 +2036,7 @@ export interface Culprit {
    */
   functions: FunctionGrowth[];
   /**
-   * Why more cannot be told, and what would help.
+   * Why the analysis cannot go further, and what would help.
    */
   missing: string[];
   /**
@@ -2051,11 +2052,11 @@ export interface CauseChange {
   b: Estimate;
   cause: Cause;
   /**
-   * Whether the intervals are apart, and the change makes a tenth or more of the faults.
+   * Whether the intervals are apart, and the change is a tenth or more of the faults.
    */
   differs: boolean;
   /**
-   * Its name for a person.
+   * Its name for display.
    */
   label: string;
 }
@@ -2064,7 +2065,7 @@ export interface CauseChange {
  */
 export interface FunctionGrowth {
   /**
-   * The file that holds it.
+   * The file that contains it.
    */
   module: string;
   /**
@@ -2086,11 +2087,11 @@ export interface FunctionGrowth {
 export interface StackGrowth {
   cause: Cause;
   /**
-   * The one that a reader should look at.
+   * The function that a reader should look at.
    */
   culprit: string;
   /**
-   * That cause for a person.
+   * Display name of that cause.
    */
   label: string;
   /**
@@ -2098,8 +2099,8 @@ export interface StackGrowth {
    */
   new: number;
   /**
-   * Faults in the old run, at most; scaled from samples. Where the old program had no such stack,
-   * old and new are those of the culprit by any stack.
+   * Faults in the old run, at most; scaled from samples. If the old program had no such stack,
+   * old and new are the faults of the culprit in any stack.
    */
   old: number;
   /**
@@ -2129,7 +2130,7 @@ export interface Judged {
    */
   old: number | null;
   /**
-   * Why it is not judged, else empty.
+   * Why it is not judged, otherwise empty.
    */
   reason: string;
   /**
@@ -2143,7 +2144,7 @@ export interface Judged {
  */
 export interface GateSide {
   /**
-   * The file that its runs were read from, where they were.
+   * The file that its runs were read from, if any.
    */
   baseline: string | null;
   /**
@@ -2161,9 +2162,9 @@ export interface GateSide {
 export interface GateRun {
   cost: RunCost;
   /**
-   * Largest resident memory of the tree: `ru_maxrss`, or the sum over several processes where
-   * that was seen to be more. `None` where the program stayed below what it inherited from us at
-   * its start, which `ru_maxrss` never is.
+   * Largest resident memory of the tree: `ru_maxrss`, or the sum over several processes if that
+   * was seen to be more. `None` where the program stayed below the peak that it inherited from
+   * us at its start, since `ru_maxrss` is never less than that.
    */
   peak: Bytes | null;
 }
@@ -2197,7 +2198,7 @@ export interface RunCost {
  */
 export interface Baseline {
   /**
-   * Runs that make one measurement.
+   * Number of runs per measurement.
    */
   batch: number;
   /**
@@ -2205,12 +2206,12 @@ export interface Baseline {
    */
   contended: number | null;
   /**
-   * Where it faults; `None` where that could not be recorded.
+   * Where the program faults; `None` where that could not be recorded.
    */
   faults: FaultsSeen | null;
   host: GateHost;
   /**
-   * When, Unix time in milliseconds.
+   * Unix time in milliseconds.
    */
   made_unix_ms: number;
   /**
@@ -2219,7 +2220,7 @@ export interface Baseline {
   runs: GateRun[];
 }
 /**
- * The faults of one observed run, for telling later which of them are new.
+ * The faults of one observed run, to find out later which of them are new.
  */
 export interface FaultsSeen {
   /**
@@ -2232,7 +2233,7 @@ export interface FaultsSeen {
   sites: Site[];
 }
 /**
- * One line of a breakdown: how many faults, how sure, how much time.
+ * One line of a breakdown: how many faults, with what confidence, how much time.
  */
 export interface CauseShare {
   faults: Estimate;
@@ -2261,7 +2262,7 @@ export interface Site {
   stack: string[];
 }
 /**
- * What decides which figures of two machines can be compared.
+ * The facts that decide which figures of two machines can be compared.
  */
 export interface GateHost {
   /**
@@ -2324,7 +2325,7 @@ export interface Balance {
    */
   journals: string[];
   /**
-   * Memory promised.
+   * Limit that was set on resident memory.
    */
   max_rss: Bytes | null;
   /**
@@ -2341,11 +2342,11 @@ export interface Balance {
    */
   processes: BalancedProcess[];
   /**
-   * What stayed as it was.
+   * What was left as it was.
    */
   refused: Refused[];
   /**
-   * What told the cost of work.
+   * What the cost of work was measured by.
    */
   signal: string;
   split: Changes;
@@ -2360,7 +2361,7 @@ export interface Balance {
  */
 export interface PageState {
   /**
-   * Populated slots that are left alone (locked, `MADV_NOHUGEPAGE`, userfaultfd, files…).
+   * Populated slots left unchanged (locked, `MADV_NOHUGEPAGE`, userfaultfd, files…).
    */
   blocked: number;
   growth: Bytes;
@@ -2383,7 +2384,7 @@ export interface Changes {
    */
   count: number;
   /**
-   * Median time of the call; `None` without any.
+   * Median time of the call; `None` if there were none.
    */
   median: Nanos | null;
   /**
@@ -2396,11 +2397,11 @@ export interface Changes {
  */
 export interface BalancePoint {
   /**
-   * Slots that were changed in it: what it shows is disturbed by that.
+   * Slots that were changed in this interval, which disturbs its figures.
    */
   changes: number;
   /**
-   * CPU nanoseconds for a unit of work; `None` where no work was seen.
+   * CPU nanoseconds per unit of work; `None` where no work was seen.
    */
   cost_ns: number | null;
   cpu: Nanos;
@@ -2413,7 +2414,7 @@ export interface BalancePoint {
    */
   huge_walks_per_s: number | null;
   /**
-   * Factor by which one kind of TLB entries works harder, when last computed (y).
+   * Factor by which one kind of TLB entry is under more load, when last computed (y).
    */
   imbalance: number | null;
   /**
@@ -2421,11 +2422,11 @@ export interface BalancePoint {
    */
   load: number;
   /**
-   * As many as there could be within the promised memory.
+   * Largest possible number of them within the memory limit.
    */
   possible: number;
   /**
-   * What the controller thought.
+   * Why the controller did what it did.
    */
   reason: string;
   rss: Bytes;
@@ -2477,8 +2478,9 @@ export interface HugeMap {
    */
   row_bytes: number;
   /**
-   * A string for each row, a letter for each moment: `#` all huge, `.` all small, `1` to `9`
-   * tenths that are huge, a blank where there was no memory. Moments are equal stretches of time.
+   * A string for each row, a character for each moment: `#` all huge, `.` all small, `1` to `9`
+   * tenths that are huge, a blank where there was no memory. Moments are equal stretches of
+   * time.
    */
   rows: string[];
   /**
@@ -2488,11 +2490,11 @@ export interface HugeMap {
   until: Nanos;
 }
 /**
- * Slots that stayed as they were.
+ * Slots that were left as they were.
  */
 export interface Refused {
   /**
-   * How many tries.
+   * How many attempts.
    */
   count: number;
   /**
@@ -2517,7 +2519,7 @@ export interface HugeVerdict {
  */
 export interface Probe {
   /**
-   * What changing page sizes takes.
+   * The cost of changing page sizes.
    */
   actuators: ActuatorFinding[];
   /**
@@ -2525,7 +2527,7 @@ export interface Probe {
    */
   cpu: string;
   /**
-   * The curves behind it.
+   * The underlying curves.
    */
   curves: Curve[];
   /**
@@ -2544,7 +2546,7 @@ export interface Probe {
    */
   no_counters: string | null;
   /**
-   * Times that each point was measured, in shuffled rounds.
+   * How often each point was measured, in shuffled rounds.
    */
   rounds: number;
   /**
@@ -2605,7 +2607,7 @@ export interface EffectPoint {
   huge_share: number;
   step_ns: Estimate;
   /**
-   * Page walks for a step, to base and to huge pages, where the machine counts them.
+   * Page walks per step, to base and to huge pages, where the machine counts them.
    *
    * @minItems 2
    * @maxItems 2
@@ -2626,12 +2628,12 @@ export interface HostFinding {
   missed_share: Estimate | null;
   pages: HostPages;
   /**
-   * For a person.
+   * The same in a sentence.
    */
   sentence: string;
 }
 /**
- * One level of the TLB as it shows itself.
+ * One level of the TLB as measured.
  */
 export interface TlbLevel {
   entries: Estimate;
@@ -2667,7 +2669,7 @@ export interface HugeSimulation {
    */
   reuse: ReuseCurve[];
   /**
-   * Cost by number of huge pages, where asked for.
+   * Cost by number of huge pages, if requested.
    */
   sweep: SweepPoint[];
   /**
@@ -2680,7 +2682,7 @@ export interface HugeSimulation {
  */
 export interface Configuration {
   /**
-   * Refills of huge pages in 1000 accesses.
+   * Refills of huge pages per 1000 accesses.
    */
   huge_per_1000: number;
   /**
@@ -2688,7 +2690,7 @@ export interface Configuration {
    */
   name: string;
   /**
-   * Nanoseconds per access, all included.
+   * Nanoseconds per access, everything included.
    */
   ns_per_access: number;
   /**
@@ -2696,7 +2698,7 @@ export interface Configuration {
    */
   refill_share: number;
   /**
-   * Refills of small pages in 1000 accesses.
+   * Refills of small pages per 1000 accesses.
    */
   small_per_1000: number;
   /**
@@ -2742,7 +2744,7 @@ export interface Controlled {
    */
   ns_per_access: number;
   /**
-   * As many as its memory could hold.
+   * Largest possible number in its memory.
    */
   possible: number;
   /**
@@ -2763,7 +2765,7 @@ export interface Controlled {
   workload: string;
 }
 /**
- * A point of a timeline: means since the last.
+ * A point of a timeline: means since the last point.
  */
 export interface Moment {
   /**
@@ -2796,7 +2798,7 @@ export interface Moment {
   small_per_s: number;
 }
 /**
- * How much a machine's last TLB level maps.
+ * How much memory a machine's last TLB level maps.
  */
 export interface Reach {
   /**
@@ -2817,7 +2819,7 @@ export interface Reach {
  */
 export interface ReuseCurve {
   /**
-   * Greatest error that sampling is expected to make (95 %), in miss ratio.
+   * Largest expected error from sampling (95 %), in miss ratio.
    */
   error: number;
   /**
@@ -2825,7 +2827,7 @@ export interface ReuseCurve {
    */
   page_bytes: number;
   /**
-   * Entries and the share of accesses that miss as many.
+   * Number of entries, and the share of accesses that miss with that many.
    */
   points: [number, number][];
   /**
@@ -2846,7 +2848,7 @@ export interface SweepPoint {
    */
   huge: number;
   /**
-   * Refills of huge pages in 1000 accesses.
+   * Refills of huge pages per 1000 accesses.
    */
   huge_per_1000: number;
   /**
@@ -2854,21 +2856,21 @@ export interface SweepPoint {
    */
   ns_per_access: number;
   /**
-   * Refills of small pages in 1000 accesses.
+   * Refills of small pages per 1000 accesses.
    */
   small_per_1000: number;
 }
 /**
- * What was taken back.
+ * What was undone.
  */
 export interface HugeUndo {
   /**
-   * Each process that a controller had at work.
+   * Each process that a controller had changed.
    */
   processes: Undone[];
 }
 /**
- * What became of one process.
+ * The result for one process.
  */
 export interface Undone {
   /**
@@ -2888,7 +2890,7 @@ export interface Undone {
    */
   refused: number;
   /**
-   * Slots that have their first page size again, by us or without us.
+   * Slots that have their original page size again, through us or otherwise.
    */
   restored: number;
   /**
@@ -2900,12 +2902,12 @@ export interface Undone {
    */
   settings: number;
   /**
-   * Settings that another process has written since: left to them.
+   * Settings that another process has written since; they are left as they are.
    */
   settings_left: number;
 }
 /**
- * What was found in a database of sequences: patterns, or the rests behind one.
+ * What was found in a database of sequences: patterns, or the sequences projected on one.
  */
 export interface Mined {
   /**
@@ -2922,11 +2924,11 @@ export interface Mined {
  */
 export interface MinedPattern {
   /**
-   * Its items; of a tree its functions, and braces around what they call.
+   * Its items; for a tree its functions, with braces around what they call.
    */
   items: string[];
   /**
-   * Sequences that hold it; places for the algorithm "suffixes", faults for "trees".
+   * Sequences that contain it; occurrences for the algorithm "suffixes", faults for "trees".
    */
   support: number;
   tree?: TreePattern;
@@ -2951,7 +2953,7 @@ export interface PagedRun {
    */
   policy: string;
   /**
-   * Those that have figures of their own.
+   * Processes with figures of their own.
    */
   processes: PagedProcess[];
   /**
@@ -2964,23 +2966,23 @@ export interface PagedRun {
    */
   store: string;
   /**
-   * Most that all processes were seen to have resident at a time, shared pages counted once.
+   * Peak of the resident memory of all processes together, shared pages counted once.
    */
   together_peak_bytes: number | null;
 }
 /**
- * Processes without figures of their own: with those above they add up to the whole.
+ * Processes without figures of their own: together with the others they add up to the whole.
  */
 export interface OtherProcesses {
   /**
-   * Ended, and a later one needed their place.
+   * Processes that ended and whose slot was needed by a later one.
    */
   ended: number;
   faults: PagingFaults;
   latency: FaultLatency;
   pages: PagesMoved;
   /**
-   * Never had one, as too many others lived.
+   * Processes that never had a slot, because too many others were alive.
    */
   unplaced: number;
 }
@@ -2997,7 +2999,7 @@ export interface PagingFaults {
    */
   by_signal: number;
   /**
-   * On pages that another fault was bringing.
+   * On pages that another fault was already bringing in.
    */
   collisions: number;
   /**
@@ -3005,7 +3007,7 @@ export interface PagingFaults {
    */
   first_touches: number;
   /**
-   * First writes to pages that came back.
+   * First writes to pages that were read back.
    */
   first_writes: number;
   /**
@@ -3013,7 +3015,7 @@ export interface PagingFaults {
    */
   refaults: number;
   /**
-   * On pages that were there.
+   * On pages that were resident.
    */
   spurious: number;
   /**
@@ -3021,7 +3023,7 @@ export interface PagingFaults {
    */
   throttled: number;
   /**
-   * What these waited, in nanoseconds.
+   * How long these waited, in nanoseconds.
    */
   throttled_ns: number;
 }
@@ -3033,7 +3035,7 @@ export interface FaultLatency {
   without_io: Quantiles;
 }
 /**
- * Quantiles of a latency, exact to a bucket (a half power of two).
+ * Quantiles of a latency, accurate to one bucket (half a power of two).
  */
 export interface Quantiles {
   /**
@@ -3054,7 +3056,7 @@ export interface Quantiles {
  */
 export interface PagesMoved {
   /**
-   * Dropped, as the store had them already.
+   * Dropped, because the store already had them.
    */
   dropped_clean: number;
   /**
@@ -3062,11 +3064,11 @@ export interface PagesMoved {
    */
   evicted: number;
   /**
-   * In so many batches.
+   * Number of eviction batches.
    */
   eviction_batches: number;
   /**
-   * Of these, before anyone asked.
+   * Of these, before they were needed.
    */
   prefetched: number;
   /**
@@ -3074,7 +3076,7 @@ export interface PagesMoved {
    */
   read: number;
   /**
-   * That the kernel refused to let go: pinned, or going.
+   * That the kernel refused to evict: pinned, or being removed.
    */
   refused: number;
   /**
@@ -3090,7 +3092,7 @@ export interface PagesMoved {
    */
   store_errors: number;
   /**
-   * Pages whose next use was to be seen.
+   * Pages watched for their next use.
    */
   watched: number;
   /**
@@ -3098,7 +3100,7 @@ export interface PagesMoved {
    */
   written: number;
   /**
-   * Of these, before they had to leave.
+   * Of these, before they had to be evicted.
    */
   written_early: number;
 }
@@ -3107,16 +3109,16 @@ export interface PagesMoved {
  */
 export interface PagedProcess {
   /**
-   * Bytes that it may have resident; the last share where processes share a budget.
+   * Its limit on resident bytes; its last share if processes share a budget.
    */
   budget_bytes: number;
   /**
-   * What the kernel let the pager do.
+   * Features that the kernel allowed the pager to use.
    */
   capabilities: string[];
   /**
-   * Of one that does not: whether it ended by itself. Else it was killed, or became another
-   * program by exec.
+   * If it is not alive: whether it exited by itself. Otherwise it was killed, or became another
+   * program through exec.
    */
   ended_in_order: boolean;
   faults: PagingFaults;
@@ -3126,11 +3128,11 @@ export interface PagedProcess {
   heat: Heat | null;
   latency: FaultLatency;
   /**
-   * Bytes of managed pages that it may have resident.
+   * Its limit on resident bytes of managed pages.
    */
   limit_bytes: number;
   /**
-   * Whether it lives.
+   * Whether it is still alive.
    */
   living: boolean;
   /**
@@ -3138,7 +3140,8 @@ export interface PagedProcess {
    */
   managed_bytes: number;
   /**
-   * Size from which memory is managed now: `--min-region`, or less while much lies in smaller pieces.
+   * Smallest size that is managed now: `--min-region`, or less while much memory is in smaller
+   * pieces.
    */
   min_region_bytes: number;
   /**
@@ -3147,7 +3150,7 @@ export interface PagedProcess {
   name: string;
   pages: PagesMoved;
   /**
-   * Most managed bytes that were resident.
+   * Peak of the resident managed bytes.
    */
   peak_managed_bytes: number;
   /**
@@ -3160,7 +3163,7 @@ export interface PagedProcess {
    */
   regions: PagedRegion[];
   /**
-   * Regions that it has; not all have figures.
+   * Number of its regions; not all have figures.
    */
   regions_total: number;
   /**
@@ -3168,11 +3171,11 @@ export interface PagedProcess {
    */
   resident_bytes: number;
   /**
-   * What that store holds on disk, in bytes, for all who share it.
+   * Bytes of that store on disk, for all processes that share it.
    */
   store_disk_bytes: number;
   /**
-   * Memory that it takes in this process, in bytes.
+   * Memory that the store takes in this process, in bytes.
    */
   store_memory_bytes: number;
   /**
@@ -3180,7 +3183,7 @@ export interface PagedProcess {
    */
   store_number: number;
   /**
-   * What the surveys of the regions have taken, in nanoseconds.
+   * Time that surveys of the regions have taken, in nanoseconds.
    */
   survey_ns: number;
   /**
@@ -3189,7 +3192,8 @@ export interface PagedProcess {
   unmanaged_bytes: number;
 }
 /**
- * How soon resident pages are used again, by random ones whose next use was awaited.
+ * How soon resident pages are used again, estimated from random pages that were watched until
+ * their next use.
  */
 export interface Heat {
   /**
@@ -3198,7 +3202,7 @@ export interface Heat {
   cold: Estimate | null;
   hot: Estimate;
   /**
-   * Share that was used later, within eight seconds; none before any was watched so long.
+   * Share that was used later, within eight seconds; `None` until a page was watched that long.
    */
   warm: Estimate | null;
   /**
@@ -3208,16 +3212,16 @@ export interface Heat {
   written: Estimate;
 }
 /**
- * How many pages were evicted between a page's eviction and its return. Counts are estimates from a
- * sample of pages, exact where all were followed.
+ * How many pages were evicted between a page's eviction and its return. Counts are estimates from
+ * a sample of pages, exact if all pages were followed.
  */
 export interface RefaultDistances {
   /**
-   * Those that are not empty, ascending.
+   * Non-empty buckets, ascending.
    */
   buckets: DistanceBucket[];
   /**
-   * What more memory would have avoided, where the sample is large enough to tell.
+   * What more memory would have avoided, if the sample is large enough.
    */
   larger_budget: LargerBudget | null;
   /**
@@ -3230,11 +3234,11 @@ export interface RefaultDistances {
   samples: number;
 }
 /**
- * Returns after so many evictions.
+ * Returns after this many evictions.
  */
 export interface DistanceBucket {
   /**
-   * Returns before anyone asked.
+   * Returns by read-ahead, before a fault.
    */
   ahead: number;
   /**
@@ -3246,23 +3250,23 @@ export interface DistanceBucket {
    */
   refaults: number;
   /**
-   * The first one that is too long.
+   * First distance beyond the bucket.
    */
   to_pages: number;
 }
 /**
- * A larger budget for one process, for policies that evict roughly in order of use. A lower bound: a
- * page that is evicted twice meanwhile counts twice, and takes room once.
+ * A larger budget for one process, for policies that evict roughly in order of use. A lower bound:
+ * a page that is evicted twice meanwhile counts twice, but takes room only once.
  */
 export interface LargerBudget {
   /**
-   * Bytes more.
+   * Additional bytes.
    */
   more_bytes: number;
   spared: Estimate;
 }
 /**
- * A managed mapping: the parts of it that are managed alike, added up.
+ * A managed mapping: the sum of its parts that are managed in the same way.
  */
 export interface PagedRegion {
   /**
@@ -3274,7 +3278,7 @@ export interface PagedRegion {
    */
   delivery: string;
   /**
-   * Of these, changed since they came.
+   * Of these, changed since they were read.
    */
   dirty_pages: number;
   /**
@@ -3286,7 +3290,7 @@ export interface PagedRegion {
    */
   faults: number;
   /**
-   * How soon pages are used again, by the last ones that were watched.
+   * How soon pages are used again, from the last ones that were watched.
    */
   heat: Heat | null;
   /**
@@ -3306,7 +3310,7 @@ export interface PagedRegion {
    */
   resident_pages: number;
   /**
-   * The number that the program's hint gave it; 0 without one.
+   * The number from the program's hint; 0 without one.
    */
   role: number;
   /**
@@ -3314,7 +3318,7 @@ export interface PagedRegion {
    */
   start: string;
   /**
-   * Why so.
+   * Why.
    */
   why: string;
 }
@@ -3328,7 +3332,7 @@ export interface PagingSimulation {
    */
   memory_pages: number;
   /**
-   * In the order in which they were asked for.
+   * In the requested order.
    */
   policies: PolicyOutcome[];
   trace: UsesOfPages;
@@ -3338,7 +3342,7 @@ export interface PagingSimulation {
  */
 export interface PolicyOutcome {
   /**
-   * Pages that had to leave.
+   * Pages evicted.
    */
   evictions: number;
   /**
@@ -3354,7 +3358,7 @@ export interface PolicyOutcome {
    */
   policy: string;
   /**
-   * Of these, before they were asked for.
+   * Of these, before they were needed.
    */
   read_early: number;
   /**
@@ -3362,7 +3366,7 @@ export interface PolicyOutcome {
    */
   read_in_vain: number;
   /**
-   * Threads held up by the store.
+   * Faults that waited for the store.
    */
   refaults: number;
   /**
@@ -3371,11 +3375,11 @@ export interface PolicyOutcome {
   soft_faults: number;
 }
 /**
- * What a trace of a paged run holds.
+ * The contents of a trace of a paged run.
  */
 export interface UsesOfPages {
   /**
-   * Bytes at the end that are no whole record.
+   * Bytes at the end that do not form a complete record.
    */
   cut_bytes: number;
   /**
@@ -3387,7 +3391,7 @@ export interface UsesOfPages {
    */
   page_bytes: number;
   /**
-   * Pages read early in the recorded run, taken for uses.
+   * Pages read early in the recorded run, counted as uses.
    */
   presumed_uses: number;
   /**
@@ -3418,7 +3422,7 @@ export interface PagingTimeline {
    */
   memory_is_each: boolean;
   /**
-   * Readings, oldest first; the last one is that of the end.
+   * Readings, oldest first; the last one is from the end of the run.
    */
   points: PagingPoint[];
   /**
@@ -3440,7 +3444,7 @@ export interface PagingPoint {
    */
   first_touches: number;
   /**
-   * How much of it may be.
+   * Limit on that memory.
    */
   limit_bytes: number;
   /**
@@ -3452,7 +3456,7 @@ export interface PagingPoint {
    */
   pages_read: number;
   /**
-   * Of these, before anyone asked for them.
+   * Of these, before they were needed.
    */
   pages_read_ahead: number;
   /**
@@ -3476,7 +3480,7 @@ export interface PagingPoint {
    */
   seen_used: number;
   /**
-   * What the stores hold, on disk and packed in memory.
+   * Contents of the stores, on disk and packed in memory.
    */
   store_bytes: number;
   /**
@@ -3489,23 +3493,23 @@ export interface PagingPoint {
    */
   unmanaged_bytes: number;
   /**
-   * Of these, used meanwhile.
+   * Of these, those that were used.
    */
   used_later: number;
   /**
-   * Of these, used meanwhile.
+   * Of these, those that were used.
    */
   used_soon: number;
   /**
-   * Pages whose next use was awaited for eight seconds.
+   * Pages that were watched for eight seconds for their next use.
    */
   watched_later: number;
   /**
-   * Resident pages whose next use was awaited for a second.
+   * Resident pages that were watched for a second for their next use.
    */
   watched_soon: number;
   /**
-   * Of these, written.
+   * Of these, those that were written.
    */
   written_soon: number;
 }
@@ -3514,15 +3518,15 @@ export interface PagingPoint {
  */
 export interface ProfileSummary {
   /**
-   * Counters and ratios of them; those that the machine lacks are absent.
+   * Counters and ratios of them; counters that the machine does not have are absent.
    */
   counters: CounterRate[];
   /**
-   * Each event's sums; the one to look at first is first.
+   * Each event's sums; the most important one first.
    */
   events: EventProfile[];
   /**
-   * Estimated nanoseconds that recording itself cost, where the recorder says so.
+   * Estimated nanoseconds that recording itself cost, if the recorder reports it.
    */
   own_cost: Nanos | null;
   span: Nanos;
@@ -3536,15 +3540,15 @@ export interface ProfileSummary {
  */
 export interface CounterRate {
   /**
-   * Share of the time that it was really counted; values are scaled up for it.
+   * Share of the time in which it was actually counted; values are scaled up accordingly.
    */
   counted: number;
   /**
-   * perf's name of it; `instructions per cycle`, `cache misses per reference` for ratios.
+   * perf's name for it; `instructions per cycle`, `cache misses per reference` for ratios.
    */
   name: string;
   /**
-   * Count a second, or the ratio.
+   * Count per second, or the ratio.
    */
   rate: number;
   /**
@@ -3553,7 +3557,7 @@ export interface CounterRate {
   total: number | null;
 }
 /**
- * Sums of one event. Weights are in `unit`; those of idle CPUs are in `idle` alone.
+ * Sums of one event. Weights are in `unit`; those of idle CPUs are only in `idle`.
  */
 export interface EventProfile {
   /**
@@ -3561,15 +3565,15 @@ export interface EventProfile {
    */
   burst: Burst | null;
   /**
-   * Control groups, heaviest first; empty where none was recorded.
+   * Control groups, heaviest first; empty where none were recorded.
    */
   cgroups: CgroupShare[];
   /**
-   * CPUs by number; empty where the input tells none.
+   * CPUs by number; empty where the input has none.
    */
   cpus: CpuShare[];
   /**
-   * Samples per second that were asked for, where chosen by frequency.
+   * Samples per second that were requested, if chosen by frequency.
    */
   frequency: number | null;
   /**
@@ -3608,7 +3612,7 @@ export interface EventProfile {
 export interface Burst {
   from: Nanos;
   /**
-   * The function whose total weight grew most against the rest of the time.
+   * The function whose total weight grew most compared with the rest of the time.
    */
   function: string;
   /**
@@ -3621,7 +3625,7 @@ export interface Burst {
   share_elsewhere: number;
   to: Nanos;
   /**
-   * Weight of a stretch as long, usually (the median).
+   * Usual weight of a stretch of the same length (the median).
    */
   usual: number;
   /**
@@ -3661,7 +3665,7 @@ export interface CpuShare {
 export interface FunctionShare {
   kind: FrameKind;
   /**
-   * The file that holds it; empty where not known.
+   * The file that contains it; empty where not known.
    */
   module: string;
   /**
@@ -3712,7 +3716,7 @@ export interface StackShare {
   weight: number;
 }
 /**
- * Frames that have no name for one reason.
+ * Frames without a name for one reason.
  */
 export interface UnknownShare {
   /**
@@ -3736,8 +3740,8 @@ export interface UnknownShare {
 /**
  * How profile B differs from profile A.
  *
- * All amounts are comparable although the two were taken for different times, on different
- * numbers of CPUs, at different rates: see `Measure`.
+ * All amounts are comparable even though the two were recorded for different times, on different
+ * numbers of CPUs and at different rates: see `Measure`.
  */
 export interface ProfileDiff {
   a: WeighedSide;
@@ -3756,7 +3760,7 @@ export interface ProfileDiff {
   counters: CounterChange[];
   /**
    * Size of change that would have been found in four of five such comparisons, for a function
-   * of the median size: what "nothing significant" means here.
+   * of median size: the limit of what "nothing significant" means here.
    */
   detectable: number;
   /**
@@ -3771,11 +3775,11 @@ export interface ProfileDiff {
   measure: Measure;
   run?: RunDiff;
   /**
-   * Settings in which the hosts differ; those that touch what grew come first.
+   * Settings in which the hosts differ; those that affect what grew come first.
    */
   settings: SettingChange[];
   /**
-   * Of whole runs: by what factor B took longer in everything, as a busier machine makes it. B's
+   * For whole runs: the factor by which B took longer in everything, as on a busier machine. B's
    * amounts are divided by it.
    */
   slowdown: number | null;
@@ -3790,12 +3794,12 @@ export interface ProfileDiff {
   tree: DiffNode[];
   /**
    * Frames without a name on either side, by cause, largest share first. Where the two differ
-   * much, so do the stacks that end in such frames, whatever the programs did.
+   * much, so do the stacks that end in such frames, regardless of what the programs did.
    */
   unknown: UnknownChange[];
 }
 /**
- * One of two recordings, traces or runs, and what it holds in sum.
+ * One of two recordings, traces or runs, with its sums.
  */
 export interface WeighedSide {
   /**
@@ -3803,11 +3807,11 @@ export interface WeighedSide {
    */
   cpus: number;
   /**
-   * The host; absent where that is not known.
+   * The host; absent if unknown.
    */
   host?: string;
   /**
-   * What it is called here.
+   * Its name in this comparison.
    */
   name: string;
   /**
@@ -3830,7 +3834,7 @@ export interface WeighedSide {
  */
 export interface CounterChange {
   /**
-   * Rate a second (or ratio) in A.
+   * Rate per second (or ratio) in A.
    */
   a: number;
   /**
@@ -3857,7 +3861,7 @@ export interface Change {
   change: Estimate;
   kind: FrameKind;
   /**
-   * The file that holds it.
+   * The file that contains it.
    */
   module: string;
   /**
@@ -3865,23 +3869,23 @@ export interface Change {
    */
   name: string;
   /**
-   * Amounts of its own, callees left out.
+   * Its own amounts in A and B, without callees.
    *
    * @minItems 2
    * @maxItems 2
    */
   own: [number, number];
   /**
-   * Chance of so large a change anywhere among all functions and stacks compared, if nothing
-   * differed.
+   * Probability of such a large change anywhere among all functions and stacks compared, if
+   * nothing differed.
    */
   p_adjusted: number;
   /**
-   * Whether that chance is below 5 %.
+   * Whether that probability is below 5 %.
    */
   significant: boolean;
   /**
-   * Why it has no name, where it has none.
+   * Why it has no name, if it has none.
    */
   unnamed: Unnamed | null;
 }
@@ -3905,11 +3909,11 @@ export interface RunDiff {
   settings: SettingChange[];
 }
 /**
- * One of two recordings, traces or runs, and what it holds in sum.
+ * One of two recordings, traces or runs, with its sums.
  */
 export interface RunCostSide {
   /**
-   * The host; absent where that is not known.
+   * The host; absent if unknown.
    */
   host?: string;
   /**
@@ -3926,7 +3930,7 @@ export interface RunCostSide {
    */
   minor_faults: number;
   /**
-   * What it is called here.
+   * Its name in this comparison.
    */
   name: string;
   subject?: Subject;
@@ -3951,7 +3955,7 @@ export interface FigureChange {
    */
   b: number;
   /**
-   * Whether they differ by more than two runs of one program on one machine do.
+   * Whether they differ by more than two runs of the same program on one machine do.
    */
   differs: boolean;
   quantity: Quantity;
@@ -3961,7 +3965,7 @@ export interface FigureChange {
  */
 export interface SettingChange {
   /**
-   * Value on A's host; `None` where it is not there.
+   * Value on A's host; `None` where it does not exist.
    */
   a: string | null;
   /**
@@ -3973,11 +3977,11 @@ export interface SettingChange {
    */
   name: string;
   /**
-   * How it touches them; empty where it is not known to.
+   * How it affects them; empty if no effect is known.
    */
   reason: string;
   /**
-   * Functions that changed significantly and that this setting is known to touch.
+   * Functions that changed significantly and that this setting is known to affect.
    */
   touches: string[];
 }
@@ -3986,7 +3990,7 @@ export interface SettingChange {
  */
 export interface StackChange {
   /**
-   * Amount in A of all stacks that begin so.
+   * Amount in A of all stacks that begin with these functions.
    */
   a: number;
   /**
@@ -4033,7 +4037,7 @@ export interface DiffNode {
   parent: number;
 }
 /**
- * Frames that have no name for one reason, in both.
+ * Frames without a name for one reason, in both profiles.
  */
 export interface UnknownChange {
   /**
@@ -4041,7 +4045,7 @@ export interface UnknownChange {
    */
   a: number;
   /**
-   * The same of B's.
+   * The same for B.
    */
   b: number;
   /**
@@ -4055,7 +4059,7 @@ export interface UnknownChange {
   remedy: string;
 }
 /**
- * What is known of one observed run.
+ * The evidence of one observed run.
  */
 export interface Run {
   account: Account;
@@ -4081,17 +4085,17 @@ export interface Run {
   ending: Ending;
   fault_map: FaultMap;
   /**
-   * Mapped files whose pages were waited for, those most often waited for first.
+   * Mapped files whose pages threads waited for, most waits first.
    */
   file_reads?: FileReads[];
   flame: FlameNode;
   /**
-   * Huge pages that the program was seen to hold.
+   * Huge pages seen in the program's memory.
    */
   huge_pages: HugePageUse | null;
   profile?: ProfileSummary;
   /**
-   * Fault samples seen, and faults that they stand for.
+   * Fault samples seen.
    */
   samples: number;
   /**
@@ -4110,15 +4114,15 @@ export interface Run {
  */
 export interface Account {
   /**
-   * CPU time by what it went into, most first: the program's own code, the allocator's, each of
-   * the kernel's entries, and what is unexplained. Adds up to the CPU time of the run. Empty where
-   * the kernel's stacks could not be seen.
+   * CPU time by what it was spent on, most first: the program's own code, the allocator's, each
+   * of the kernel's entries, and what is unexplained. Adds up to the CPU time of the run. Empty
+   * where the kernel's stacks could not be seen.
    */
   cpu?: TimePart[];
   delays?: Delays;
   /**
    * Elapsed time by what the program did or waited for, most first. Adds up to the elapsed time
-   * of the run. Empty where too few moments were looked at.
+   * of the run. Empty where too few samples were taken.
    */
   elapsed?: TimePart[];
   /**
@@ -4127,40 +4131,41 @@ export interface Account {
    */
   entries: KernelEntry[];
   /**
-   * Time of page faults, most first: `zeroing` and `copying` what pages hold, and `handling` the
+   * Time of page faults, most first: `zeroing` and `copying` page contents, and `handling` the
    * fault apart from that. Adds up to the entry `fault`; empty where the kernel's stacks do not
-   * tell.
+   * show it.
    */
   faults?: TimePart[];
   kernel: Estimate;
   /**
-   * Samples of CPU time that it is based on; 0 where none could be taken.
+   * Samples of CPU time behind it; 0 where none could be taken.
    */
   samples: number;
   tasks?: Tasks;
   unexplained: Estimate;
   /**
-   * Nanoseconds in the kernel, whatever the entry, by what was done: reclaim, zeroing of huge
-   * pages… A part of the entries, and no sum.
+   * Nanoseconds in the kernel by the work done, whatever the entry: reclaim, zeroing of huge
+   * pages… Parts of the entries; they do not add up to a whole.
    */
   work: KernelWork[];
 }
 /**
- * CPU time that went into one thing, or elapsed time in which the program did or waited for one.
+ * CPU time that went into one thing, or elapsed time in which the program did or waited for one
+ * thing.
  */
 export interface TimePart {
   /**
-   * Stable name. Of CPU time: `own`, `allocator`, `collector`, `unexplained`, or a `KernelEntry`'s; of
-   * elapsed time: `cpu`, `ready` (for want of a CPU), `unseen`, or a kind of waiting: `sleep`,
-   * `disk`, `network`…
+   * Stable name. Of CPU time: `own`, `allocator`, `collector`, `unexplained`, or the name of a
+   * `KernelEntry`; of elapsed time: `cpu`, `ready` (no CPU was free), `unseen`, or a kind of
+   * waiting: `sleep`, `disk`, `network`…
    */
   id: string;
   /**
-   * What that is, for a person: `waiting for a disk`.
+   * Display name: `waiting for a disk`.
    */
   label: string;
   /**
-   * What to do next to learn more, where there is something.
+   * What to do next to find out more, if anything.
    */
   next?: string;
   /**
@@ -4173,14 +4178,14 @@ export interface TimePart {
   shares?: number[];
   time: Estimate;
   /**
-   * Names of the processes that waited, most first; empty of what is no waiting.
+   * Names of the processes that waited, most first; empty for parts that are not waits.
    */
   who?: string[];
 }
 /**
- * Waits of all tasks of a program that ended while it was observed
- * (Documentation/accounting/delay-accounting.rst), as the kernel counts each. A kind that the kernel
- * does not count, or counted wrongly for one of the tasks, is absent.
+ * Waits of all tasks of a program that ended while it was observed, as counted by the kernel
+ * (Documentation/accounting/delay-accounting.rst). A kind that the kernel does not count, or
+ * counted wrongly for one of the tasks, is absent.
  */
 export interface Delays {
   compaction?: Delay;
@@ -4218,7 +4223,7 @@ export interface KernelEntry {
    */
   id: string;
   /**
-   * What that is, for a person: `reading (pread64)`.
+   * Display name: `reading (pread64)`.
    */
   label: string;
   time: Estimate;
@@ -4241,7 +4246,7 @@ export interface Tasks {
 export interface TaskSum {
   lifetime: Nanos;
   /**
-   * What they did in it or waited for, most first: `cpu`, `ready`, kinds of waiting as in
+   * What they did or waited for in that time, most first: `cpu`, `ready`, kinds of waiting as in
    * `Account::elapsed`, and `unexplained`. Adds up to the lifetimes.
    */
   parts: TimePart[];
@@ -4322,12 +4327,12 @@ export interface Allocator {
     [k: string]: string;
   };
   /**
-   * Version, such as `2.36` for glibc, where it could be told.
+   * Version, such as `2.36` for glibc, where it could be determined.
    */
   version: string | null;
 }
 /**
- * One line of a breakdown: how many faults, how sure, how much time.
+ * One line of a breakdown: how many faults, with what confidence, how much time.
  */
 export interface RegionKindShare {
   faults: Estimate;
@@ -4359,7 +4364,7 @@ export interface ThreadShare {
   tid: number;
 }
 /**
- * Memory that goes to the kernel and comes back.
+ * Memory that is given back to the kernel and faulted in again.
  */
 export interface Churn {
   /**
@@ -4383,7 +4388,7 @@ export interface Churn {
    */
   refault_sites: Site[];
   /**
-   * Where it was taken again (`sysmalloc` ← `malloc` ← caller).
+   * Where it was obtained again (`sysmalloc` ← `malloc` ← caller).
    */
   regrow_sites: Site[];
   /**
@@ -4392,7 +4397,7 @@ export interface Churn {
   release_sites: Site[];
   released_sizes: Histogram;
   /**
-   * The routes apart, most faults first.
+   * Single routes, most faults first.
    */
   routes: ChurnRoute[];
 }
@@ -4416,7 +4421,8 @@ export interface Histogram {
   sum: number;
 }
 /**
- * One way in which memory goes and comes back: how it is given back, and what memory it is.
+ * One route by which memory is given back and faulted in again: how it is released, and what kind
+ * of memory it is.
  */
 export interface ChurnRoute {
   cause: Cause;
@@ -4428,11 +4434,11 @@ export interface ChurnRoute {
   released_sizes: Histogram;
 }
 /**
- * How events were collected, so that analysis knows what may be missing.
+ * How events were collected, so that an analysis can take into account what may be missing.
  */
 export interface Collection {
   /**
-   * Whether a process was observed that ran already.
+   * Whether an already running process was observed.
    */
   attached: boolean;
   /**
@@ -4441,9 +4447,9 @@ export interface Collection {
    */
   call_windows: [Nanos, Nanos][];
   /**
-   * Windows during which faults were recorded, on the events' clock; between them they were
-   * not, to burden the program less. A fault in a window stands for its share of the pauses next
-   * to it too. Empty when faults were recorded all the time.
+   * Windows during which faults were recorded, on the events' clock; between them they were not,
+   * to burden the program less. A fault in a window also stands for its share of the adjacent
+   * pauses. Empty when faults were recorded all the time.
    */
   fault_windows: [Nanos, Nanos][];
   /**
@@ -4460,13 +4466,13 @@ export interface Collection {
    */
   mode: string;
   /**
-   * What was asked for but not to be had, in words for the user, each with its remedy.
+   * What was requested but not available, in words for the user, each with its remedy.
    */
   notes: string[];
   own_cost: Nanos;
   /**
-   * Whether every process of the machine was observed; the cost is the machine's then, and the
-   * command only tells how long.
+   * Whether every process of the machine was observed; the cost is then that of the machine, and
+   * the command only determines the duration.
    */
   whole_machine: boolean;
 }
@@ -4517,7 +4523,7 @@ export interface FaultMapRow {
   length: Bytes;
   region: RegionKind;
   /**
-   * First address, as hexadecimal text (JSON numbers hold only 53 bits).
+   * First address, as hexadecimal text (JSON numbers have only 53 bits).
    */
   start: string;
 }
@@ -4526,8 +4532,8 @@ export interface FaultMapRow {
  */
 export interface FileReads {
   /**
-   * Share of the reads that go on from the thread's last one: forward by at most 32 MiB and an
-   * eighth of the file. `None` of a single read.
+   * Share of the reads that continue from the thread's last one: forward by at most 32 MiB and
+   * an eighth of the file. `None` for a single read.
    */
   in_order: number | null;
   /**
@@ -4566,13 +4572,13 @@ export interface FlameNode {
   total: number;
 }
 /**
- * Huge pages that processes were seen to hold, and how much of them was in use.
+ * Huge pages seen in processes, and how much of them was in use.
  */
 export interface HugePageUse {
   held: Bytes;
   /**
-   * Share (0 to 1) of their base pages that held nothing but zeros; `None` where that could not
-   * be read.
+   * Share (0 to 1) of their base pages that contained only zeros; `None` where that could not be
+   * read.
    */
   zeros: number | null;
 }
@@ -4597,7 +4603,7 @@ export interface FaultTime {
    */
   lock_waits: number;
   /**
-   * Latencies measured from begin and end events (nanoseconds), recorder's own cost
+   * Latencies measured from begin and end events (nanoseconds), the recorder's own cost
    * subtracted.
    */
   measured: Histogram | null;
@@ -4645,7 +4651,7 @@ export interface MmCallCost {
  */
 export interface Timeline {
   /**
-   * Points that are missing because a reading failed or came later than the next was due.
+   * Points that are missing because a reading failed or came after the next was due.
    */
   gaps: number;
   interval: Nanos;
@@ -4667,8 +4673,8 @@ export interface Timeline {
  */
 export interface TimelinePoint {
   /**
-   * Processes whose main thread ran, or waited for nothing but a CPU or a disk, at that moment;
-   * `None` where it was not looked at.
+   * Processes whose main thread was running, or waiting only for a CPU or a disk, at that
+   * moment; `None` if this was not checked.
    */
   active?: number;
   /**
@@ -4704,7 +4710,7 @@ export interface TimelinePoint {
  */
 export interface PressurePoint {
   /**
-   * Times that the cgroup hit its limit (`memory.failcnt` or `memory.events` `max`).
+   * How often the cgroup hit its limit (`memory.failcnt` or `memory.events` `max`).
    */
   cgroup_limit_hits: number | null;
   /**
@@ -4724,19 +4730,19 @@ export interface PressurePoint {
    */
   kswapd_scanned: number;
   /**
-   * Anonymous pages that came back soon after eviction (`workingset_refault_anon`).
+   * Anonymous pages refaulted soon after eviction (`workingset_refault_anon`).
    */
   refaults_anon: number;
   /**
-   * File pages that came back soon after eviction (`workingset_refault_file`).
+   * File pages refaulted soon after eviction (`workingset_refault_file`).
    */
   refaults_file: number;
   /**
-   * Time that all tasks stalled for memory (PSI `full`), where PSI is on.
+   * Time in which all tasks were stalled on memory (PSI `full`), where PSI is on.
    */
   stall_full: Nanos | null;
   /**
-   * Time that some task stalled for memory (PSI `some`), where PSI is on.
+   * Time in which some task was stalled on memory (PSI `some`), where PSI is on.
    */
   stall_some: Nanos | null;
   /**
@@ -4752,11 +4758,11 @@ export interface PressurePoint {
    */
   thp_collapse: number;
   /**
-   * Huge pages given at fault time (`thp_fault_alloc`).
+   * Huge pages allocated at fault time (`thp_fault_alloc`).
    */
   thp_fault_alloc: number;
   /**
-   * Huge pages wanted at fault time but not to be had (`thp_fault_fallback`).
+   * Huge pages requested at fault time but not available (`thp_fault_fallback`).
    */
   thp_fault_fallback: number;
   /**
@@ -4766,7 +4772,7 @@ export interface PressurePoint {
   time: Nanos;
 }
 /**
- * All that was tried, and the best of it.
+ * Everything that was tried, and the best of it.
  */
 export interface Tuning {
   /**
@@ -4775,7 +4781,7 @@ export interface Tuning {
   arms: Arm[];
   clock: Clock;
   /**
-   * Each arm that was not rejected against the baseline.
+   * Each arm that was not rejected, compared with the baseline.
    */
   comparisons: Comparison[];
   /**
@@ -4787,7 +4793,7 @@ export interface Tuning {
    */
   time_and_memory: Point[];
   /**
-   * The best, when fresh runs show that it is beyond doubt faster.
+   * The best setting, if fresh runs show with certainty that it is faster.
    */
   winner: Winner | null;
 }
@@ -4796,7 +4802,7 @@ export interface Tuning {
  */
 export interface Arm {
   /**
-   * How the command failed with these settings, where it did: they are no cure.
+   * How the command failed with these settings, if it did: such settings are not a remedy.
    */
   failed?: string;
   /**
@@ -4810,7 +4816,7 @@ export interface Arm {
   settings: Settings;
 }
 /**
- * Baseline against one arm, over pairs of runs.
+ * Baseline compared with one arm, over pairs of runs.
  */
 export interface Comparison {
   /**
@@ -4835,7 +4841,7 @@ export interface Comparison {
   wall_speedup: Estimate;
 }
 /**
- * One setting's place.
+ * One setting's position.
  */
 export interface Point {
   /**
@@ -4843,7 +4849,7 @@ export interface Point {
    */
   arm: string;
   /**
-   * Whether it is distinguished and no other such setting is better in one and no worse in the
+   * Whether it differs and no other such setting is better in one figure and no worse in the
    * other.
    */
   on_front: boolean;
@@ -4856,7 +4862,7 @@ export interface Point {
    */
   seconds: number;
   /**
-   * Whether it differs from the baseline beyond doubt, or is the baseline. Others are noise.
+   * Whether it differs from the baseline with certainty, or is the baseline. Others are noise.
    */
   told_apart: boolean;
 }
@@ -4881,7 +4887,7 @@ export interface Winner {
   price: string;
   settings: Settings;
   /**
-   * The smallest that is as good.
+   * The smallest value that is as good.
    */
   smallest_sufficient_value: Bytes | null;
   /**
@@ -4922,7 +4928,7 @@ export interface Row {
    */
   pss_bytes: number | null;
   /**
-   * Resident set in bytes.
+   * Resident memory in bytes.
    */
   rss_bytes: number;
   /**
@@ -4959,8 +4965,8 @@ export interface HostSnapshot {
    */
   architecture: string;
   /**
-   * What the machine counts or has at the moment, next to its settings: `ksm.pages_shared`,
-   * `hugetlb.2048kB.free`… Differs between any two moments and tells nothing about a change.
+   * Counters and current amounts of the machine, next to its settings: `ksm.pages_shared`,
+   * `hugetlb.2048kB.free`… They differ between any two moments and are no sign of a change.
    */
   counters?: {
     [k: string]: string;
@@ -4991,7 +4997,7 @@ export interface HostSnapshot {
   page_size: number;
   /**
    * Everything else: `vm.swappiness`, `thp.enabled`, `mitigations.meltdown`,
-   * `block.vda.scheduler`, `cgroup.memory.limit`…; of the program that was observed,
+   * `block.vda.scheduler`, `cgroup.memory.limit`…; for the observed program,
    * `environment.GLIBC_TUNABLES`, `limit.stack`… Absent where unreadable.
    */
   settings: {
@@ -5007,11 +5013,11 @@ export interface Proof {
    */
   arms: Arm[];
   /**
-   * Each arm but the first against the first.
+   * Each arm except the first, compared with the first.
    */
   comparisons: Comparison[];
   /**
-   * A fresh comparison of the winner alone, with runs that took no part in choosing it.
+   * A fresh comparison of the winner alone, with runs that were not used to choose it.
    */
   confirmation: Comparison | null;
   /**
@@ -5023,7 +5029,7 @@ export interface Proof {
    */
   summary: string;
   /**
-   * Arm that was chosen, where one was.
+   * The chosen arm, if any.
    */
   winner: string | null;
 }
