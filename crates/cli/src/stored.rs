@@ -30,12 +30,14 @@ pub fn kind(text: &[u8]) -> Result<(Kind, Head)> {
 }
 
 fn head(text: &[u8]) -> Result<Head> {
-    // Readings of pagewise watch are lines of JSON, each a document.
-    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    match Head::of(line) {
-        Ok(head) if head.known() == Some(Kind::Watch) => Ok(head),
-        _ => Head::of(text).context("it is not JSON"),
-    }
+    Head::of(text).or_else(|error| {
+        // Readings of pagewise watch are lines of JSON, each a document.
+        let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        match Head::of(line) {
+            Ok(head) if head.known() == Some(Kind::Watch) => Ok(head),
+            _ => Err(error).context("it is not JSON"),
+        }
+    })
 }
 
 fn known(head: &Head, text: &[u8]) -> Result<Option<Kind>> {

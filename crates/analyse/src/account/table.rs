@@ -133,11 +133,8 @@ impl KernelTable {
             if let Some(call) = call_of(name) {
                 return Some(self.call(call));
             }
-            let entry = self.entry.iter().filter(|entry| !entry.anywhere);
-            let entry = entry
-                .into_iter()
-                .find(|entry| matches(&entry.functions, name));
-            match entry {
+            let mut others = self.entry.iter().filter(|entry| !entry.anywhere);
+            match others.find(|entry| matches(&entry.functions, name)) {
                 // Each system call comes through it: the functions that follow are more specific.
                 Some(found) if found.id == "gate" => gate = Some(found),
                 Some(found) => return Some(Reason::of(found)),

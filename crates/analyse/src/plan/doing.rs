@@ -6,7 +6,7 @@ use super::verdict::{kinds, waits};
 use super::wording::words;
 use super::{kernel, say};
 use crate::page_sizes;
-use pagewise_model::account::TimePart;
+use pagewise_model::account::{ALLOCATOR, COLLECTOR, TimePart};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
 
@@ -83,16 +83,20 @@ fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) 
         false => say::functions(functions.join(", ")),
     };
     let own_share = share(findings, own);
-    let is_first = others(findings).all(|part| part.time.value <= own.time.value);
-    let what = match (own_share >= MOSTLY, kernels.is_empty()) {
-        (true, true) => say::computes(percent(own_share), functions),
-        // `; also 8.1 % reading (pread64)`.
-        (true, false) => say::computes(percent(own_share), functions) + &say::beside(kernels),
-        (false, true) => say::spends(percent(own_share), functions),
-        (false, false) if is_first => {
-            say::spends(percent(own_share), functions) + &say::beside(kernels)
+    // `; also 8.1 % reading (pread64)`.
+    let beside = match kernels.is_empty() {
+        true => String::new(),
+        false => say::beside(kernels),
+    };
+    let of_kernel: Vec<&TimePart> = others(findings).filter(|part| is_kernels(part)).collect();
+    let kernel_share: f64 = of_kernel.iter().map(|part| share(findings, part)).sum();
+    let what = match () {
+        () if own_share >= MOSTLY => say::computes(percent(own_share), functions) + &beside,
+        () if kernel_share >= MOSTLY => {
+            let kinds = listed(findings, of_kernel.into_iter());
+            say::is_mostly_kernel(kinds, percent(own_share), functions)
         }
-        (false, false) => say::is_mostly_kernel(kernels, percent(own_share), functions),
+        () => say::spends(percent(own_share), functions) + &beside,
     };
     match is_all {
         true if findings.diagnoses.iter().any(page_sizes::is_note) => of_page_sizes(findings, what),
@@ -115,11 +119,20 @@ fn of_page_sizes(findings: &Findings, what: String) -> String {
 /// `8.1 % reading (pread64) and 6.5 % forcing files to disk`: the work outside the program's own
 /// code.
 fn kernels(findings: &Findings) -> String {
-    let told: Vec<String> = others(findings)
+    listed(findings, others(findings))
+}
+
+fn listed<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) -> String {
+    let told: Vec<String> = parts
         .take(MOST_PARTS)
         .map(|part| say::part(percent(share(findings, part)), &part.label))
         .collect();
     told.join(&say::and())
+}
+
+/// Whether a part of the CPU time is what the kernel does for the program.
+fn is_kernels(part: &TimePart) -> bool {
+    ![ALLOCATOR, COLLECTOR, "observer"].contains(&&*part.id)
 }
 
 /// What is not the program's own code and takes a share worth telling, largest first.

@@ -360,6 +360,17 @@ fn work_on_files_is_what_a_program_that_asks_for_it_is_for() {
         tar.verdict
     );
     assert!(!tar.verdict.contains("othing to gain"), "{}", tar.verdict);
+    // What runs in user mode is not the kernel's.
+    let parts = [
+        ("collector", "the runtime's garbage collector", 0.4),
+        ("call.read", "reading (read)", 0.2),
+    ];
+    let collects = concluded(computing(Estimate::exact(0.3), &parts)).verdict;
+    assert!(
+        collects.starts_with("Its own code takes 30 %")
+            && collects.contains("also 40 % the runtime's garbage collector"),
+        "{collects}"
+    );
     let locks = works(vec![
         entry("call.futex", "locks between threads (futex)", 0.5),
         entry("call.read", "reading (read)", 0.2),
