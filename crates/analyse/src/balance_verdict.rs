@@ -60,10 +60,10 @@ pub fn verdict(evidence: &Evidence<'_>) -> (HugeVerdict, String) {
         return unknown(evidence, "It holds no memory that huge pages could map.");
     }
     if let Some(change) = paired(evidence.pairs) {
-        return told(evidence, change, Basis::Interleaved);
+        return told(evidence, change);
     }
     if let Some(change) = apart(evidence.points) {
-        return told(evidence, change, Basis::Measured);
+        return at_different_times(evidence, change);
     }
     if let Some(share) = walk_share(evidence.points) {
         return bounded_by_walks(evidence, share);
@@ -133,7 +133,35 @@ fn walk_share(points: &[BalancePoint]) -> Option<f64> {
     centre(&shares).map(|found| found.median)
 }
 
-fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> (HugeVerdict, String) {
+/// Pages changed once: the machine may have changed as well, and the interval cannot know.
+fn at_different_times(evidence: &Evidence<'_>, change: Estimate) -> (HugeVerdict, String) {
+    let verdict = HugeVerdict {
+        effect: Effect::Unknown,
+        basis: Basis::Measured,
+        cpu_change: Some(change),
+        rss_growth: evidence.growth,
+    };
+    let tendency = match () {
+        () if change.high < -LEAST => "Huge pages may help",
+        () if change.low > LEAST => "Huge pages may hurt",
+        () => "Huge pages may or may not help",
+    };
+    let sentence = format!(
+        "{tendency}: {} CPU time for the same work after the change, {}. The machine's speed may have changed as well: --prove alternates and compares.",
+        change_by_interval(&change),
+        memory(evidence.growth),
+    );
+    (verdict, sentence)
+}
+
+fn memory(growth: Bytes) -> String {
+    match growth {
+        Bytes(0) => "no more memory".to_owned(),
+        growth => format!("{growth} more memory"),
+    }
+}
+
+fn told(evidence: &Evidence<'_>, change: Estimate) -> (HugeVerdict, String) {
     let effect = match () {
         () if change.high < -LEAST => Effect::Help,
         () if change.low > LEAST => Effect::Hurt,
@@ -141,10 +169,7 @@ fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> (HugeVerdict
         () => Effect::Unknown,
     };
     let range = format!("{} CPU time", change_by_interval(&change));
-    let memory = match evidence.growth {
-        Bytes(0) => "no more memory".to_owned(),
-        growth => format!("{growth} more memory"),
-    };
+    let memory = memory(evidence.growth);
     let sentence = match effect {
         Effect::Help => format!("Huge pages help: {range} for the same work, {memory}."),
         Effect::Hurt => format!("Huge pages hurt: {range} for the same work, {memory}."),
@@ -157,7 +182,7 @@ fn told(evidence: &Evidence<'_>, change: Estimate, basis: Basis) -> (HugeVerdict
     };
     let verdict = HugeVerdict {
         effect,
-        basis,
+        basis: Basis::Interleaved,
         cpu_change: Some(change),
         rss_growth: evidence.growth,
     };
@@ -311,13 +336,20 @@ mod tests {
     }
 
     #[test]
-    fn intervals_at_both_ends_tell_and_those_between_do_not() {
+    fn intervals_at_both_ends_suggest_and_those_between_do_not() {
         let mut points: Vec<BalancePoint> = (0..10).map(|_| point(0, Some(100.0), None)).collect();
         points.extend((0..10).map(|_| point(50, Some(500.0), None)));
         assert_eq!(verdict(&evidence(&points, &[])).0.effect, Effect::Unknown);
         points.extend((0..10).map(|_| point(100, Some(80.0), None)));
-        let (found, _) = verdict(&evidence(&points, &[]));
-        assert_eq!((found.effect, found.basis), (Effect::Help, Basis::Measured));
+        let (found, sentence) = verdict(&evidence(&points, &[]));
+        assert_eq!(
+            (found.effect, found.basis),
+            (Effect::Unknown, Basis::Measured)
+        );
+        assert!(
+            sentence.starts_with("Huge pages may help: −20 %"),
+            "{sentence}"
+        );
         assert!((found.cpu_change.unwrap().value + 0.2).abs() < 1e-9);
     }
 

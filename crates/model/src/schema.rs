@@ -65,8 +65,7 @@ impl Documents {
         // The evidence type does not matter: it is replaced by all the parts.
         self.types.subschema_for::<Document<capability::Check>>();
         let mut defs = self.types.take_definitions(true);
-        let sums =
-            "Beside fault_paths, with --sums: what pagewise report adds up when it merges reports.";
+        let sums = "Next to fault_paths, with --sums: the sums that pagewise report adds up when it merges reports.";
         let sums = json!({"type": "object", "description": sums});
         self.parts.insert("sums".to_owned(), sums);
         let parts = json!({

@@ -457,7 +457,7 @@ export interface Evidence {
   run?: Run;
   run_diff?: RunDiff;
   /**
-   * Beside fault_paths, with --sums: what pagewise report adds up when it merges reports.
+   * Next to fault_paths, with --sums: the sums that pagewise report adds up when it merges reports.
    */
   sums?: {};
   tuning?: Tuning;

@@ -90,7 +90,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
 
-    /// At the end, alternate between base and huge pages in the running program and compare them
+    /// At the end, for half of --duration, alternate between base and huge pages in the running
+    /// program and compare them
     #[arg(long, conflicts_with = "dry_run")]
     prove: bool,
 

@@ -50,7 +50,7 @@ function areaLocks(locks: LockWait[]): HTMLElement | null {
   const tries = gets("vma");
   if (tries === 0) return null;
   const enough = tries - Math.min(tries, gets("mmap"));
-  return h("p", {}, `The lock of the area alone was enough in at least ${count(enough)} of ${counted(tries, "fault")} that tried it (${percent(enough / tries)}).`);
+  return h("p", {}, `The per-VMA lock alone was enough in at least ${count(enough)} of ${counted(tries, "fault")} that tried it (${percent(enough / tries)}).`);
 }
 
 function lockRow(wait: LockWait): HTMLElement {

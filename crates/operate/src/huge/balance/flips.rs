@@ -8,8 +8,10 @@ use pagewise_linux::process::interrupt;
 use pagewise_simulate::balance::Victims;
 use std::time::{Duration, Instant};
 
-/// Number of pairs.
-const PAIRS: usize = 8;
+/// Least number of pairs, and the most where there is time for more. What the pairs show does not
+/// decide how many there are: an interval would not hold then.
+const FEWEST_PAIRS: u32 = 8;
+const MOST_PAIRS: u32 = 64;
 /// Time for each half of a pair, after the change.
 const WINDOW: Duration = Duration::from_millis(500);
 /// Time after a change in which nothing is measured, while caches and the TLB fill again.
@@ -17,14 +19,23 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// Time limit for a change of all slots.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Flips all changeable slots; a pair is dropped if a flip failed or no work was seen.
+/// Flips all changeable slots until `end`, eight times at least; a pair is dropped if a flip failed
+/// or no work was seen.
 ///
 /// # Errors
 /// If a journal cannot be written.
-pub fn run(session: &mut Session<'_>) -> Result<Vec<Pair>> {
+pub fn run(session: &mut Session<'_>, end: Option<Instant>) -> Result<Vec<Pair>> {
     let keep = session.population.summary().huge;
     let mut pairs = Vec::new();
-    for pair in 0..PAIRS {
+    let began = Instant::now();
+    let mut planned = FEWEST_PAIRS;
+    for pair in 0..MOST_PAIRS {
+        if pair == 1 {
+            planned = affordable(began, end);
+        }
+        if pair >= planned {
+            break;
+        }
         // Each order equally often.
         let huge_first = pair % 2 == 0;
         let first = half(session, huge_first)?;
@@ -50,6 +61,15 @@ pub fn run(session: &mut Session<'_>) -> Result<Vec<Pair>> {
     reach(session, change, goal)?;
     session.remember();
     Ok(pairs)
+}
+
+/// The number of pairs in the time left, if each takes as long as the first.
+fn affordable(began: Instant, end: Option<Instant>) -> u32 {
+    let pair = began.elapsed().max(WINDOW);
+    let time = end.map_or(Duration::ZERO, |end| end.saturating_duration_since(began));
+    let number = u32::try_from(time.as_millis() / pair.as_millis()).unwrap_or(MOST_PAIRS);
+    // An even number, so that both orders occur equally often.
+    (number & !1).clamp(FEWEST_PAIRS, MOST_PAIRS)
 }
 
 fn half(session: &mut Session<'_>, huge: bool) -> Result<Option<f64>> {

@@ -100,7 +100,7 @@ pub fn locks(page: &mut Page, findings: &FaultPaths) {
 fn name(lock: Lock) -> &'static str {
     match lock {
         Lock::Mmap => "mmap lock",
-        Lock::Vma => "lock of the area",
+        Lock::Vma => "per-VMA lock",
         Lock::Rwsem => "rwsem",
         Lock::PercpuRwsem => "percpu rwsem",
         Lock::Folio => "folio lock",

@@ -154,8 +154,7 @@ impl<'a> Session<'a> {
                 return Ok(Some(ending));
             }
             let over = self
-                .plan
-                .duration
+                .watching_time()
                 .is_some_and(|most| self.started.elapsed() >= most);
             if over || interrupt::requested().is_some() {
                 break;
@@ -168,6 +167,16 @@ impl<'a> Session<'a> {
         }
         self.finish_live()?;
         Ok(None)
+    }
+
+    /// The time for the controller: a comparison at the end takes the second half.
+    fn watching_time(&self) -> Option<Duration> {
+        let all = self.plan.duration?;
+        Some(if self.compares() { all / 2 } else { all })
+    }
+
+    fn compares(&self) -> bool {
+        self.plan.prove && self.plan.acts
     }
 
     /// Waits for the next interval, or until the program ends.
@@ -283,10 +292,11 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         // The request to end stops the watching; the comparison is the next phase.
-        if self.plan.prove && self.plan.acts && interrupt::requested().is_none() {
+        if self.compares() && interrupt::requested().is_none() {
             self.say("alternating between base and huge pages");
             self.is_comparing = true;
-            self.pairs = flips::run(self)?;
+            let end = self.plan.duration.map(|all| self.started + all);
+            self.pairs = flips::run(self, end)?;
             self.is_comparing = false;
         } else if self.plan.acts && self.is_searching {
             self.settle()?;
