@@ -71,6 +71,11 @@ pub(super) struct Account {
     previous: FxHashSet<u64>,
     /// Threads that were born and have not been seen to end.
     threads: BTreeSet<i32>,
+    /// Births since the last [`Account::take_births`].
+    born: u64,
+    /// Records of lifetimes and mappings that nobody known wrote, from the last round: the birth of
+    /// their thread may be in a ring that was emptied before it was written.
+    undecided: Vec<u8>,
     /// Threads that ended in this round of emptying rings and in the one before.
     ended: [FxHashSet<i32>; 2],
     lifetimes: Option<usize>,
@@ -170,6 +175,17 @@ impl Account {
         }
     }
 
+    /// A turn of `role` records all processes.
+    pub fn watch_all(&mut self, role: Role) {
+        let of_role = self.tallies.iter_mut().filter(|tally| tally.role == role);
+        of_role.for_each(|tally| tally.sees_all = true);
+    }
+
+    /// The number of threads born since the last call.
+    pub fn take_births(&mut self) -> u64 {
+        std::mem::take(&mut self.born)
+    }
+
     /// Threads that are alive according to births and deaths seen so far.
     pub fn threads(&self) -> &BTreeSet<i32> {
         &self.threads
@@ -192,19 +208,48 @@ impl Account {
         tallies.any(|tally| tally.sees_all && tally.role.ring() == class)
     }
 
-    /// The records of `span` without samples of other processes' threads, from sources that record
-    /// all processes; the cost of the dropped ones is counted. Count births first: they were
-    /// written before the new thread's own records.
+    /// The records of `span` without those of other processes, from sources that record all
+    /// processes; the cost of the dropped ones is counted. Where lifetimes are recorded of the
+    /// program's threads only, count births first: they were written before the new thread's own
+    /// records.
     pub fn keep_ours(&mut self, mut span: &[u8]) -> Vec<u8> {
         let mut kept = Vec::with_capacity(span.len());
+        let mut samples = Vec::new();
+        let sifts = self.sees_all(RingClass::Side);
+        let old = std::mem::take(&mut self.undecided);
+        let mut side = side_records(&old, false);
         while let Some((record, after)) = next_record(span) {
+            match sifts && is_side_band(record) {
+                true => side.push((time_of_side(record), true, record)),
+                false => samples.push(record),
+            }
+            span = after;
+        }
+        side.sort_by_key(|&(time, ..)| time);
+        self.keep_side(&side, &mut kept);
+        for record in samples {
             match self.of_others(record) {
                 Some(source) => self.spend(source),
                 None => kept.extend_from_slice(record),
             }
-            span = after;
         }
         kept
+    }
+
+    /// Of records of lifetimes and mappings in the order of their times: those of our threads and
+    /// of the threads that these start. Others wait for one more round.
+    fn keep_side(&mut self, side: &[(u64, bool, &[u8])], kept: &mut Vec<u8>) {
+        for &(_, is_new, record) in side {
+            let [pid, tid] = writer_of_side(record);
+            if self.knows(tid) || self.knows(pid) {
+                self.follow(record);
+                kept.extend_from_slice(record);
+            } else if is_new {
+                self.undecided.extend_from_slice(record);
+            } else if let Some(source) = self.source_of_side(record) {
+                self.spend(source);
+            }
+        }
     }
 
     /// The source of a sample, if the sample's thread is not observed.
@@ -243,33 +288,41 @@ impl Account {
     fn count_record(&mut self, record: &[u8]) {
         match word32(record, 0) {
             kind::SAMPLE => self.count_sample(record),
-            kind::MMAP2 | kind::MMAP => {
-                let misc = u16::from_le_bytes([record[4], record[5]]);
-                let data = misc & MISC_MMAP_DATA != 0;
-                let source = if data { self.mappings } else { self.lifetimes };
-                self.add(source, false);
+            kind::MMAP2 | kind::MMAP | kind::COMM | kind::FORK | kind::EXIT => {
+                self.follow(record);
+                self.born += u64::from(word32(record, 0) == kind::FORK);
+                self.add(self.source_of_side(record), false);
             }
-            kind::COMM => {
-                // A thread that calls exec takes over the identity of its process's first thread,
-                // whose end was reported before.
-                if u16::from_le_bytes([record[4], record[5]]) & MISC_COMM_EXEC != 0 {
-                    self.threads.insert(word32(record, 12).cast_signed());
-                }
-                self.add(self.lifetimes, false);
+            kind::LOST => self.lost += word64(record, 16),
+            kind::THROTTLE => self.throttled += 1,
+            _ => {}
+        }
+    }
+
+    /// Follows births, ends and execs of threads. Doing it twice changes nothing.
+    fn follow(&mut self, record: &[u8]) {
+        match word32(record, 0) {
+            // A thread that calls exec takes over the identity of its process's first thread, whose
+            // end was reported before.
+            kind::COMM if misc(record) & MISC_COMM_EXEC != 0 => {
+                self.threads.insert(word32(record, 12).cast_signed());
             }
             kind::FORK => {
                 self.threads.insert(word32(record, 16).cast_signed());
-                self.add(self.lifetimes, false);
             }
             kind::EXIT => {
                 let tid = word32(record, 16).cast_signed();
                 self.threads.remove(&tid);
                 self.ended[0].insert(tid);
-                self.add(self.lifetimes, false);
             }
-            kind::LOST => self.lost += word64(record, 16),
-            kind::THROTTLE => self.throttled += 1,
             _ => {}
+        }
+    }
+
+    fn source_of_side(&self, record: &[u8]) -> Option<usize> {
+        match word32(record, 0) {
+            kind::MMAP2 | kind::MMAP if misc(record) & MISC_MMAP_DATA != 0 => self.mappings,
+            _ => self.lifetimes,
         }
     }
 
@@ -352,17 +405,52 @@ impl Account {
     }
 }
 
-/// Threads whose births are reported in `span` (`struct { header; pid, ppid, tid, ptid; … }`).
-pub(super) fn births(span: &[u8]) -> Vec<i32> {
+/// Threads whose births are reported in `span`, with the thread that started each (`struct {
+/// header; pid, ppid, tid, ptid; … }`).
+pub(super) fn births(span: &[u8]) -> Vec<(i32, i32)> {
     let mut born = Vec::new();
     let mut rest = span;
     while let Some((record, after)) = next_record(rest) {
         if word32(record, 0) == kind::FORK {
-            born.push(word32(record, 16).cast_signed());
+            let of = |at: usize| word32(record, at).cast_signed();
+            born.push((of(16), of(20)));
         }
         rest = after;
     }
     born
+}
+
+fn misc(record: &[u8]) -> u16 {
+    u16::from_le_bytes([record[4], record[5]])
+}
+
+/// Whether a record tells of a thread's life or memory, whoever records it.
+fn is_side_band(record: &[u8]) -> bool {
+    matches!(
+        word32(record, 0),
+        kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::EXIT
+    )
+}
+
+fn side_records(mut span: &[u8], is_new: bool) -> Vec<(u64, bool, &[u8])> {
+    let mut records = Vec::new();
+    while let Some((record, after)) = next_record(span) {
+        records.push((time_of_side(record), is_new, record));
+        span = after;
+    }
+    records
+}
+
+/// Such a record ends with the thread that wrote it, time, CPU and identifier, eight bytes each
+/// (`perf_event__output_id_sample`, kernel/events/core.c, for the fields that all our sources have).
+fn time_of_side(record: &[u8]) -> u64 {
+    word64(record, record.len().saturating_sub(24))
+}
+
+/// Process and thread that wrote it. A thread that ends is the one that is reported.
+fn writer_of_side(record: &[u8]) -> [i32; 2] {
+    let at = record.len().saturating_sub(32);
+    [at, at + 4].map(|at| word32(record, at).cast_signed())
 }
 
 /// The first record of `bytes` and the rest; `None` at the end or if there is no valid record.
@@ -537,11 +625,48 @@ mod tests {
         assert!(!account.keep_ours(&cpu_sample(40, 40)).is_empty());
     }
 
+    /// A record of a kind with its words, and what ends it: the thread that wrote it, time, CPU, id.
+    fn side(kind: u32, words: &[u64], tid: u64, time: u64) -> Vec<u8> {
+        record(kind, &[words, &[tid | tid << 32, time, 0, 1]].concat())
+    }
+
+    fn fork(child: u64, parent: u64, time: u64) -> Vec<u8> {
+        let words = [child | parent << 32, child | parent << 32, time];
+        side(kind::FORK, &words, parent, time)
+    }
+
+    fn mapping(tid: u64, time: u64) -> Vec<u8> {
+        side(kind::MMAP2, &[tid | tid << 32, 0x1000, 0x1000], tid, time)
+    }
+
+    #[test]
+    fn of_all_lifetimes_those_of_our_descendants_are_kept() {
+        let mut account = account();
+        account.watch_all(Role::Lifetimes);
+        account.add_threads(&[40]);
+        // CPU 0 was emptied before 40 forked there; its child and grandchild went on on CPU 1.
+        let first = [mapping(50, 11), fork(60, 50, 12), mapping(99, 13)].concat();
+        assert!(account.keep_ours(&first).is_empty());
+        let second = [fork(98, 99, 14), mapping(60, 15), fork(50, 40, 10)].concat();
+        let kept = [
+            fork(50, 40, 10),
+            mapping(50, 11),
+            fork(60, 50, 12),
+            mapping(60, 15),
+        ];
+        assert_eq!(account.keep_ours(&second), kept.concat());
+        account.count(&kept.concat());
+        assert_eq!(account.take_births(), 2);
+        assert_eq!(account.threads().len(), 3);
+        assert!(account.keep_ours(&[]).is_empty(), "others are forgotten");
+        assert_eq!(account.undecided, [] as [u8; 0]);
+    }
+
     #[test]
     fn births_are_reported() {
         // pid 40, parent 40; thread 41, parent thread 40.
         let fork = record(kind::FORK, &[40 | 40 << 32, 41 | 40 << 32, 0]);
         let comm = record(kind::COMM, &[40, 0]);
-        assert_eq!(births(&[comm, fork].concat()), [41]);
+        assert_eq!(births(&[comm, fork].concat()), [(41, 40)]);
     }
 }

@@ -80,6 +80,12 @@ pub(super) struct Drain {
     /// The role whose turn it is.
     current: Role,
     turns: Turns,
+    /// When births of threads were last counted.
+    births_since: Nanos,
+    /// Until when many births are expected.
+    storm_until: Nanos,
+    /// Roles whose last turn recorded all processes.
+    watching_all: Vec<Role>,
     /// Since when faults have been recorded without a rest.
     faults_since: Option<Nanos>,
     fault_windows: Vec<(Nanos, Nanos)>,
@@ -92,6 +98,8 @@ pub(super) struct Drain {
     latency_since: Option<Nanos>,
     watched: Option<i32>,
     events_gone_since: Option<Nanos>,
+    /// Whether an odd number of rounds was written.
+    is_odd_round: bool,
     proc: ProcRoot,
 }
 
@@ -106,6 +114,10 @@ const NO_REST: Nanos = Nanos(2_000_000_000);
 /// A turn that ends this much too late shows that the machine is busy. A rest that does not end in
 /// time hides whole phases of the program, so there is no rest for [`NO_REST`] after it.
 const TOO_LATE: Nanos = Nanos(10_000_000);
+/// The shortest time whose births tell a storm from a few threads.
+const TELLING: Nanos = Nanos(1_000_000);
+/// A storm of births is expected to go on for this long after it was last seen.
+const AFTER_STORM: Nanos = Nanos(500_000_000);
 /// Spans of at least this many bytes are written straight from the ring.
 const WRITE_THROUGH: usize = 128 << 10;
 /// Shares of the elapsed time, in millionths, that governed units may cost the program. Memory
@@ -128,6 +140,10 @@ impl Drain {
         let planned = |role: Role| plan.units.iter().any(|unit| unit.role == role);
         Self {
             turns: Turns::new(plan, &opened, inherit),
+            births_since: monotonic_now(),
+            storm_until: Nanos(0),
+            watching_all: Vec::new(),
+            is_odd_round: false,
             faults_since: None,
             fault_windows: Vec::new(),
             polled: vec![0; opened.rings.len()],
@@ -192,8 +208,9 @@ impl Drain {
 
     /// Writes earlier records.
     pub fn take_in(&mut self, records: &[u8]) {
-        self.account.count(records);
-        self.write(records);
+        let records = self.account.keep_ours(records);
+        self.account.count(&records);
+        self.write(&records);
     }
 
     /// Starts turns and budgets.
@@ -305,14 +322,15 @@ impl Drain {
         }
     }
 
-    /// Empties all rings once (a round). Rings with records of all processes come first, so that a
-    /// sample's thread was born in records that are still to be read.
+    /// Empties all rings once (a round). Lifetimes come last, so that a sample's thread was born in
+    /// records that are still to be read.
     fn drain_rings(&mut self) {
         let before = self.writer.data_size();
         let mut rings = std::mem::take(&mut self.opened.rings);
-        let (of_anybody, ours): (Vec<_>, Vec<_>) = rings
+        let (mut of_anybody, ours): (Vec<_>, Vec<_>) = rings
             .iter_mut()
             .partition(|ring| self.account.sees_all(ring.class));
+        of_anybody.sort_by_key(|ring| ring.class == RingClass::Side);
         let mut records = Vec::new();
         for shared in of_anybody {
             let whole = shared.ring.drain(|span| records.extend_from_slice(span));
@@ -332,8 +350,13 @@ impl Drain {
         self.account.end_round();
         self.write_batch();
         if self.writer.data_size() > before && self.disk_full.is_none() {
-            let outcome = self.writer.finished_round();
-            self.note_failure(outcome.map_err(|error| error.to_string()), 0);
+            // A record that waited for a round to be known as ours must not come after others of
+            // its time: two rounds count as one.
+            self.is_odd_round = !self.is_odd_round && self.account.sees_all(RingClass::Side);
+            if !self.is_odd_round {
+                let outcome = self.writer.finished_round();
+                self.note_failure(outcome.map_err(|error| error.to_string()), 0);
+            }
         }
     }
 
@@ -398,6 +421,8 @@ impl Drain {
         for instance in &self.opened.instances {
             let _ = instance.events[0].disable();
         }
+        self.drain_rings();
+        // Once more, for what could not be told from other processes' records in one round.
         self.drain_rings();
         let mut losses = self.account.losses(self.opened.lost());
         losses.merge(&self.losses);

@@ -320,7 +320,8 @@ impl<'a> Opener<'a> {
     }
 
     fn open_on_all_cpus(&mut self, at: usize) -> io::Result<()> {
-        if self.plan.units[at].reach != Reach::Machine {
+        let unit = &self.plan.units[at];
+        if unit.reach != Reach::Machine || unit.start == Start::OnTurn {
             return Ok(());
         }
         for cpu in self.cpus.clone() {

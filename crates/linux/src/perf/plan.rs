@@ -105,7 +105,7 @@ pub(super) enum Start {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// A thread and those that it starts. The kernel removes the event from a CPU and puts it back
-    /// at each context switch.
+    /// at each context switch, and copies the events of all CPUs for each thread that is born.
     Threads,
     /// Everything that a CPU runs; records of others are dropped before they are written.
     Machine,
@@ -127,6 +127,8 @@ pub(super) struct Plan {
     /// The first slot, used once, then the cycle; empty if nothing takes turns.
     pub opening: Option<Slot>,
     pub cycle: Vec<Slot>,
+    /// Whether turns may watch whole CPUs.
+    pub may_watch_all: bool,
     pub tracing_data: Option<TracingData>,
 }
 
@@ -165,12 +167,12 @@ impl Plan {
         tracefs: impl FnOnce() -> Result<Tracefs, crate::tracefs::Error>,
         notes: &mut Vec<Note>,
     ) -> Self {
-        let mut plan = Self::default();
-        plan.add(
-            Role::Lifetimes,
-            Start::AtOnce,
-            vec![Source::lifetimes(access)],
-        );
+        let mut plan = Self {
+            may_watch_all: access.machine,
+            ..Self::default()
+        };
+        let lifetimes = vec![Source::lifetimes(access)];
+        plan.add_shared(Role::Lifetimes, Start::AtOnce, lifetimes, access);
         if let Some(frequency) = options.cpu
             && (access.kernel || !options.cpu_of_kernel)
         {
@@ -191,7 +193,7 @@ impl Plan {
                 true => Source::mappings_and_majors(access),
                 false => Source::mappings(access),
             };
-            plan.add(Role::Mappings, Start::WithProgram, vec![source]);
+            plan.add_shared(Role::Mappings, Start::WithProgram, vec![source], access);
         }
         if options.calls || options.locks || options.block_io {
             plan.add_tracepoints(options, access, tracefs(), notes);
@@ -215,6 +217,18 @@ impl Plan {
             }
             if unit.start == Start::OnTurn {
                 unit.start = Start::Later;
+            }
+        }
+    }
+
+    /// Takes turns with whole CPUs: for more threads than can be opened within a turn.
+    pub fn watch_all(&mut self) {
+        for unit in &mut self.units {
+            if unit.role.ring() == RingClass::Faults {
+                unit.reach = Reach::Machine;
+                if unit.start == Start::WithProgram {
+                    unit.start = Start::AtOnce;
+                }
             }
         }
     }
@@ -259,16 +273,22 @@ impl Plan {
         });
     }
 
-    /// Some fifteen tracepoints of a thread are removed from a CPU and put back at each context
-    /// switch, which doubles the cost of a storm of switches; those of a CPU stay.
-    fn add_traced(&mut self, role: Role, sources: Vec<Source>, access: Access) {
+    /// Records of whole CPUs where that is allowed; of the program's threads otherwise. The events
+    /// of a thread are removed from a CPU and put back at each context switch, which doubles the
+    /// cost of a storm of switches for some fifteen tracepoints, and copied for each new thread,
+    /// which doubles the cost of a storm of threads; those of a CPU stay.
+    fn add_shared(&mut self, role: Role, start: Start, sources: Vec<Source>, access: Access) {
         if !access.machine {
-            return self.add(role, Start::WithProgram, sources);
+            return self.add(role, start, sources);
         }
+        let start = match start {
+            Start::WithProgram => Start::AtOnce,
+            start => start,
+        };
         self.units.push(Unit {
             role,
             sources,
-            start: Start::AtOnce,
+            start,
             reach: Reach::Machine,
         });
     }
@@ -311,7 +331,7 @@ impl Plan {
 
     fn add_fault_ring(&mut self, access: Access) {
         let sources = vec![Source::nothing(access)];
-        self.add(Role::FaultRing, Start::Never, sources);
+        self.add_shared(Role::FaultRing, Start::Never, sources, access);
     }
 
     /// Call chains alone at first, when a program may take many more faults than can be predicted;
@@ -355,13 +375,13 @@ impl Plan {
         let mut used = Vec::new();
         if options.calls {
             match calls(&tracefs, options, access, &mut used) {
-                Ok(sources) => self.add_traced(Role::Calls, sources, access),
+                Ok(sources) => self.add_shared(Role::Calls, Start::WithProgram, sources, access),
                 Err(reason) => notes.push(Note::NoCalls { reason }),
             }
         }
         if options.locks {
             match locks(&tracefs, access, &mut used) {
-                Ok(sources) => self.add_traced(Role::Locks, sources, access),
+                Ok(sources) => self.add_shared(Role::Locks, Start::WithProgram, sources, access),
                 Err(reason) => notes.push(Note::NoLocks { reason }),
             }
         }

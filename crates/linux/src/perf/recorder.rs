@@ -95,7 +95,10 @@ impl Recorder {
             };
             recorder.plan = Plan::new(&options, access, Tracefs::find, &mut recorder.notes);
             if crowd {
-                recorder.plan.keep_open();
+                match access.machine {
+                    true => recorder.plan.watch_all(),
+                    false => recorder.plan.keep_open(),
+                }
                 recorder.frequency = recorder.frequency.map(|hz| hz.saturating_mul(CHEAPER));
             }
             recorder.open_target()?;
@@ -130,6 +133,7 @@ impl Recorder {
             &self.target,
             self.mode,
         );
+        opener.open_machine();
         match &self.target {
             Target::Gated(pid) => {
                 opener.make_room(1);
@@ -145,7 +149,6 @@ impl Recorder {
                 open_all_threads(&mut opener, pids, &self.proc, &mut self.early)?;
             }
         }
-        opener.open_machine();
         self.opened = opener.finish();
         Ok(())
     }
@@ -319,7 +322,11 @@ fn open_all_threads(
         covered.extend(fresh);
         let seen = early.len();
         opener.drain(early);
-        covered.extend(account::births(&early[seen..]));
+        for (born, by) in account::births(&early[seen..]) {
+            if covered.contains(&by) {
+                covered.insert(born);
+            }
+        }
     }
     match (alive, pids) {
         (0, [pid, ..]) => Err(Error::NoSuchProcess { pid: *pid }),

@@ -2,8 +2,9 @@
 //! while it is off, because the kernel's hook stays armed (`perf_swevent_enabled`,
 //! kernel/events/core.c), so sources that are rarely on are closed in between.
 
-use super::opening::{self, Instance, Opened, Place};
-use super::plan::{Plan, RingClass, Role, Start, Unit};
+use super::opening::{self, EVERYBODY, Instance, Opened, Place};
+use super::plan::{Plan, Reach, RingClass, Role, Start, Unit};
+use pagewise_model::units::Nanos;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::RawFd;
@@ -14,6 +15,7 @@ pub(super) struct Turns {
     /// CPUs, each with the owning descriptor of its ring for faults.
     rings: Vec<(i32, RawFd)>,
     inherit: bool,
+    may_watch_all: bool,
 }
 
 /// Result of opening a unit.
@@ -24,7 +26,15 @@ pub(super) struct Turn {
     pub gone: Vec<i32>,
     /// Why other threads could not be opened.
     pub refused: Option<io::Error>,
+    /// Whether the instances record all processes.
+    pub sees_all: bool,
 }
+
+/// What a new thread costs for each event that it inherits, on each CPU: copying, freeing (measured
+/// on Linux 6.18, 2 vCPU).
+const COPY: Nanos = Nanos(1_500);
+/// The share of time that may go into such copies, as one part of this many.
+const COPIES_SHARE: u64 = 100;
 
 impl Turns {
     /// The units of `plan` that open on their turn, writing to the rings of `opened`.
@@ -35,7 +45,14 @@ impl Turns {
             units: on_turn.cloned().collect(),
             rings: rings.map(|ring| (ring.cpu, ring.pollable[0])).collect(),
             inherit,
+            may_watch_all: plan.may_watch_all,
         }
+    }
+
+    /// Whether to watch whole CPUs rather than each thread, for `births` of threads in `time`.
+    pub fn should_watch_all(&self, births: u64, time: Nanos) -> bool {
+        let copies = births.saturating_mul(self.rings.len() as u64);
+        self.may_watch_all && copies.saturating_mul(COPY.0 * COPIES_SHARE) > time.0
     }
 
     /// Whether `role` is opened for its turn.
@@ -43,14 +60,24 @@ impl Turns {
         self.units.iter().any(|unit| unit.role == role)
     }
 
-    /// Opens a unit for each of `threads`, switched off.
-    pub fn open(&self, role: Role, threads: &BTreeSet<i32>) -> Turn {
+    /// Whether `role` is opened for its turn and may watch whole CPUs.
+    pub fn may_watch_all(&self, role: Role) -> bool {
+        self.may_watch_all && self.has(role)
+    }
+
+    /// Opens a unit, switched off: for each of `threads`, or for whole CPUs.
+    pub fn open(&self, role: Role, threads: &BTreeSet<i32>, all: bool) -> Turn {
         let mut turn = Turn::default();
         let Some(unit) = self.units.iter().find(|unit| unit.role == role) else {
             return turn;
         };
-        for &tid in threads {
-            self.open_thread(unit, tid, &mut turn);
+        if all || unit.reach == Reach::Machine {
+            turn.sees_all = true;
+            self.open_thread(unit, EVERYBODY, &mut turn);
+        } else {
+            for &tid in threads {
+                self.open_thread(unit, tid, &mut turn);
+            }
         }
         turn
     }
@@ -73,7 +100,8 @@ impl Turns {
         for at in 0..unit.sources.len() {
             let leader = events.first();
             let place = Place { tid, cpu, leader };
-            let event = opening::open_source(unit, at, place, false, self.inherit, 0)?;
+            let inherit = self.inherit && tid != EVERYBODY;
+            let event = opening::open_source(unit, at, place, false, inherit, 0)?;
             event.redirect_to(ring)?;
             events.push(event);
         }
@@ -81,5 +109,25 @@ impl Turns {
             role: unit.role,
             events,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_many_births_call_for_events_of_whole_cpus() {
+        let turns = |may_watch_all| Turns {
+            units: Vec::new(),
+            rings: vec![(0, 0), (1, 0)],
+            inherit: true,
+            may_watch_all,
+        };
+        let turn = Nanos(20_000_000);
+        // 20 ms: a hundredth is 200 µs, which copies for 66 threads take.
+        assert!(!turns(true).should_watch_all(60, turn));
+        assert!(turns(true).should_watch_all(70, turn));
+        assert!(!turns(false).should_watch_all(70, turn));
     }
 }

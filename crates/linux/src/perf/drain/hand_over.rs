@@ -6,7 +6,7 @@ use super::super::governor::Verdict;
 use super::super::ladder::Ladder;
 use super::super::notes::Note;
 use super::super::plan::Role;
-use super::{Drain, NO_REST, TOO_LATE};
+use super::{AFTER_STORM, Drain, NO_REST, TELLING, TOO_LATE};
 use crate::sys::machine::thread_cpu_time;
 use crate::sys::perf_event::monotonic_now;
 use pagewise_model::units::Nanos;
@@ -62,12 +62,24 @@ impl Drain {
     /// and whether there is a rest at all.
     fn switch_to(&mut self, next: Role) {
         let next = self.in_effect(next);
-        if next == self.current {
+        let is_open = self.opened.instances.iter().any(|i| i.role == next);
+        // Copied for each of too many new threads.
+        let is_copied = self.is_storm_of_births()
+            && self.turns.may_watch_all(next)
+            && !self.watching_all.contains(&next);
+        if next == self.current && !(is_open && is_copied) {
             return;
         }
         self.end_latency_window();
-        if !self.opened.instances.iter().any(|i| i.role == next) {
+        if is_open && is_copied {
+            self.set(next, false);
+            self.close(next);
+        }
+        if !is_open || is_copied {
             self.open(next);
+        }
+        if next == self.current {
+            return self.set(next, true);
         }
         self.exchange(next);
         // During a latency window sampling is only switched off: it continues with its counts.
@@ -132,7 +144,13 @@ impl Drain {
 
     fn open(&mut self, role: Role) {
         self.account.forget(role);
-        let turn = self.turns.open(role, self.account.threads());
+        let all = monotonic_now() < self.storm_until;
+        let turn = self.turns.open(role, self.account.threads(), all);
+        self.watching_all.retain(|other| *other != role);
+        if turn.sees_all {
+            self.account.watch_all(role);
+            self.watching_all.push(role);
+        }
         for instance in &turn.instances {
             for (at, event) in instance.events.iter().enumerate() {
                 if let Ok(id) = event.id() {
@@ -151,6 +169,20 @@ impl Drain {
                 self.notes.push(note);
             }
         }
+    }
+
+    /// Whether so many threads were born lately that copying events for each would cost too much.
+    fn is_storm_of_births(&mut self) -> bool {
+        let now = monotonic_now();
+        let time = now - self.births_since;
+        if time >= TELLING {
+            self.births_since = now;
+            let births = self.account.take_births();
+            if self.turns.should_watch_all(births, time) {
+                self.storm_until = now + AFTER_STORM;
+            }
+        }
+        now < self.storm_until
     }
 
     /// Keeps the times during which faults were recorded.

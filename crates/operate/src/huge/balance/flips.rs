@@ -25,8 +25,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// # Errors
 /// If a journal cannot be written.
 pub fn run(session: &mut Session<'_>, end: Option<Instant>) -> Result<Vec<Pair>> {
+    // The program may have grown since its maps were last read.
+    session.population.refresh()?;
     let keep = session.population.summary().huge;
     let mut pairs = Vec::new();
+    if session.population.possible() == 0 {
+        return Ok(pairs);
+    }
     let began = Instant::now();
     let mut planned = FEWEST_PAIRS;
     for pair in 0..MOST_PAIRS {
