@@ -53,3 +53,18 @@ else:
     weights = [line.split(":")[0].split() for line in lines[1:] if ":" in line and line.split(":")[0].strip()[:1].isdigit()]
     assert sum(int(values[0]) for values in weights) == total, pprof.stdout[:500]
     print(f"pprof: {len(weights)} stacks with the weight of the folded ones")
+
+decoder = work / "decoder"
+if decoder.exists():
+    otlp = json.loads(subprocess.check_output([decoder, "otlp", work / "profile.otlp"]))
+    assert otlp["Totals"][0] == total, (otlp["Totals"], total)
+    # Our folded stacks begin with the thread; a stack of OpenTelemetry has frames alone.
+    by_stack = {}
+    for stack, _, weight in folded:
+        frames = stack.partition(";")[2]
+        by_stack[frames] = by_stack.get(frames, 0) + int(weight)
+    assert sorted(otlp["Stacks"][0].values()) == sorted(by_stack.values()), "other weights of stacks"
+    kinds = otlp["Attributes"]
+    assert kinds["profile.frame.type"] in ("kernel", "native"), kinds
+    assert kinds["os.type"] == "linux" and int(kinds["thread.id"]) > 0 and kinds["thread.name"], kinds
+    print(f"otlp: {len(by_stack)} stacks with the weights of the folded ones, by the Collector's data model")

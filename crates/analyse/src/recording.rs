@@ -146,6 +146,7 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
         let profile = collector.finish(&named);
         Profile {
             counters: series(&counters, profile.start),
+            began_unix: began_unix(&sidecar, profile.start),
             command: sidecar.command.clone(),
             observed: match is_own {
                 true => observed(&sidecar),
@@ -194,6 +195,7 @@ pub fn profile(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
     let mut losses = sidecar.losses.clone();
     losses.take_in(&reading.losses);
     Profile {
+        began_unix: began_unix(&sidecar, profile.start),
         command: sidecar.command,
         host: sidecar.host,
         losses: both(&losses, &profile.losses),
@@ -205,6 +207,17 @@ pub fn profile(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
             .collect(),
         ..profile
     }
+}
+
+/// Unix time at this value of the recorder's clock; other tools' recordings do not tell it.
+fn began_unix(sidecar: &Sidecar, clock: Nanos) -> Option<Nanos> {
+    if sidecar.started_unix_ms == 0 {
+        return None;
+    }
+    let started = sidecar.started_unix_ms.checked_mul(1_000_000)?;
+    let since = i128::from(clock.0) - i128::from(sidecar.started_clock.0);
+    let began = u64::try_from(i128::from(started) + since);
+    began.ok().map(Nanos)
 }
 
 fn both(some: &Losses, others: &Losses) -> Losses {

@@ -5,6 +5,7 @@ use pagewise_linux::own_folder;
 use pagewise_linux::proc::runtime::Libc;
 use pagewise_linux::sys::mapped_file::check_executable;
 use pagewise_model::capability::{Availability, Capability};
+use pagewise_operate::paged_run::ELSEWHERE;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{Read, Write};
@@ -51,7 +52,7 @@ pub fn installed(libc: Libc) -> Result<PathBuf> {
 /// Why this build has no library.
 fn absence(libc: Libc) -> &'static str {
     if !cfg!(target_arch = "x86_64") {
-        return "user-level paging runs only on x86-64 Linux; this build is for another machine";
+        return ELSEWHERE;
     }
     match libc {
         Libc::Glibc => {

@@ -119,13 +119,16 @@ fn hostile_names_stay_inert_in_every_export() {
         "svg",
         "speedscope",
         "pprof",
+        "otlp",
         "firefox",
         "perfetto",
         "parquet",
         "csv",
     ] {
         let bytes = exported(format, &[], input);
-        assert!(!bytes.contains(&0x1b) || matches!(format, "pprof" | "parquet" | "perfetto"));
+        assert!(
+            !bytes.contains(&0x1b) || matches!(format, "pprof" | "otlp" | "parquet" | "perfetto")
+        );
         let text = String::from_utf8_lossy(&bytes);
         match format {
             "svg" => assert!(!text.contains("<img") && text.contains("&lt;img"), "{text}"),

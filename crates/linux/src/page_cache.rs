@@ -1,5 +1,6 @@
 //! Pages of files that the kernel keeps in memory.
 
+use crate::sys::machine;
 use pagewise_model::units::Nanos;
 use rustix::fs::{Advice, Mode, OFlags, fadvise, fdatasync, open};
 use std::fs::File;
@@ -23,10 +24,10 @@ pub fn evict(path: &Path) -> io::Result<()> {
     Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
-/// A page suitably aligned for direct I/O.
-#[repr(align(4096))]
-struct Page([u8; PAGE]);
-const PAGE: usize = 4096;
+/// Alignment for direct I/O: the largest base page of any machine.
+#[repr(align(65536))]
+struct Page([u8; LARGEST_PAGE]);
+const LARGEST_PAGE: usize = 1 << 16;
 /// Most pages read to measure a page read, and the time limit for all of them.
 const READS: usize = 48;
 const LONGEST: Duration = Duration::from_millis(100);
@@ -39,13 +40,15 @@ const FEWEST: usize = 8;
 #[must_use]
 pub fn page_read(path: &Path) -> Option<Nanos> {
     let metadata = path.metadata().ok()?;
-    let pages = metadata.len() / PAGE as u64;
+    let size = machine::page_size().min(LARGEST_PAGE as u64);
+    let pages = metadata.len() / size;
     if !metadata.is_file() || pages < READS as u64 {
         return None;
     }
     let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
     let file = File::from(open(path, flags, Mode::empty()).ok()?);
-    let mut page = Box::new(Page([0; PAGE]));
+    let mut buffer = Box::new(Page([0; LARGEST_PAGE]));
+    let page = buffer.0.get_mut(..usize::try_from(size).ok()?)?;
     let mut times = Vec::new();
     let began = Instant::now();
     let (parts, part) = (READS as u64, pages / READS as u64);
@@ -53,7 +56,7 @@ pub fn page_read(path: &Path) -> Option<Nanos> {
         // Neither in order nor at equal distances, so that no device can predict the next read.
         let (here, within) = (place * STRIDE % parts, place * place % part);
         let read = Instant::now();
-        file.read_exact_at(&mut page.0, (here * part + within) * PAGE as u64)
+        file.read_exact_at(page, (here * part + within) * size)
             .ok()?;
         times.push(read.elapsed());
         if began.elapsed() > LONGEST {

@@ -293,6 +293,8 @@ pub struct Profile {
     /// The recorder's clock at time 0 of the samples: the fraction of a second in `start + time` is
     /// the row in a heat map.
     pub start: Nanos,
+    /// Unix time at time 0 of the samples, where known.
+    pub began_unix: Option<Nanos>,
     /// Time that was observed, which may extend beyond the first and the last sample.
     pub span: Nanos,
     /// Whether the input had times at all; folded stacks have none.
@@ -319,6 +321,12 @@ impl Profile {
         self.frames.get(id.0 as usize)
     }
 
+    /// The name of the observed program: the last part of its path.
+    #[must_use]
+    pub fn service_name(&self) -> Option<&str> {
+        self.command.first()?.rsplit('/').next()
+    }
+
     /// The same profile with only the samples of a stretch of time.
     #[must_use]
     pub fn within(&self, from: Nanos, to: Nanos) -> Self {
@@ -336,6 +344,7 @@ impl Profile {
             samples,
             counters,
             start: self.start + from,
+            began_unix: self.began_unix.map(|began| began + from),
             span: self.length(from, to),
             observed: Observed::Stretch,
             ..self.clone()

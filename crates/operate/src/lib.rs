@@ -24,6 +24,7 @@ pub mod huge;
 pub mod observe;
 pub mod overhead;
 pub mod paged_run;
+pub mod push;
 pub mod recording;
 pub mod tune;
 pub mod watch;

@@ -5,6 +5,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod histogram;
 pub mod shared;
 pub mod snapshot;
 pub mod trace;

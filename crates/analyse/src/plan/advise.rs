@@ -313,7 +313,7 @@ fn by_small_pages(findings: &Findings, huge_faults: f64) -> Estimate {
     let sampled = findings.account.work("huge").map(|work| work.in_faults);
     let zeroing =
         sampled.unwrap_or_else(|| nanos_each(findings, &[Cause::HugePage]).scaled(huge_faults));
-    let small_pages = (huge_faults * BASE_PAGES * used).max(huge_faults);
+    let small_pages = (huge_faults * base_pages(findings) * used).max(huge_faults);
     let gain = |saved: f64, spent: f64, left: f64| cpu / (cpu - saved + spent).max(cpu * left);
     Estimate {
         value: gain(
@@ -334,8 +334,16 @@ fn by_small_pages(findings: &Findings, huge_faults: f64) -> Estimate {
     }
 }
 
-/// Base pages of a huge page: 2 MiB of 4 KiB.
-const BASE_PAGES: f64 = 512.0;
+/// Base pages of a huge page: the entries, of 8 bytes each, of a page table that fills one base page.
+/// 512 with pages of 4 KiB, 8192 with AArch64's 64 KiB.
+#[allow(clippy::cast_precision_loss, reason = "at most some thousands")]
+fn base_pages(findings: &Findings) -> f64 {
+    match findings.host.page_size / 8 {
+        0 => 512.0,
+        entries => entries as f64,
+    }
+}
+
 /// Least share of the CPU time in any prediction: samples cannot show how the last few hundredths
 /// are spent.
 const LEAST_LEFT: Estimate = Estimate {

@@ -5,6 +5,8 @@
 mod faults;
 mod profiles;
 
+pub use profiles::of_event;
+
 use anyhow::{Context, Result, bail};
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
@@ -25,7 +27,7 @@ pub struct Format {
 }
 
 /// All formats.
-pub const FORMATS: [Format; 8] = [
+pub const FORMATS: [Format; 9] = [
     Format {
         name: "folded",
         about: "one line per stack for flame graph tools: weights of samples, or corrected own time of call paths in ns",
@@ -49,6 +51,12 @@ pub const FORMATS: [Format; 8] = [
         about: "gzipped protobuf for go tool pprof, Pyroscope, Parca, …",
         faults: None,
         profile: profiles::pprof,
+    },
+    Format {
+        name: "otlp",
+        about: "OpenTelemetry profiles, protobuf v1development (unstable: the format still changes)",
+        faults: None,
+        profile: profiles::otlp,
     },
     Format {
         name: "firefox",

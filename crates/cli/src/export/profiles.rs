@@ -7,7 +7,7 @@ use pagewise_report::border::{Border, Content};
 use pagewise_report::exports::stacks::Stacks;
 use pagewise_report::exports::svg::Picture;
 use pagewise_report::exports::{
-    firefox, folded_stacks, perfetto_samples, pprof, samples, speedscope, svg,
+    firefox, folded_stacks, otlp, perfetto_samples, pprof, samples, speedscope, svg,
 };
 use std::borrow::Cow;
 use std::io::Write;
@@ -54,6 +54,17 @@ pub fn pprof(export: &ProfileExport<'_>) -> Result<Written> {
     let profile = &chosen(export)?;
     write(export, |out| pprof::write(profile, out))?;
     told(export, "go tool pprof reads it")
+}
+
+/// OpenTelemetry's profiles.
+pub fn otlp(export: &ProfileExport<'_>) -> Result<Written> {
+    required(export.output, "a file of OpenTelemetry profiles")?;
+    let profile = &chosen(export)?;
+    write(export, |out| otlp::write(profile, out))?;
+    told(
+        export,
+        "OpenTelemetry profiles v1development, which is not stable: readers of other releases may refuse it",
+    )
 }
 
 /// A file for the Firefox Profiler.
@@ -116,18 +127,25 @@ fn one_event(profile: &Profile, name: Option<&str>) -> Result<u8> {
     }
 }
 
-/// The profile, or the part with the requested event.
 fn chosen<'a>(export: &ProfileExport<'a>) -> Result<Cow<'a, Profile>> {
-    if export.event.is_none() {
-        return Ok(Cow::Borrowed(export.profile));
+    of_event(export.profile, export.event)
+}
+
+/// The profile, or the part with the requested event.
+///
+/// # Errors
+/// If there is no such event.
+pub fn of_event<'a>(profile: &'a Profile, event: Option<&str>) -> Result<Cow<'a, Profile>> {
+    if event.is_none() {
+        return Ok(Cow::Borrowed(profile));
     }
-    let event = one_event(export.profile, export.event)?;
+    let event = one_event(profile, event)?;
     let mut samples = Samples::default();
-    let all = export.profile.samples.iter();
+    let all = profile.samples.iter();
     for sample in all.filter(|sample| sample.event == event) {
         samples.push(ProfileSample { event: 0, ..sample });
     }
-    let mut profile = export.profile.clone();
+    let mut profile = profile.clone();
     profile.events = vec![profile.events[usize::from(event)].clone()];
     profile.samples = samples;
     Ok(Cow::Owned(profile))

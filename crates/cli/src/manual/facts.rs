@@ -143,6 +143,11 @@ const ENVIRONMENT: &[Entry] = &[
         commands: &["doctor"],
     },
     Entry {
+        name: "PAGEWISE_PUSH_TOKEN",
+        text: "The token for the server of report --push; USER:TOKEN is sent as basic authentication.",
+        commands: &["report"],
+    },
+    Entry {
         name: "PAGEWISE_PAGER_LIBRARY",
         text: "Another build of the pager's library.",
         commands: PAGING,

@@ -67,14 +67,14 @@ impl Opened<'_> {
 /// If it is truncated, of another version, or lacks what is requested.
 pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool> {
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
-    let of_recordings = args.export.is_some() || args.calibrate.is_some() || args.sums;
+    let of_recordings = args.wants_samples() || args.calibrate.is_some() || args.sums;
     let is_shown_here = match kind {
         Kind::Run | Kind::FaultPaths => return Ok(false),
         _ => !steps && !of_recordings && args.cgroup.is_none(),
     };
     if !is_shown_here {
         bail!(
-            "--export, --sums, --cgroup, --calibrate and parts are for recordings, which it is not"
+            "--export, --push, --sums, --cgroup, --calibrate and parts are for recordings, which it is not"
         );
     }
     let opened = Opened { bytes, head, args };

@@ -2,6 +2,7 @@
 
 mod descent;
 mod documents;
+mod push;
 mod recording;
 
 use crate::export::{FaultExport, ProfileExport};
@@ -31,6 +32,7 @@ Examples:
   pagewise report perf.data --export svg -o flame.svg
   pagewise report new.data --export svg --before old.data -o change.svg
   pagewise report perf.script.gz --export pprof --event cycles -o p.pb.gz
+  pagewise report perf.data --push http://pyroscope:4040
   pagewise report trace.txt.zst                paths of faults in the kernel
   pagewise report trace.txt -o report.html     the same as one HTML page
   pagewise report trace.txt --export folded    call paths, for flame graph tools
@@ -66,12 +68,15 @@ pub struct Args {
     output: Option<PathBuf>,
 
     /// Write a format that other tools read, instead of the report
-    #[arg(long, value_name = "FORMAT", value_parser = export::values())]
+    #[arg(long, value_name = "FORMAT", value_parser = export::values(), group = "of_samples")]
     export: Option<String>,
+
+    #[command(flatten)]
+    push: push::Options,
 
     /// Only samples of this event, by the report's name for it; formats that hold one event take
     /// the first by default
-    #[arg(long, value_name = "EVENT", requires = "export")]
+    #[arg(long, value_name = "EVENT", requires = "of_samples")]
     event: Option<String>,
 
     /// With --export svg, the profile to compare with: what grew is red, what shrank is blue
@@ -99,6 +104,13 @@ pub struct Args {
     descent: descent::Options,
 }
 
+impl Args {
+    /// Whether the samples themselves are wanted in place of findings.
+    fn wants_samples(&self) -> bool {
+        self.export.is_some() || self.push.is_wanted()
+    }
+}
+
 /// Reports on each file in turn.
 ///
 /// # Errors
@@ -109,8 +121,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         report_merged(&args.files, args)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if (args.output.is_some() || args.export.is_some()) && args.files.len() > 1 {
-        bail!("-o and --export take one recording; call pagewise report once for each");
+    if (args.output.is_some() || args.wants_samples()) && args.files.len() > 1 {
+        bail!("-o, --export and --push take one recording; call pagewise report once for each");
     }
     for file in &args.files {
         report(file, args).map_err(|error| named(file, error))?;
@@ -147,8 +159,11 @@ fn report(file: &Path, args: &Args) -> Result<()> {
     }
 }
 
-/// Writes a profile in the requested format.
+/// Writes a profile in the requested format, or sends it.
 fn export_profile(profile: &Profile, file: &Path, args: &Args) -> Result<()> {
+    if args.push.is_wanted() {
+        return args.push.send(profile, args.event.as_deref(), file);
+    }
     let Some(format) = args.export.as_deref().and_then(export::named) else {
         bail!("no format was requested");
     };
@@ -169,6 +184,9 @@ fn export_profile(profile: &Profile, file: &Path, args: &Args) -> Result<()> {
 fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
     if args.cgroup.is_some() {
         bail!("--cgroup is for samples, which a function_graph trace lacks");
+    }
+    if args.push.is_wanted() {
+        bail!("--push is for samples, which a function_graph trace lacks");
     }
     let steps = args.descent.steps().map_err(anyhow::Error::msg)?;
     if !steps.is_empty() {
@@ -225,8 +243,10 @@ fn report_merged(files: &[PathBuf], args: &Args) -> Result<()> {
     if args.calibrate.is_some() {
         bail!("--calibrate is for a trace, not for stored reports");
     }
-    if args.export.is_some() {
-        bail!("--export reads the trace itself, which a stored report does not contain");
+    if args.wants_samples() {
+        bail!(
+            "--export and --push read the recording itself, which a stored report does not contain"
+        );
     }
     let (report, sums) = fault_paths::merged(files)?;
     let name = match files {

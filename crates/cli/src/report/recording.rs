@@ -35,7 +35,7 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
         let name = name_of(file);
         eprintln!("pagewise: {name}: what the recorder noted about the run is unreadable: {error}");
     }
-    if args.export.is_some() {
+    if args.wants_samples() {
         let profile = profile_input::of_recording(&data, |offset| bytes.release(offset))?;
         return report_profile(profile, file, args);
     }
@@ -59,9 +59,9 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
 /// If something is requested that only the recording itself contains.
 pub fn report_stored(stored: Findings, file: &Path, args: &Args) -> Result<()> {
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
-    if args.export.is_some() || args.cgroup.is_some() || args.calibrate.is_some() || steps {
+    if args.wants_samples() || args.cgroup.is_some() || args.calibrate.is_some() || steps {
         bail!(
-            "--export, --cgroup, --calibrate and parts need the recording itself (pagewise doctor --record FILE), which this result does not contain"
+            "--export, --push, --cgroup, --calibrate and parts need the recording itself (pagewise doctor --record FILE), which this result does not contain"
         );
     }
     show(&Seen::Run(Box::new(stored), None), file, args)
@@ -86,7 +86,7 @@ pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> 
     if profile.samples.is_empty() {
         bail!("it has no samples");
     }
-    if args.export.is_some() {
+    if args.wants_samples() {
         return export_profile(&profile, file, args);
     }
     let seen = summarise(&profile, &ProfileRules::shipped()?);

@@ -162,21 +162,22 @@ impl RingSizes {
     /// With privileges up to 64 MiB in all; without, as much as `kernel.perf_event_mlock_kb` (516
     /// KiB for each CPU unless changed) allows, control pages included.
     fn for_us(cpus: usize) -> Self {
+        let pages = |kib: usize| (kib * 1024 / page_size()).max(1);
         if !perf_event::is_root() {
             return Self {
-                side: 16,
-                faults: 64,
-                calls: 32,
-                cpu: 16,
+                side: pages(64),
+                faults: pages(256),
+                calls: pages(128),
+                cpu: pages(64),
             };
         }
-        let pages = (16_384 / cpus.max(1)).clamp(64, 1_024);
-        let faults = 1 << pages.ilog2();
+        let most = (64 * 1024 / cpus.max(1)).clamp(256, 4_096);
+        let faults = 1 << most.ilog2();
         Self {
-            side: faults / 4,
-            faults,
-            calls: faults / 4,
-            cpu: faults / 4,
+            side: pages(faults / 4),
+            faults: pages(faults),
+            calls: pages(faults / 4),
+            cpu: pages(faults / 4),
         }
     }
 

@@ -8,6 +8,7 @@
 //! The child stays in our process group and keeps our terminal, so job control and Ctrl-C work as
 //! usual; see [`interrupt`] for our side.
 
+pub mod client;
 pub mod environment;
 pub mod interrupt;
 pub mod library;

@@ -5,14 +5,13 @@
 //! size and time are limited by its own variables (debuginfod-client-config(7)) and by us. Without
 //! `DEBUGINFOD_URLS` nothing is requested over the network.
 
+use crate::process::client::Answer;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Seconds for a server to start its reply, unless `DEBUGINFOD_TIMEOUT` is set: the client's
@@ -25,8 +24,6 @@ const MOST_SECONDS: &str = "120";
 const MOST_BYTES: &str = "1073741824";
 /// Time limit for all files of a report together.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Interval of checks whether the client has ended.
-const LOOK: Duration = Duration::from_millis(5);
 /// After this many failed requests in a row, no more are made.
 const MOST_FAILURES: u32 = 3;
 
@@ -120,7 +117,7 @@ impl Debuginfod {
             return None;
         }
         let mut command = Command::new(client);
-        command.args([artefact.name(), id]).stdin(Stdio::null());
+        command.args([artefact.name(), id]);
         for (limit, value) in [
             ("DEBUGINFOD_TIMEOUT", TIMEOUT),
             ("DEBUGINFOD_MAXTIME", MOST_SECONDS),
@@ -131,7 +128,7 @@ impl Debuginfod {
             }
         }
         let begun = Instant::now();
-        let answer = Answer::of(&mut command, self.patience.get());
+        let answer = Answer::of(&mut command, b"", self.patience.get());
         let left = self.patience.get().saturating_sub(begun.elapsed());
         self.patience.set(left);
         let Answer {
@@ -191,61 +188,6 @@ impl Debuginfod {
         self.note.borrow_mut().get_or_insert(note);
         None
     }
-}
-
-/// Output of the client.
-struct Answer {
-    status: ExitStatus,
-    output: String,
-    message: String,
-}
-
-impl Answer {
-    /// Runs the client; `None` if it was ended because it took longer than `patience`.
-    fn of(command: &mut Command, patience: Duration) -> io::Result<Option<Self>> {
-        let until = Instant::now() + patience;
-        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn()?;
-        let (output, message) = (text_of(child.stdout.take()), text_of(child.stderr.take()));
-        let Some(status) = wait(&mut child, until)? else {
-            return Ok(None);
-        };
-        // Does not wait for a child of the client that keeps a pipe open.
-        let text = |of: &mpsc::Receiver<String>| of.recv_timeout(Duration::from_secs(1));
-        Ok(Some(Self {
-            status,
-            output: text(&output).unwrap_or_default(),
-            message: text(&message).unwrap_or_default(),
-        }))
-    }
-}
-
-/// Waits for the client, and ends it at `until`; then `None`.
-fn wait(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= until {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(LOOK);
-    }
-}
-
-/// Reads a pipe on another thread, so that its writer never waits for us.
-fn text_of(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut text = Vec::new();
-        // After an error, use what was read until then.
-        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
-        // The receiver may be gone.
-        let _ = sender.send(String::from_utf8_lossy(&text).into_owned());
-    });
-    receiver
 }
 
 #[cfg(test)]

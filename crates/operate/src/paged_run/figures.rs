@@ -8,8 +8,8 @@ use pagewise_model::paged_run::{
     FaultLatency, OtherProcesses, PagedProcess, PagedRegion, PagesMoved, PagingFaults, Quantiles,
 };
 use pagewise_model::paging::{Heat, RefaultDistances};
-use pagewise_pager::observe::histogram::least;
 use pagewise_wire::counter;
+use pagewise_wire::histogram::least;
 use pagewise_wire::shared::capability;
 use pagewise_wire::snapshot::{self, ProcessBytes, RegionBytes};
 use std::collections::BTreeSet;

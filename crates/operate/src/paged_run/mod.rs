@@ -111,11 +111,18 @@ pub struct Ready {
     _record: Option<File>,
 }
 
+/// Why no program can be paged by a build for another machine than x86-64.
+pub const ELSEWHERE: &str =
+    "user-level paging runs only on x86-64 Linux; this build is for another machine";
+
 /// Checks everything that can be checked before the program runs.
 ///
 /// # Errors
 /// If the program cannot be run under a budget, with the reason and a remedy.
 pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
+    if !cfg!(target_arch = "x86_64") {
+        bail!("{ELSEWHERE}");
+    }
     let budget = request.budget.size();
     if budget < LEAST_MEMORY {
         bail!(

@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 use pagewise_linux::proc::runtime::Obstacle;
 use pagewise_model::units::Bytes;
 use pagewise_pager::settings::Settings;
-use pagewise_pager::{start, sys};
 use pagewise_wire::snapshot;
+use rustix::process::{Resource, getrlimit};
 use std::path::Path;
 
 /// Least size of a store in bytes: below it not even one batch of pages can be evicted.
@@ -16,11 +16,13 @@ const LEAST_STORE: u64 = 1 << 20;
 /// # Errors
 /// With the reason and a remedy.
 pub fn check(settings: &mut Settings, say: &dyn Fn(&str)) -> Result<()> {
-    if let Err(refusal) = start::check_store(&settings.store) {
+    // Elsewhere nothing runs under a budget.
+    #[cfg(target_arch = "x86_64")]
+    if let Err(refusal) = pagewise_pager::start::check_store(&settings.store) {
         let store = settings.store.to_string_lossy();
         bail!("--store {store}: {}", refusal.words());
     }
-    if let Some(most) = sys::largest_file() {
+    if let Some(most) = largest_file() {
         limit_store(settings, most, say)?;
     }
     Ok(())
@@ -31,13 +33,18 @@ pub fn check(settings: &mut Settings, say: &dyn Fn(&str)) -> Result<()> {
 /// # Errors
 /// With a remedy.
 pub fn check_file_limit() -> Result<()> {
-    match sys::largest_file() {
+    match largest_file() {
         Some(most) if most < snapshot::BYTES as u64 => bail!(
             "the file size limit is {most} bytes (ulimit -f); the run's own files need {}, and the store needs --store-size: ulimit -f unlimited",
             snapshot::BYTES
         ),
         _ => Ok(()),
     }
+}
+
+/// Largest file that this process may write; `None` if there is no limit.
+fn largest_file() -> Option<u64> {
+    getrlimit(Resource::Fsize).current
 }
 
 /// Keeps the store's file within a limit of `most` bytes.

@@ -3,8 +3,8 @@
 use super::figures::PAGE_BYTES;
 use pagewise_analyse::paging::{Sample, Watched, larger_budget};
 use pagewise_model::paging::{DistanceBucket, RefaultDistances};
-use pagewise_pager::observe::histogram::least;
 use pagewise_wire::counter;
+use pagewise_wire::histogram::least;
 use pagewise_wire::shared::DISTANCE_BUCKETS;
 use pagewise_wire::snapshot::{ProcessBytes, RegionBytes};
 

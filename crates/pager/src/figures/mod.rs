@@ -5,7 +5,6 @@
 pub mod counters;
 pub mod distances;
 pub mod heat;
-pub mod histogram;
 pub mod places;
 pub mod recorder;
 pub mod region_counts;

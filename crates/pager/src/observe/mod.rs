@@ -4,5 +4,3 @@
 
 pub mod heat;
 pub mod survey;
-
-pub use crate::figures::histogram;

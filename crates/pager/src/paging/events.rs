@@ -1,12 +1,13 @@
 //! Events reported as pages come and go.
 
 use super::Pager;
-use crate::figures::{histogram, recorder};
+use crate::figures::recorder;
 use crate::page::Page;
 use crate::sync::State;
 use crate::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_policy::{Fault, FaultKind};
+use pagewise_wire::histogram;
 use pagewise_wire::trace::Event;
 
 impl Pager {

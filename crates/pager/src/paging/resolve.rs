@@ -3,13 +3,13 @@
 use super::regions::Region;
 use super::tray::Return;
 use super::{Pager, probation};
-use crate::figures::histogram;
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::{Attempt, State, Word};
 use crate::sys::{self, uffd};
 use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_policy as policy;
 use pagewise_policy::{FaultKind, Plan, Span, Use};
+use pagewise_wire::histogram;
 use pagewise_wire::shared::{Delivery, Process};
 use pagewise_wire::trace::Event;
 

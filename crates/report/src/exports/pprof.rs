@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! Profile { sample_type = 1, sample = 2, mapping = 3, location = 4, function = 5,
-//!           string_table = 6, duration_nanos = 10, period_type = 11, period = 12, comment = 13 }
+//!           string_table = 6, time_nanos = 9, duration_nanos = 10, period_type = 11, period = 12, comment = 13 }
 //! ValueType { type = 1, unit = 2 }
 //! Sample { location_id = 1, value = 2, label = 3 { key = 1, str = 2, num = 3 } }
 //! Mapping { id = 1, filename = 5, has_functions = 7 }
@@ -16,10 +16,11 @@
 //! show.
 
 use super::protobuf::Message;
+use super::strings::Strings;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use pagewise_model::profile::{FrameKind, NodeId, Profile, WeightUnit};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Writes a profile.
@@ -33,28 +34,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-#[derive(Default)]
-struct Strings {
-    numbers: HashMap<String, u64>,
-    all: Vec<String>,
-}
-
-impl Strings {
-    fn number(&mut self, text: &str) -> u64 {
-        if let Some(&known) = self.numbers.get(text) {
-            return known;
-        }
-        let number = self.all.len() as u64;
-        self.numbers.insert(text.to_owned(), number);
-        self.all.push(text.to_owned());
-        number
-    }
-}
-
 fn encoded(profile: &Profile) -> Message {
     let mut strings = Strings::default();
-    // The first string is empty by definition.
-    strings.number("");
     let mut whole = Message::default();
     for event in &profile.events {
         let unit = match event.unit {
@@ -73,13 +54,14 @@ fn encoded(profile: &Profile) -> Message {
         whole.message(11, &value_type(&mut strings, &event.name, "nanoseconds"));
         whole.number(12, 1_000_000_000 / hz.max(1));
     }
+    if let Some(began) = profile.began_unix {
+        whole.number(9, began.0);
+    }
     whole.number(10, profile.span.0);
     for note in &profile.notes {
         whole.number(13, strings.number(note));
     }
-    for text in &strings.all {
-        whole.text(6, text);
-    }
+    strings.all().for_each(|text| whole.text(6, text));
     whole
 }
 

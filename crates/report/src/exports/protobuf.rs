@@ -10,6 +10,12 @@ impl Message {
         self.varint(value);
     }
 
+    /// A field of eight bytes (`fixed64`).
+    pub fn fixed(&mut self, field: u64, value: u64) {
+        self.varint(field << 3 | 1);
+        self.0.extend(value.to_le_bytes());
+    }
+
     pub fn text(&mut self, field: u64, text: &str) {
         self.bytes(field, text.as_bytes());
     }

@@ -6,11 +6,12 @@
 
 mod follow;
 mod modules;
+mod signed_returns;
 
 pub use follow::StackFollower;
 
 use framehop::Module;
-use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
+use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use modules::{ModuleFiles, Section};
 use pagewise_model::address_space::{AddressSpace, Mapping};
@@ -135,9 +136,16 @@ fn arm_start<'a>(stack: &UserStack<'a>) -> Option<Start<'a, UnwindRegsAarch64>> 
     Some(Start {
         ip: pc,
         sp,
-        registers: UnwindRegsAarch64::new(lr, sp, fp),
+        registers: UnwindRegsAarch64::new_with_ptr_auth_mask(address_bits(sp | pc), lr, sp, fp),
         stack: stack.stack,
     })
+}
+
+/// The bits of an address; those above may sign it. Linux places stacks at the top of the address
+/// space, which has 39 bits at least (Documentation/arch/arm64/memory.rst; with pages of 16 KiB it
+/// may be 36, but then `CONFIG_EXPERT`).
+fn address_bits(of: u64) -> PtrAuthMask {
+    PtrAuthMask::from_max_known_address(of | 1 << 38)
 }
 
 /// The value of a register, if it was recorded.

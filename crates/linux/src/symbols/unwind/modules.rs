@@ -1,11 +1,12 @@
 //! Unwind tables of files, read once.
 
+use super::signed_returns;
 use crate::symbols::trampoline;
 use crate::sys::mapped_file::MappedFile;
 use framehop::{ExplicitModuleSectionInfo, Module};
 use object::elf::PF_X;
 use object::read::ReadCache;
-use object::{File, Object, ObjectSection, ObjectSegment, SegmentFlags};
+use object::{Architecture, File, Object, ObjectSection, ObjectSegment, SegmentFlags};
 use pagewise_model::address_space::Mapping;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -94,7 +95,13 @@ impl Tables {
                 .collect(),
             text: range(".text"),
             got: range(".got"),
-            eh_frame: section(".eh_frame"),
+            eh_frame: section(".eh_frame").map(|(range, data)| match elf.architecture() {
+                Architecture::Aarch64 => {
+                    let data = signed_returns::without_marks(data.to_vec());
+                    (range, Section::from(data))
+                }
+                _ => (range, data),
+            }),
             eh_frame_hdr: section(".eh_frame_hdr"),
             bytes: std::fs::File::open(path)
                 .and_then(|file| MappedFile::of(&file))

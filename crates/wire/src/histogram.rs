@@ -1,6 +1,6 @@
 //! Latencies by size: two buckets for each power of two.
 
-use pagewise_wire::shared::LATENCY_BUCKETS;
+use crate::shared::LATENCY_BUCKETS;
 
 /// The bucket of a duration: `n` for `[2^(n/2), 2^((n+1)/2))`, with the half powers rounded to 1.5.
 #[must_use]
