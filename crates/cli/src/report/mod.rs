@@ -2,7 +2,8 @@
 
 mod descent;
 mod documents;
-mod recording;
+pub mod recording;
+mod tables;
 
 use crate::export::{FaultExport, ProfileExport};
 use crate::fault_paths::Trace;
@@ -14,6 +15,7 @@ use pagewise_analyse::fault_paths::{Step, Sums};
 use pagewise_model::answer::Kind;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
+use pagewise_report::exports::tables::privacy::Include;
 use pagewise_report::html::render_fault_paths;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,6 +33,7 @@ Examples:
   pagewise report perf.data --export svg -o flame.svg
   pagewise report new.data --export svg --before old.data -o change.svg
   pagewise report perf.script.gz --export pprof --event cycles -o p.pb.gz
+  pagewise report perf.data --export parquet -o tables/
   pagewise report trace.txt.zst                paths of faults in the kernel
   pagewise report trace.txt -o report.html     the same as one HTML page
   pagewise report trace.txt --export folded    call paths, for flame graph tools
@@ -61,13 +64,24 @@ pub struct Args {
     #[arg(long, requires = "json")]
     sums: bool,
 
-    /// Also write an HTML page; with --export, the file to write (for Parquet of a trace, a folder)
+    /// Also write an HTML page; with --export, the file to write (for Parquet, a folder of tables;
+    /// FILE.parquet takes a row per sample)
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
 
     /// Write a format that other tools read, instead of the report
     #[arg(long, value_name = "FORMAT", value_parser = export::values())]
     export: Option<String>,
+
+    /// What tables hold as it is, instead of leaving it out or hashing it (comma-separated)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PART",
+        value_delimiter = ',',
+        requires = "export"
+    )]
+    include: Vec<export::tables::Part>,
 
     /// Only samples of this event, by the report's name for it; formats that hold one event take
     /// the first by default
@@ -97,6 +111,21 @@ pub struct Args {
 
     #[command(flatten)]
     descent: descent::Options,
+}
+
+impl Args {
+    /// The folder for tables, if they are asked for.
+    fn tables(&self) -> Result<Option<&Path>> {
+        let folder = export::tables::folder(self.export.as_deref(), self.output.as_deref());
+        if folder.is_some() && (self.event.is_some() || self.before.is_some()) {
+            bail!("tables hold all events of one recording: leave out --event and --before");
+        }
+        Ok(folder)
+    }
+
+    fn include(&self) -> Include {
+        export::tables::include(&self.include)
+    }
 }
 
 /// Reports on each file in turn.
@@ -181,6 +210,7 @@ fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
             findings: &found.report,
             output: args.output.as_deref(),
             limit: args.export_limit,
+            include: args.include(),
         });
     }
     show_trace(&found.report, || Some(found.sums()), &name_of(file), args)

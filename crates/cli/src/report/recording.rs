@@ -1,6 +1,7 @@
 //! Reports on perf.data: on its faults, on its samples of CPU time and other events, or on both.
 
 use super::{Args, export_profile, name_of};
+use crate::export::{Written, tables};
 use crate::{page, profile_input, terminal};
 use anyhow::{Result, anyhow, bail};
 use pagewise_analyse::profile::{ProfileRules, add_samples, summarise};
@@ -12,6 +13,8 @@ use pagewise_model::formats::perf_data::{PerfData, ReadError};
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_operate::analysis;
+use pagewise_report::exports::tables::privacy::Include;
+use pagewise_report::exports::tables::{Builds, Tables};
 use pagewise_report::html::{render, render_profile, render_with_profile};
 use pagewise_report::text;
 use std::collections::BTreeSet;
@@ -34,6 +37,13 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
     if let Some(error) = data.sidecar_error() {
         let name = name_of(file);
         eprintln!("pagewise: {name}: what the recorder noted about the run is unreadable: {error}");
+    }
+    let is_whole = args.cgroup.is_none() && args.descent.stretch().is_ok_and(|at| at.is_none());
+    if let Some(folder) = args.tables()?.filter(|_| is_whole) {
+        let (analysis, builds) =
+            analysis::analyse_with_builds(&data, |offset| bytes.release(offset));
+        let tables = tables_of(&data, analysis, &tables::builds(&builds), args.include())?;
+        return tell(&tables::write(tables, folder)?);
     }
     if args.export.is_some() {
         let profile = profile_input::of_recording(&data, |offset| bytes.release(offset))?;
@@ -59,6 +69,10 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
 /// If something is requested that only the recording itself contains.
 pub fn report_stored(stored: Findings, file: &Path, args: &Args) -> Result<()> {
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
+    if let Some(folder) = args.tables()?.filter(|_| !steps && args.cgroup.is_none()) {
+        let tables = tables::of_run(&stored, None, &Builds::default(), args.include())?;
+        return tell(&tables::write(tables, folder)?);
+    }
     if args.export.is_some() || args.cgroup.is_some() || args.calibrate.is_some() || steps {
         bail!(
             "--export, --cgroup, --calibrate and parts need the recording itself (pagewise doctor --record FILE), which this result does not contain"
@@ -86,10 +100,14 @@ pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> 
     if profile.samples.is_empty() {
         bail!("it has no samples");
     }
+    let seen = summarise(&profile, &ProfileRules::shipped()?);
+    if let Some(folder) = args.tables()? {
+        let tables = tables::of_profile(&seen, &profile, &Builds::default(), args.include())?;
+        return tell(&tables::write(tables, folder)?);
+    }
     if args.export.is_some() {
         return export_profile(&profile, file, args);
     }
-    let seen = summarise(&profile, &ProfileRules::shipped()?);
     show(&Seen::Profile(Box::new(seen), &profile), file, args)
 }
 
@@ -149,6 +167,30 @@ fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>> {
             contents(sources)
         ),
     }
+}
+
+/// The tables of a whole recording.
+///
+/// # Errors
+/// If it has nothing to report on.
+pub fn tables_of(
+    data: &PerfData<'_>,
+    analysis: Analysis,
+    builds: &Builds,
+    include: Include,
+) -> Result<Tables> {
+    match seen(data, &analysis)? {
+        Seen::Profile(found, profile) => tables::of_profile(&found, profile, builds, include),
+        Seen::Run(found, _) => {
+            let samples = tables::samples(data, analysis);
+            tables::of_run(&found, samples.as_ref(), builds, include)
+        }
+    }
+}
+
+fn tell(Written(words): &Written) -> Result<()> {
+    terminal::tell(words);
+    Ok(())
 }
 
 fn show(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {

@@ -15,5 +15,6 @@ pub mod samples;
 pub mod speedscope;
 pub mod stacks;
 pub mod svg;
+pub mod tables;
 mod thread_stacks;
 pub mod timeline_rows;
