@@ -1,7 +1,8 @@
 //! Tables of recordings, for questions over many: a folder of Parquet files.
 
 use super::{Written, inside};
-use crate::profile_input;
+use crate::seen::{Seen, seen};
+use crate::{bytes, profile_input};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use pagewise_analyse::recording::Analysis;
@@ -9,6 +10,7 @@ use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
+use pagewise_operate::analysis;
 use pagewise_operate::destination::Destination;
 use pagewise_report::exports::tables::privacy::Include;
 use pagewise_report::exports::tables::{Builds, Figures, Tables};
@@ -24,6 +26,25 @@ pub enum Part {
     Paths,
     /// Values of environment variables
     Environment,
+}
+
+/// Options of commands that record and then write tables.
+#[derive(clap::Args, Debug, Default)]
+pub struct Options {
+    /// Write tables for questions over many hosts to the folder of -o, instead of a recording or a
+    /// report
+    #[arg(long, value_name = "FORMAT", value_parser = ["parquet"], requires = "output")]
+    pub export: Option<String>,
+
+    /// What these tables hold as it is, instead of leaving it out or hashing it (comma-separated)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PART",
+        value_delimiter = ',',
+        requires = "export"
+    )]
+    pub include: Vec<Part>,
 }
 
 /// What to write as it is.
@@ -68,8 +89,53 @@ pub fn of_profile(
     Ok(tables)
 }
 
+/// The tables of a recording.
+///
+/// # Errors
+/// If it has nothing to report on.
+pub fn of_recording(
+    data: &PerfData<'_>,
+    analysis: Analysis,
+    builds: &[(String, Vec<u8>)],
+    include: Include,
+) -> Result<Tables> {
+    let builds = named(builds);
+    match seen(data, &analysis)? {
+        Seen::Profile(found, profile) => of_profile(&found, profile, &builds, include),
+        Seen::Run(found, _) => {
+            let samples = samples(data, analysis);
+            of_run(&found, samples.as_ref(), &builds, include)
+        }
+    }
+}
+
+/// Writes the tables of the perf.data file at `path`; with `findings`, of these instead of what it
+/// shows by itself: they may have a proof.
+///
+/// # Errors
+/// If it can't be read, or the tables can't be written.
+pub fn export(
+    path: &Path,
+    findings: Option<&Findings>,
+    request: &Options,
+    folder: &Path,
+) -> Result<Written> {
+    let bytes = bytes::open(path)?;
+    let data = PerfData::parse(&bytes)?;
+    let (analysis, builds) = analysis::analyse_with_builds(&data, |offset| bytes.release(offset));
+    let include = include(&request.include);
+    let tables = match findings {
+        None => of_recording(&data, analysis, &builds, include)?,
+        Some(findings) => {
+            let samples = samples(&data, analysis);
+            of_run(findings, samples.as_ref(), &named(&builds), include)?
+        }
+    };
+    write(tables, folder)
+}
+
 /// The samples of a recording: those beside its faults, or the faults themselves.
-pub fn samples(data: &PerfData<'_>, analysis: Analysis) -> Option<Profile> {
+fn samples(data: &PerfData<'_>, analysis: Analysis) -> Option<Profile> {
     let beside = analysis.into_profile();
     beside
         .filter(|profile| !profile.samples.is_empty())
@@ -77,7 +143,7 @@ pub fn samples(data: &PerfData<'_>, analysis: Analysis) -> Option<Profile> {
 }
 
 /// Build ids by the short names of their files.
-pub fn builds(found: &[(String, Vec<u8>)]) -> Builds {
+fn named(found: &[(String, Vec<u8>)]) -> Builds {
     let mut builds = Builds::default();
     for (module, id) in found {
         builds.add(module, id);

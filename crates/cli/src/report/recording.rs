@@ -2,31 +2,20 @@
 
 use super::{Args, export_profile, name_of};
 use crate::export::{Written, tables};
+use crate::seen::{Seen, seen};
 use crate::{page, profile_input, terminal};
 use anyhow::{Result, anyhow, bail};
-use pagewise_analyse::profile::{ProfileRules, add_samples, summarise};
-use pagewise_analyse::recording::{Analysis, is_about_faults};
+use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_linux::sys::mapped_file::MappedFile;
-use pagewise_model::event::EventSource;
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::{PerfData, ReadError};
 use pagewise_model::profile::Profile;
-use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_operate::analysis;
-use pagewise_report::exports::tables::privacy::Include;
-use pagewise_report::exports::tables::{Builds, Tables};
+use pagewise_report::exports::tables::Builds;
 use pagewise_report::html::{render, render_profile, render_with_profile};
 use pagewise_report::text;
 use std::collections::BTreeSet;
 use std::path::Path;
-
-/// Content of a recording.
-enum Seen<'a> {
-    /// Faults, and the time account of its samples.
-    Run(Box<Findings>, Option<&'a Profile>),
-    /// Samples only.
-    Profile(Box<ProfileFindings>, &'a Profile),
-}
 
 /// Reports on the recording in these bytes.
 ///
@@ -42,7 +31,7 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
     if let Some(folder) = args.tables()?.filter(|_| is_whole) {
         let (analysis, builds) =
             analysis::analyse_with_builds(&data, |offset| bytes.release(offset));
-        let tables = tables_of(&data, analysis, &tables::builds(&builds), args.include())?;
+        let tables = tables::of_recording(&data, analysis, &builds, args.include())?;
         return tell(&tables::write(tables, folder)?);
     }
     if args.export.is_some() {
@@ -133,61 +122,6 @@ fn in_cgroup(profile: &Profile, path: &str) -> Result<Profile> {
     Ok(found)
 }
 
-fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>> {
-    let sources = data.sources();
-    let profile = analysis
-        .profile()
-        .filter(|profile| !profile.samples.is_empty());
-    // Our own recordings have totals and a timeline even if perf events were forbidden.
-    let has_totals = data.sidecar().is_some();
-    let asked_for_faults = sources.iter().any(|source| is_about_faults(&source.kind));
-    let has_faults =
-        analysis.samples() > 0 || (has_totals && (asked_for_faults || profile.is_none()));
-    let rules = ProfileRules::shipped()?;
-    let rules = match has_faults && has_totals {
-        true => rules.beside_faults(),
-        false => rules,
-    };
-    let summary = |profile: &Profile| {
-        let mut summary = summarise(profile, &rules);
-        summary.own_cost = analysis.own_cost();
-        summary
-    };
-    match (has_faults, profile) {
-        (true, profile) => {
-            let mut findings = analysis.findings()?;
-            if let Some(profile) = profile {
-                add_samples(&mut findings, summary(profile));
-            }
-            Ok(Seen::Run(Box::new(findings), profile))
-        }
-        (false, Some(profile)) => Ok(Seen::Profile(Box::new(summary(profile)), profile)),
-        (false, None) => bail!(
-            "it has no samples: {}. Was the program running while it was observed?",
-            contents(sources)
-        ),
-    }
-}
-
-/// The tables of a whole recording.
-///
-/// # Errors
-/// If it has nothing to report on.
-pub fn tables_of(
-    data: &PerfData<'_>,
-    analysis: Analysis,
-    builds: &Builds,
-    include: Include,
-) -> Result<Tables> {
-    match seen(data, &analysis)? {
-        Seen::Profile(found, profile) => tables::of_profile(&found, profile, builds, include),
-        Seen::Run(found, _) => {
-            let samples = tables::samples(data, analysis);
-            tables::of_run(&found, samples.as_ref(), builds, include)
-        }
-    }
-}
-
 fn tell(Written(words): &Written) -> Result<()> {
     terminal::tell(words);
     Ok(())
@@ -217,10 +151,4 @@ fn explain(error: ReadError) -> anyhow::Error {
         ),
         other => other.into(),
     }
-}
-
-/// The names of the recorded events.
-fn contents(sources: &[EventSource]) -> String {
-    let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-    format!("it was recorded from {}", names.join(", "))
 }
