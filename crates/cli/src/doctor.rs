@@ -3,6 +3,7 @@
 mod server;
 
 use crate::duration::parse as duration;
+use crate::export::{Written, tables};
 use crate::progress::Progress;
 use crate::{own_library, status, terminal};
 use anyhow::{Context, Result};
@@ -32,7 +33,9 @@ Examples:
   pagewise doctor -p 4242 --duration 10s         a running process
   pagewise doctor --prove --load './drive $PAGEWISE_PORT' -- ./server
                                                  a server, driven by a load
-  pagewise doctor --json -- ./simulate > x.json  for another program";
+  pagewise doctor --json -- ./simulate > x.json  for another program
+  pagewise doctor --export parquet -o tables -- ./simulate
+                                                 tables, for many hosts";
 
 /// The report's default name.
 const REPORT: &str = "pagewise-report.html";
@@ -89,6 +92,9 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    #[command(flatten)]
+    tables: tables::Options,
+
     /// Write no report
     #[arg(long, conflicts_with = "output")]
     no_report: bool,
@@ -121,7 +127,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         false => None,
     };
     // Checked early, so that a wrong path does not cost the run.
-    if let Some(report) = &args.output {
+    if let Some(report) = args
+        .output
+        .as_ref()
+        .filter(|_| args.tables.export.is_none())
+    {
         destination::check(report).with_context(|| cannot_write(report))?;
     }
     let recording = Recording::named(args.record.as_deref())?;
@@ -143,6 +153,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         findings = args.proved(findings, input, load.as_ref())?;
     }
     deliver(args, &findings)?;
+    if let (Some(_), Some(folder)) = (&args.tables.export, &args.output) {
+        let path = &observation.path;
+        let Written(words) = tables::export(path, Some(&findings), &args.tables, folder)?;
+        args.tell(&words);
+    }
     if let Some(signal) = killed_by(&observation, was_asked) {
         // Printed even with --quiet: an answer about half a run should not pass for a whole one.
         let by = signal_name(signal);
@@ -243,7 +258,7 @@ fn deliver(args: &Args, findings: &Findings) -> Result<()> {
 /// If a report was not requested by name and cannot be written, a message says so and the answer
 /// remains valid.
 fn write_report(args: &Args, findings: &Findings) -> Result<()> {
-    if args.no_report {
+    if args.no_report || args.tables.export.is_some() {
         return Ok(());
     }
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(REPORT));

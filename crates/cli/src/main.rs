@@ -24,6 +24,7 @@ mod record;
 mod recorded;
 mod report;
 mod run;
+mod seen;
 mod size;
 mod status;
 mod stored;

@@ -3,8 +3,10 @@
 mod overhead;
 
 use crate::duration;
+use crate::export::{Written, tables};
 use crate::recorded;
-use anyhow::bail;
+use crate::terminal;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use pagewise_linux::perf::{DEFAULT_CPU_FREQUENCY, DEFAULT_FREQUENCY, Mode, Options};
 use pagewise_linux::process::Launch;
@@ -21,6 +23,7 @@ Examples:
   pagewise record -p 4242 --duration 10s       a running process for ten seconds
   pagewise record -a -F 99 -- sleep 10         the whole machine for ten seconds
   pagewise record -e cpu,off-cpu -p 4242       CPU time and waits alone
+  pagewise record -a --duration 10s --export parquet -o fleet/host=$(hostname)
   pagewise record --full -o all.data -- ./x    each fault and each memory call
   pagewise record --measure-overhead -- ./simulate input.dat
   perf report -i perf.data                     the same in perf's own viewer";
@@ -56,6 +59,9 @@ pub struct RecordArgs {
     /// An existing file is kept as FILE.old.
     #[arg(short, long, value_name = "FILE", default_value = "perf.data")]
     output: PathBuf,
+
+    #[command(flatten)]
+    tables: tables::Options,
 
     /// Record every fault and every memory call
     ///
@@ -171,7 +177,31 @@ pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
         write!(io::stdout(), "{}", overhead::measure(&args, budget)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if args.tables.export.is_some() {
+        return export(args);
+    }
     recorded::record(&args.into_options()?, quiet)
+}
+
+/// Records into a file of its own and writes the tables of that.
+fn export(mut args: RecordArgs) -> anyhow::Result<ExitCode> {
+    let folder = std::mem::take(&mut args.output);
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let aside = tempfile::Builder::new()
+        .prefix(".recording-")
+        .tempdir_in(&folder)?;
+    args.output = aside.path().join("perf.data");
+    let (quiet, path) = (args.quiet, args.output.clone());
+    let request = std::mem::take(&mut args.tables);
+    let code = recorded::record(&args.into_options()?, quiet)?;
+    if path.exists() {
+        let Written(words) = tables::export(&path, None, &request, &folder)?;
+        if !quiet {
+            terminal::tell(&words);
+        }
+    }
+    Ok(code)
 }
 
 impl RecordArgs {

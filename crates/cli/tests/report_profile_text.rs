@@ -42,7 +42,8 @@ fn folded_stacks_are_reported_on() {
 /// The content of an export.
 fn exported(format: &str, more: &[&str], input: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("temporary directory");
-    let file = folder.path().join("export");
+    // To another name, Parquet is a folder of tables.
+    let file = folder.path().join("export.parquet");
     let path = file.to_str().expect("temporary names are UTF-8");
     let arguments = [&["--export", format, "-o", path], more].concat();
     let output = fed("report", &arguments, input);

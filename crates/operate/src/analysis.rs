@@ -5,8 +5,9 @@ use pagewise_analyse::recording::{self, Analysis, Code};
 use pagewise_linux::symbols::Symbolizer;
 use pagewise_linux::symbols::unwind::StackFollower;
 use pagewise_linux::sys::mapped_file::MappedFile;
+use pagewise_model::address_space::AddressSpace;
 use pagewise_model::event::Event;
-use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::formats::perf_data::{BuildId, PerfData};
 use pagewise_model::profile::Profile;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::NamedList;
@@ -35,6 +36,17 @@ pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
     recording::profile(data, &mut Files::of(data), done)
 }
 
+/// The analysis of a recording, and the build id of each file whose code was mapped.
+pub fn analyse_with_builds(
+    data: &PerfData<'_>,
+    done: impl FnMut(usize),
+) -> (Analysis, Vec<(String, Vec<u8>)>) {
+    let mut files = Files::of(data);
+    let analysis = recording::analyse(data, &mut files, done);
+    let builds = files.builds(data.build_ids());
+    (analysis, builds)
+}
+
 /// Programs and libraries, read from files.
 struct Files {
     follower: StackFollower,
@@ -52,6 +64,30 @@ impl Files {
             symbolizer: Symbolizer::new(),
         }
     }
+
+    /// Short names of files with their build ids: of mapped code, and of the kernel where the
+    /// recorder listed it.
+    fn builds(&self, listed: &[BuildId]) -> Vec<(String, Vec<u8>)> {
+        let spaces = self.follower.code_ever_mapped().values();
+        let mapped = spaces.flat_map(AddressSpace::iter).filter_map(|mapping| {
+            let id = mapping.build_id.as_deref()?;
+            Some((short(&mapping.path), id.to_vec()))
+        });
+        let kernel = listed.iter().filter(|entry| entry.kernel);
+        let kernel = kernel.map(|entry| match entry.path.starts_with("[kernel") {
+            true => ("[kernel]".to_owned(), entry.id.clone()),
+            false => (short(&entry.path), entry.id.clone()),
+        });
+        let mut builds: Vec<_> = mapped.chain(kernel).collect();
+        builds.retain(|(_, id)| id.iter().any(|&byte| byte != 0));
+        builds.sort_unstable();
+        builds.dedup();
+        builds
+    }
+}
+
+fn short(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
 impl Code for Files {

@@ -1,6 +1,6 @@
 //! Exports of the faults of a function_graph trace.
 
-use super::{FaultExport, Written, inside, output, place, required};
+use super::{FaultExport, Written, inside, output, place, required, tables};
 use crate::fault_paths::Trace;
 use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
@@ -15,6 +15,7 @@ use pagewise_report::exports::fault_tables::{
 };
 use pagewise_report::exports::folded::{self, Times};
 use pagewise_report::exports::perfetto::PerfettoWriter;
+use pagewise_report::exports::tables::{Figures, Tables};
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -101,13 +102,15 @@ impl<W: Write> Sink for PerfettoSink<W> {
 /// A folder of Parquet tables.
 pub fn parquet(export: &FaultExport<'_>) -> Result<Written> {
     let folder = required(export.output, "a folder of Parquet tables")?;
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let findings = export.findings;
+    let common = Tables::of(findings, &Figures::of_trace(findings), export.include)?;
+    let run_id = common.run_id();
+    let Written(common) = tables::write(common, folder)?;
     let file = |name| Destination::create(&inside(folder, name));
-    let mut table = FaultTable::new(file("faults.parquet")?)?;
+    let mut table = FaultTable::new(file("faults.parquet")?, run_id)?;
     let mut error = None;
     let mut faults = 0_u64;
-    let mut rows = Rows::new(export.findings.calibration, |row| {
+    let mut rows = Rows::new(findings.calibration, |row| {
         faults += 1;
         if error.is_none() {
             error = table.write(&row).err();
@@ -120,15 +123,14 @@ pub fn parquet(export: &FaultExport<'_>) -> Result<Written> {
         return Err(error).with_context(cannot);
     }
     table.finish().with_context(cannot)?.finish()?;
-    let paths = write_paths(&paths, file("paths.parquet")?);
+    let paths = write_paths(&paths, &run_id, file("paths.parquet")?);
     paths.with_context(cannot)?.finish()?;
-    let functions = write_functions(export.findings, file("functions.parquet")?);
+    let functions = write_functions(findings, &run_id, file("functions.parquet")?);
     functions.with_context(cannot)?.finish()?;
-    let histograms = write_histograms(export.findings, file("histograms.parquet")?);
+    let histograms = write_histograms(findings, &run_id, file("histograms.parquet")?);
     histograms.with_context(cannot)?.finish()?;
     Ok(Written(format!(
-        "{}: tables faults ({faults} rows), paths, functions, histograms",
-        folder.display()
+        "{common}, faults ({faults} rows), paths, functions, histograms"
     )))
 }
 

@@ -4,6 +4,7 @@
 
 mod faults;
 mod profiles;
+pub mod tables;
 
 pub use profiles::of_event;
 
@@ -11,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
 use pagewise_operate::destination::Destination;
+use pagewise_report::exports::tables::privacy::Include;
 use std::io::{self, BufWriter, Stdout, Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -72,7 +74,7 @@ pub const FORMATS: [Format; 9] = [
     },
     Format {
         name: "parquet",
-        about: "a table of samples, or a folder of tables (faults, paths, functions, histograms), for DuckDB, Spark, …",
+        about: "a folder of tables (runs, findings, samples, stacks, faults, …) for DuckDB, Spark, …; to FILE.parquet, a row per sample",
         faults: Some(faults::parquet),
         profile: profiles::parquet,
     },
@@ -108,6 +110,8 @@ pub struct FaultExport<'a> {
     pub output: Option<&'a Path>,
     /// Maximum number of calls in an export of individual calls.
     pub limit: u64,
+    /// What tables hold as it is.
+    pub include: Include,
 }
 
 /// Description of what was written.

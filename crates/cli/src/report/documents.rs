@@ -1,6 +1,6 @@
 //! Documents written by other commands with `--json`, shown as the command itself showed them.
 
-use super::Args;
+use super::{Args, tables};
 use crate::stored::this_version;
 use crate::{page, terminal};
 use anyhow::{Context, Result, bail};
@@ -67,15 +67,23 @@ impl Opened<'_> {
 /// If it is truncated, of another version, or lacks what is requested.
 pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool> {
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
-    let of_recordings = args.wants_samples() || args.calibrate.is_some() || args.sums;
+    let of_recordings = args.calibrate.is_some() || args.sums;
+    let folder = args.tables()?;
+    let exports = args.wants_samples() && folder.is_none();
     let is_shown_here = match kind {
         Kind::Run | Kind::FaultPaths => return Ok(false),
+        _ if exports => false,
         _ => !steps && !of_recordings && args.cgroup.is_none(),
     };
     if !is_shown_here {
         bail!(
             "--export, --push, --sums, --cgroup, --calibrate and parts are for recordings, which it is not"
         );
+    }
+    if let Some(folder) = folder {
+        this_version(head, "make it anew")?;
+        tables::write(kind, bytes, args.include(), folder)?;
+        return Ok(true);
     }
     let opened = Opened { bytes, head, args };
     match kind {

@@ -3,7 +3,8 @@
 mod descent;
 mod documents;
 mod push;
-mod recording;
+pub mod recording;
+mod tables;
 
 use crate::export::{FaultExport, ProfileExport};
 use crate::fault_paths::Trace;
@@ -15,6 +16,7 @@ use pagewise_analyse::fault_paths::{Step, Sums};
 use pagewise_model::answer::Kind;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
+use pagewise_report::exports::tables::privacy::Include;
 use pagewise_report::html::render_fault_paths;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,6 +35,7 @@ Examples:
   pagewise report new.data --export svg --before old.data -o change.svg
   pagewise report perf.script.gz --export pprof --event cycles -o p.pb.gz
   pagewise report perf.data --push http://pyroscope:4040
+  pagewise report perf.data --export parquet -o tables/
   pagewise report trace.txt.zst                paths of faults in the kernel
   pagewise report trace.txt -o report.html     the same as one HTML page
   pagewise report trace.txt --export folded    call paths, for flame graph tools
@@ -63,7 +66,8 @@ pub struct Args {
     #[arg(long, requires = "json")]
     sums: bool,
 
-    /// Also write an HTML page; with --export, the file to write (for Parquet of a trace, a folder)
+    /// Also write an HTML page; with --export, the file to write (for Parquet, a folder of tables;
+    /// FILE.parquet takes a row per sample)
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
 
@@ -73,6 +77,16 @@ pub struct Args {
 
     #[command(flatten)]
     push: push::Options,
+
+    /// What tables hold as it is, instead of leaving it out or hashing it (comma-separated)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PART",
+        value_delimiter = ',',
+        requires = "export"
+    )]
+    include: Vec<export::tables::Part>,
 
     /// Only samples of this event, by the report's name for it; formats that hold one event take
     /// the first by default
@@ -108,6 +122,19 @@ impl Args {
     /// Whether the samples themselves are wanted in place of findings.
     fn wants_samples(&self) -> bool {
         self.export.is_some() || self.push.is_wanted()
+    }
+
+    /// The folder for tables, if they are asked for.
+    fn tables(&self) -> Result<Option<&Path>> {
+        let folder = export::tables::folder(self.export.as_deref(), self.output.as_deref());
+        if folder.is_some() && (self.event.is_some() || self.before.is_some()) {
+            bail!("tables hold all events of one recording: leave out --event and --before");
+        }
+        Ok(folder)
+    }
+
+    fn include(&self) -> Include {
+        export::tables::include(&self.include)
     }
 }
 
@@ -199,6 +226,7 @@ fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
             findings: &found.report,
             output: args.output.as_deref(),
             limit: args.export_limit,
+            include: args.include(),
         });
     }
     show_trace(&found.report, || Some(found.sums()), &name_of(file), args)

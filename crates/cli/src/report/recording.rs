@@ -1,29 +1,21 @@
 //! Reports on perf.data: on its faults, on its samples of CPU time and other events, or on both.
 
 use super::{Args, export_profile, name_of};
+use crate::export::{Written, tables};
+use crate::seen::{Seen, seen};
 use crate::{page, profile_input, terminal};
 use anyhow::{Result, anyhow, bail};
-use pagewise_analyse::profile::{ProfileRules, add_samples, summarise};
-use pagewise_analyse::recording::{Analysis, is_about_faults};
+use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_linux::sys::mapped_file::MappedFile;
-use pagewise_model::event::EventSource;
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::{PerfData, ReadError};
 use pagewise_model::profile::Profile;
-use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_operate::analysis;
+use pagewise_report::exports::tables::Builds;
 use pagewise_report::html::{render, render_profile, render_with_profile};
 use pagewise_report::text;
 use std::collections::BTreeSet;
 use std::path::Path;
-
-/// Content of a recording.
-enum Seen<'a> {
-    /// Faults, and the time account of its samples.
-    Run(Box<Findings>, Option<&'a Profile>),
-    /// Samples only.
-    Profile(Box<ProfileFindings>, &'a Profile),
-}
 
 /// Reports on the recording in these bytes.
 ///
@@ -34,6 +26,13 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
     if let Some(error) = data.sidecar_error() {
         let name = name_of(file);
         eprintln!("pagewise: {name}: what the recorder noted about the run is unreadable: {error}");
+    }
+    let is_whole = args.cgroup.is_none() && args.descent.stretch().is_ok_and(|at| at.is_none());
+    if let Some(folder) = args.tables()?.filter(|_| is_whole) {
+        let (analysis, builds) =
+            analysis::analyse_with_builds(&data, |offset| bytes.release(offset));
+        let tables = tables::of_recording(&data, analysis, &builds, args.include())?;
+        return tell(&tables::write(tables, folder)?);
     }
     if args.wants_samples() {
         let profile = profile_input::of_recording(&data, |offset| bytes.release(offset))?;
@@ -59,6 +58,10 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
 /// If something is requested that only the recording itself contains.
 pub fn report_stored(stored: Findings, file: &Path, args: &Args) -> Result<()> {
     let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
+    if let Some(folder) = args.tables()?.filter(|_| !steps && args.cgroup.is_none()) {
+        let tables = tables::of_run(&stored, None, &Builds::default(), args.include())?;
+        return tell(&tables::write(tables, folder)?);
+    }
     if args.wants_samples() || args.cgroup.is_some() || args.calibrate.is_some() || steps {
         bail!(
             "--export, --push, --cgroup, --calibrate and parts need the recording itself (pagewise doctor --record FILE), which this result does not contain"
@@ -86,10 +89,14 @@ pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> 
     if profile.samples.is_empty() {
         bail!("it has no samples");
     }
+    let seen = summarise(&profile, &ProfileRules::shipped()?);
+    if let Some(folder) = args.tables()? {
+        let tables = tables::of_profile(&seen, &profile, &Builds::default(), args.include())?;
+        return tell(&tables::write(tables, folder)?);
+    }
     if args.wants_samples() {
         return export_profile(&profile, file, args);
     }
-    let seen = summarise(&profile, &ProfileRules::shipped()?);
     show(&Seen::Profile(Box::new(seen), &profile), file, args)
 }
 
@@ -115,40 +122,9 @@ fn in_cgroup(profile: &Profile, path: &str) -> Result<Profile> {
     Ok(found)
 }
 
-fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>> {
-    let sources = data.sources();
-    let profile = analysis
-        .profile()
-        .filter(|profile| !profile.samples.is_empty());
-    // Our own recordings have totals and a timeline even if perf events were forbidden.
-    let has_totals = data.sidecar().is_some();
-    let asked_for_faults = sources.iter().any(|source| is_about_faults(&source.kind));
-    let has_faults =
-        analysis.samples() > 0 || (has_totals && (asked_for_faults || profile.is_none()));
-    let rules = ProfileRules::shipped()?;
-    let rules = match has_faults && has_totals {
-        true => rules.beside_faults(),
-        false => rules,
-    };
-    let summary = |profile: &Profile| {
-        let mut summary = summarise(profile, &rules);
-        summary.own_cost = analysis.own_cost();
-        summary
-    };
-    match (has_faults, profile) {
-        (true, profile) => {
-            let mut findings = analysis.findings()?;
-            if let Some(profile) = profile {
-                add_samples(&mut findings, summary(profile));
-            }
-            Ok(Seen::Run(Box::new(findings), profile))
-        }
-        (false, Some(profile)) => Ok(Seen::Profile(Box::new(summary(profile)), profile)),
-        (false, None) => bail!(
-            "it has no samples: {}. Was the program running while it was observed?",
-            contents(sources)
-        ),
-    }
+fn tell(Written(words): &Written) -> Result<()> {
+    terminal::tell(words);
+    Ok(())
 }
 
 fn show(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
@@ -175,10 +151,4 @@ fn explain(error: ReadError) -> anyhow::Error {
         ),
         other => other.into(),
     }
-}
-
-/// The names of the recorded events.
-fn contents(sources: &[EventSource]) -> String {
-    let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-    format!("it was recorded from {}", names.join(", "))
 }

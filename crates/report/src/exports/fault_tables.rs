@@ -2,6 +2,7 @@
 //! the distributions by layer as counts by bucket, which add up over any number of traces.
 
 use super::parquet::{Column, ParquetWriter, Value};
+use super::tables::identity::Identifier;
 use pagewise_model::fault_paths::{Class, FaultPaths, Latency, Layer};
 use pagewise_model::fault_row::{FaultRow, PathRow};
 use serde::Serialize;
@@ -29,6 +30,7 @@ pub const FAULTS: &[Column] = &[
     Column::integer("lock_before_ns"),
     Column::integer("lock_ns"),
     Column::integer("corrected_lock_ns"),
+    Column::bytes("run_id"),
 ];
 
 /// Columns of the table of call trees, to which faults refer.
@@ -38,6 +40,7 @@ pub const PATHS: &[Column] = &[
     Column::integer("faults"),
     Column::integer("calls"),
     Column::text("outline"),
+    Column::bytes("run_id"),
 ];
 
 /// Columns of the table of functions by kind of fault.
@@ -48,6 +51,7 @@ pub const FUNCTIONS: &[Column] = &[
     Column::integer("self_ns"),
     Column::integer("corrected_self_ns"),
     Column::integer("error_ns"),
+    Column::bytes("run_id"),
 ];
 
 /// Columns of the distributions: the faults of a kind, by bucket of their time in a layer.
@@ -58,11 +62,13 @@ pub const HISTOGRAMS: &[Column] = &[
     Column::integer("low_ns"),
     Column::integer("high_ns"),
     Column::integer("faults"),
+    Column::bytes("run_id"),
 ];
 
 /// The table of faults, a row at a time.
 pub struct FaultTable<W> {
     file: ParquetWriter<W>,
+    run_id: Identifier,
     /// By class, in the order of [`Class::ALL`].
     classes: [String; Class::ALL.len()],
 }
@@ -72,9 +78,10 @@ impl<W: Write> FaultTable<W> {
     ///
     /// # Errors
     /// When `out` can't be written.
-    pub fn new(out: W) -> io::Result<Self> {
+    pub fn new(out: W, run_id: Identifier) -> io::Result<Self> {
         Ok(Self {
             file: ParquetWriter::new(out, "faults", FAULTS)?,
+            run_id,
             classes: Class::ALL.map(|class| name_of(&class)),
         })
     }
@@ -105,6 +112,7 @@ impl<W: Write> FaultTable<W> {
             Value::Integer(row.lock_before_ns),
             Value::Integer(row.lock_ns),
             Value::Integer(row.corrected_lock_ns),
+            Value::Bytes(&self.run_id),
         ])
     }
 
@@ -121,7 +129,7 @@ impl<W: Write> FaultTable<W> {
 ///
 /// # Errors
 /// When `out` can't be written.
-pub fn write_paths<W: Write>(paths: &[PathRow], out: W) -> io::Result<W> {
+pub fn write_paths<W: Write>(paths: &[PathRow], run_id: &Identifier, out: W) -> io::Result<W> {
     let mut file = ParquetWriter::new(out, "paths", PATHS)?;
     for path in paths {
         file.write(&[
@@ -130,6 +138,7 @@ pub fn write_paths<W: Write>(paths: &[PathRow], out: W) -> io::Result<W> {
             Value::Integer(path.faults),
             Value::Integer(path.calls),
             Value::Text(&path.outline),
+            Value::Bytes(run_id),
         ])?;
     }
     file.finish()
@@ -139,7 +148,11 @@ pub fn write_paths<W: Write>(paths: &[PathRow], out: W) -> io::Result<W> {
 ///
 /// # Errors
 /// When `out` can't be written.
-pub fn write_functions<W: Write>(findings: &FaultPaths, out: W) -> io::Result<W> {
+pub fn write_functions<W: Write>(
+    findings: &FaultPaths,
+    run_id: &Identifier,
+    out: W,
+) -> io::Result<W> {
     let mut sums: BTreeMap<(&str, Class), [u64; 4]> = BTreeMap::new();
     for node in &findings.call_map.nodes {
         let Some(function) = findings.call_map.functions.get(node.function as usize) else {
@@ -165,6 +178,7 @@ pub fn write_functions<W: Write>(findings: &FaultPaths, out: W) -> io::Result<W>
             Value::Integer(own),
             Value::Integer(corrected),
             Value::Integer(error),
+            Value::Bytes(run_id),
         ])?;
     }
     file.finish()
@@ -174,7 +188,11 @@ pub fn write_functions<W: Write>(findings: &FaultPaths, out: W) -> io::Result<W>
 ///
 /// # Errors
 /// When `out` can't be written.
-pub fn write_histograms<W: Write>(findings: &FaultPaths, out: W) -> io::Result<W> {
+pub fn write_histograms<W: Write>(
+    findings: &FaultPaths,
+    run_id: &Identifier,
+    out: W,
+) -> io::Result<W> {
     let mut file = ParquetWriter::new(out, "histograms", HISTOGRAMS)?;
     for class in &findings.classes {
         for layer in &class.layers {
@@ -183,7 +201,8 @@ pub fn write_histograms<W: Write>(findings: &FaultPaths, out: W) -> io::Result<W
                 ("corrected", &layer.latency.corrected),
             ];
             for (times, latency) in both {
-                write_latency(&mut file, layer.layer, class.class, times, latency)?;
+                let key = (layer.layer, class.class, times);
+                write_latency(&mut file, key, latency, run_id)?;
             }
         }
     }
@@ -192,10 +211,9 @@ pub fn write_histograms<W: Write>(findings: &FaultPaths, out: W) -> io::Result<W
 
 fn write_latency<W: Write>(
     file: &mut ParquetWriter<W>,
-    layer: Layer,
-    class: Class,
-    times: &str,
+    (layer, class, times): (Layer, Class, &str),
     latency: &Latency,
+    run_id: &Identifier,
 ) -> io::Result<()> {
     let (layer, class) = (name_of(&layer), name_of(&class));
     for &(low, high, count) in &latency.buckets {
@@ -206,6 +224,7 @@ fn write_latency<W: Write>(
             Value::Integer(low),
             Value::Integer(high),
             Value::Integer(count),
+            Value::Bytes(run_id),
         ])?;
     }
     Ok(())

@@ -17,5 +17,6 @@ pub mod speedscope;
 pub mod stacks;
 mod strings;
 pub mod svg;
+pub mod tables;
 mod thread_stacks;
 pub mod timeline_rows;

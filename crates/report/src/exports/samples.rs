@@ -35,9 +35,14 @@ pub fn write_csv(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
             }
             match value {
                 Value::Integer(number) | Value::Optional(Some(number)) => write!(out, "{number}")?,
-                Value::Optional(None) => {}
                 Value::Real(number) => write!(out, "{number}")?,
                 Value::Text(text) => quoted(text, out)?,
+                // Absent; the other kinds are in no column of this table.
+                Value::Optional(None)
+                | Value::OptionalReal(_)
+                | Value::OptionalText(_)
+                | Value::Bytes(_)
+                | Value::Identifiers(_) => {}
             }
         }
         out.write_all(b"\r\n")

@@ -1,7 +1,8 @@
 //! Parquet files (parquet-format 2.10: README.md, Encodings.md, src/main/thrift/parquet.thrift).
 //!
-//! Written by hand, because the tables are flat: numbers and short texts, plain encoding, one data
-//! page per column and row group, compressed with gzip. The `parquet` crate would add 26 crates and
+//! Written by hand, because the tables are simple: numbers, short texts and one kind of list; one
+//! data page per column and row group, plain or of indices into a dictionary, compressed with gzip
+//! where that makes it shorter. The `parquet` crate would add 26 crates and
 //! some 54 CPU seconds to every build.
 //!
 //! ```text
@@ -10,80 +11,19 @@
 //! Headers and metadata are Thrift structures in the compact protocol. The metadata comes at the
 //! end, so a file is readable only once it is finished.
 
+mod column;
+mod page;
 mod thrift;
 
+pub use column::{Column, Kind, Value};
+use page::Pending;
 use std::io::{self, Write};
-use thrift::{Thrift, varint};
+use thrift::Thrift;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 
 /// Rows that are buffered and written together.
 const ROWS_IN_A_GROUP: u64 = 50_000;
-
-/// The type of a column's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// 64-bit numbers, read as signed ones.
-    Integer,
-    /// The same, with absent values.
-    OptionalInteger,
-    /// Floating-point numbers.
-    Real,
-    /// UTF-8.
-    Text,
-}
-
-/// A column of a table.
-#[derive(Clone, Copy, Debug)]
-pub struct Column {
-    /// Its name.
-    pub name: &'static str,
-    /// The type of its values.
-    pub kind: Kind,
-}
-
-impl Column {
-    /// A column of 64-bit numbers.
-    #[must_use]
-    pub const fn integer(name: &'static str) -> Self {
-        let kind = Kind::Integer;
-        Self { name, kind }
-    }
-
-    /// A column of 64-bit numbers, with absent values.
-    #[must_use]
-    pub const fn optional(name: &'static str) -> Self {
-        let kind = Kind::OptionalInteger;
-        Self { name, kind }
-    }
-
-    /// A column of floating-point numbers.
-    #[must_use]
-    pub const fn real(name: &'static str) -> Self {
-        let kind = Kind::Real;
-        Self { name, kind }
-    }
-
-    /// A column of texts.
-    #[must_use]
-    pub const fn text(name: &'static str) -> Self {
-        let kind = Kind::Text;
-        Self { name, kind }
-    }
-}
-
-/// A value; its kind must be that of its column.
-#[derive(Clone, Copy, Debug)]
-pub enum Value<'a> {
-    /// For [`Kind::Integer`].
-    Integer(u64),
-    /// For [`Kind::OptionalInteger`].
-    Optional(Option<u64>),
-    /// For [`Kind::Real`].
-    Real(f64),
-    /// For [`Kind::Text`].
-    Text(&'a str),
-}
 
 /// A Parquet file being written.
 pub struct ParquetWriter<W> {
@@ -96,14 +36,6 @@ pub struct ParquetWriter<W> {
     groups: Vec<Group>,
 }
 
-/// The values of a column that are not written yet.
-#[derive(Clone, Default)]
-struct Pending {
-    values: Vec<u8>,
-    /// One bit per value, for columns with absent values.
-    present: Vec<u8>,
-}
-
 struct Group {
     rows: u64,
     columns: Vec<Chunk>,
@@ -111,9 +43,12 @@ struct Group {
 
 /// A written column of a row group.
 struct Chunk {
+    dictionary: Option<u64>,
     offset: u64,
+    values: u64,
     packed: u64,
     unpacked: u64,
+    codec: u64,
 }
 
 impl<W: Write> ParquetWriter<W> {
@@ -145,7 +80,7 @@ impl<W: Write> ParquetWriter<W> {
     pub fn write(&mut self, row: &[Value<'_>]) -> io::Result<()> {
         assert_eq!(row.len(), self.columns.len(), "a value for each column");
         for ((column, pending), value) in self.columns.iter().zip(&mut self.waiting).zip(row) {
-            pending.add(column, *value, self.rows);
+            pending.add(column, *value);
         }
         self.rows += 1;
         match self.rows {
@@ -175,20 +110,56 @@ impl<W: Write> ParquetWriter<W> {
         let rows = std::mem::take(&mut self.rows);
         let mut columns = Vec::with_capacity(self.columns.len());
         for at in 0..self.columns.len() {
-            let data = std::mem::take(&mut self.waiting[at]).page();
-            let packed = gzip(&data)?;
-            let header = page_header(rows, data.len(), packed.len());
-            let offset = self.written;
-            self.put(&header)?;
-            self.put(&packed)?;
-            columns.push(Chunk {
-                offset,
-                packed: self.written - offset,
-                unpacked: (header.len() + data.len()) as u64,
-            });
+            let pending = std::mem::take(&mut self.waiting[at]);
+            columns.push(self.write_column(pending, self.columns[at].kind)?);
         }
         self.groups.push(Group { rows, columns });
         Ok(())
+    }
+
+    fn write_column(&mut self, pending: Pending, kind: Kind) -> io::Result<Chunk> {
+        let pages = pending.pages(kind);
+        let start = self.written;
+        let packed = gzip(&pages.data)?;
+        // Packed indices rarely get shorter, and readers are faster without unpacking them.
+        let codec = match packed.len() * 10 <= pages.data.len() * 9 {
+            true => GZIP,
+            false => UNCOMPRESSED,
+        };
+        let mut unpacked = 0;
+        let mut dictionary = None;
+        if let Some((words, count)) = &pages.dictionary {
+            dictionary = Some(self.written);
+            let stored = match codec {
+                GZIP => gzip(words)?,
+                _ => words.clone(),
+            };
+            let header = dictionary_header(*count, words.len(), stored.len());
+            self.put(&header)?;
+            self.put(&stored)?;
+            unpacked += header.len() + words.len();
+        }
+        let stored = match codec {
+            GZIP => &packed,
+            _ => &pages.data,
+        };
+        let encoding = match pages.dictionary {
+            Some(_) => RLE_DICTIONARY,
+            None => PLAIN,
+        };
+        let offset = self.written;
+        let header = page_header(pages.entries, encoding, pages.data.len(), stored.len());
+        self.put(&header)?;
+        self.put(stored)?;
+        unpacked += header.len() + pages.data.len();
+        Ok(Chunk {
+            dictionary,
+            offset,
+            values: pages.entries,
+            packed: self.written - start,
+            unpacked: unpacked as u64,
+            codec,
+        })
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -200,13 +171,14 @@ impl<W: Write> ParquetWriter<W> {
     fn metadata(&self) -> Vec<u8> {
         let mut file = Thrift::default();
         file.int(1, 1);
-        file.list(2, self.columns.len() + 1, |at, element| {
+        let elements: Vec<Element> = self.columns.iter().flat_map(Element::of).collect();
+        file.list(2, elements.len() + 1, |at, element| {
             match at.checked_sub(1) {
                 None => {
                     element.text(4, self.table);
                     element.int(5, self.columns.len() as u64);
                 }
-                Some(column) => schema_element(element, self.columns[column]),
+                Some(at) => elements[at].write(element),
             }
         });
         file.long(3, self.groups.iter().map(|group| group.rows).sum());
@@ -218,50 +190,6 @@ impl<W: Write> ParquetWriter<W> {
     }
 }
 
-impl Pending {
-    /// Plain encoding: 8 bytes per number, little-endian; texts after their length. Absent values
-    /// are left out.
-    fn add(&mut self, column: &Column, value: Value<'_>, row: u64) {
-        match (column.kind, value) {
-            (Kind::Integer, Value::Integer(number)) => self.number(number),
-            (Kind::Real, Value::Real(number)) => self.number(number.to_bits()),
-            (Kind::Text, Value::Text(text)) => {
-                let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-                self.values.extend(length.to_le_bytes());
-                self.values.extend(text.as_bytes());
-            }
-            (Kind::OptionalInteger, Value::Optional(number)) => {
-                if row.is_multiple_of(8) {
-                    self.present.push(0);
-                }
-                if let (Some(number), Some(bits)) = (number, self.present.last_mut()) {
-                    *bits |= 1 << (row % 8);
-                    self.number(number);
-                }
-            }
-            (kind, value) => panic!("{} holds {kind:?}, not {value:?}", column.name),
-        }
-    }
-
-    fn number(&mut self, bits: u64) {
-        self.values.extend(bits.to_le_bytes());
-    }
-
-    /// The content of a data page. Columns with absent values begin with definition levels: their
-    /// length, then one bit-packed run of groups of eight levels, one bit each (Encodings.md, "RLE
-    /// / Bit-Packing Hybrid").
-    fn page(self) -> Vec<u8> {
-        if self.present.is_empty() {
-            return self.values;
-        }
-        let mut run = Vec::new();
-        varint(&mut run, (self.present.len() as u64) << 1 | 1);
-        run.extend(self.present);
-        let length = u32::try_from(run.len()).unwrap_or(u32::MAX);
-        [&length.to_le_bytes()[..], &run, &self.values].concat()
-    }
-}
-
 fn gzip(data: &[u8]) -> io::Result<Vec<u8>> {
     let level = flate2::Compression::new(4);
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
@@ -270,47 +198,102 @@ fn gzip(data: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 const DATA_PAGE: u64 = 0;
+const DICTIONARY_PAGE: u64 = 2;
 const PLAIN: u64 = 0;
 const RLE: u64 = 3;
+const RLE_DICTIONARY: u64 = 8;
 const INT64: u64 = 2;
 const DOUBLE: u64 = 5;
 const BYTE_ARRAY: u64 = 6;
 const REQUIRED: u64 = 0;
 const OPTIONAL: u64 = 1;
+const REPEATED: u64 = 2;
 const UTF8: u64 = 0;
+const LIST: u64 = 3;
+const UNCOMPRESSED: u64 = 0;
 const GZIP: u64 = 2;
 
 fn physical_type(kind: Kind) -> u64 {
     match kind {
         Kind::Integer | Kind::OptionalInteger => INT64,
-        Kind::Real => DOUBLE,
-        Kind::Text => BYTE_ARRAY,
+        Kind::Real | Kind::OptionalReal => DOUBLE,
+        Kind::Text | Kind::OptionalText | Kind::Bytes | Kind::Identifiers => BYTE_ARRAY,
     }
 }
 
-fn schema_element(element: &mut Thrift, column: Column) {
-    element.int(1, physical_type(column.kind));
-    let repetition = match column.kind {
-        Kind::OptionalInteger => OPTIONAL,
-        _ => REQUIRED,
-    };
-    element.int(3, repetition);
-    element.text(4, column.name);
-    if column.kind == Kind::Text {
-        element.int(6, UTF8);
+/// An element of the schema: a column, or a level of one with lists (LogicalTypes.md, "Lists").
+struct Element {
+    physical: Option<u64>,
+    repetition: u64,
+    name: &'static str,
+    children: Option<u64>,
+    converted: Option<u64>,
+}
+
+impl Element {
+    fn of(column: &Column) -> Vec<Self> {
+        let leaf = |name, repetition| Self {
+            physical: Some(physical_type(column.kind)),
+            repetition,
+            name,
+            children: None,
+            converted: matches!(column.kind, Kind::Text | Kind::OptionalText).then_some(UTF8),
+        };
+        let group = |name, repetition, converted| Self {
+            physical: None,
+            repetition,
+            name,
+            children: Some(1),
+            converted,
+        };
+        match column.kind {
+            Kind::Identifiers => vec![
+                group(column.name, REQUIRED, Some(LIST)),
+                group("list", REPEATED, None),
+                leaf("element", REQUIRED),
+            ],
+            kind if kind.is_optional() => vec![leaf(column.name, OPTIONAL)],
+            _ => vec![leaf(column.name, REQUIRED)],
+        }
+    }
+
+    fn write(&self, out: &mut Thrift) {
+        if let Some(physical) = self.physical {
+            out.int(1, physical);
+        }
+        out.int(3, self.repetition);
+        out.text(4, self.name);
+        if let Some(children) = self.children {
+            out.int(5, children);
+        }
+        if let Some(converted) = self.converted {
+            out.int(6, converted);
+        }
     }
 }
 
-fn page_header(values: u64, unpacked: usize, packed: usize) -> Vec<u8> {
+fn page_header(values: u64, encoding: u64, unpacked: usize, packed: usize) -> Vec<u8> {
     let mut header = Thrift::default();
     header.int(1, DATA_PAGE);
     header.int(2, unpacked as u64);
     header.int(3, packed as u64);
     header.structure(5, |page| {
         page.int(1, values);
-        page.int(2, PLAIN);
+        page.int(2, encoding);
         page.int(3, RLE);
         page.int(4, RLE);
+    });
+    header.end()
+}
+
+fn dictionary_header(values: u64, unpacked: usize, packed: usize) -> Vec<u8> {
+    let mut header = Thrift::default();
+    header.int(1, DICTIONARY_PAGE);
+    header.int(2, unpacked as u64);
+    header.int(3, packed as u64);
+    header.structure(7, |page| {
+        page.int(1, values);
+        page.int(2, PLAIN);
     });
     header.end()
 }
@@ -318,16 +301,25 @@ fn page_header(values: u64, unpacked: usize, packed: usize) -> Vec<u8> {
 fn write_group(out: &mut Thrift, group: &Group, columns: &[Column]) {
     out.list(1, group.columns.len(), |at, column| {
         let chunk = &group.columns[at];
-        column.long(2, chunk.offset);
+        column.long(2, chunk.dictionary.unwrap_or(chunk.offset));
         column.structure(3, |meta| {
             meta.int(1, physical_type(columns[at].kind));
-            meta.ints(2, &[PLAIN, RLE]);
-            meta.texts(3, &[columns[at].name]);
-            meta.int(4, GZIP);
-            meta.long(5, group.rows);
+            match chunk.dictionary {
+                Some(_) => meta.ints(2, &[PLAIN, RLE, RLE_DICTIONARY]),
+                None => meta.ints(2, &[PLAIN, RLE]),
+            }
+            match columns[at].kind {
+                Kind::Identifiers => meta.texts(3, &[columns[at].name, "list", "element"]),
+                _ => meta.texts(3, &[columns[at].name]),
+            }
+            meta.int(4, chunk.codec);
+            meta.long(5, chunk.values);
             meta.long(6, chunk.unpacked);
             meta.long(7, chunk.packed);
             meta.long(9, chunk.offset);
+            if let Some(dictionary) = chunk.dictionary {
+                meta.long(11, dictionary);
+            }
         });
     });
     out.long(2, group.columns.iter().map(|chunk| chunk.unpacked).sum());
@@ -346,24 +338,12 @@ mod tests {
     ];
 
     #[test]
-    fn absent_values_take_a_bit_and_no_value() {
-        let mut pending = Pending::default();
-        for (row, value) in (0..).zip([Some(7), None, Some(9)]) {
-            pending.add(&COLUMNS[1], Value::Optional(value), row);
-        }
-        let data = pending.page();
-        assert_eq!(data[..6], [2, 0, 0, 0, 3, 0b101]);
-        assert_eq!(data[6..14], 7_u64.to_le_bytes());
-        assert_eq!(data.len(), 6 + 16);
-    }
-
-    #[test]
     fn the_header_of_a_page_is_thrift() {
         // Field by field: i32 0, i32 16, i32 9, struct {i32 2, i32 0, i32 3, i32 3}, stops.
         let expected = [
             0x15, 0, 0x15, 32, 0x15, 18, 0x2c, 0x15, 4, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0,
         ];
-        assert_eq!(page_header(2, 16, 9), expected);
+        assert_eq!(page_header(2, PLAIN, 16, 9), expected);
     }
 
     #[test]

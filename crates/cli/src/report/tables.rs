@@ -1,0 +1,70 @@
+//! Tables of documents that other commands wrote with `--json`.
+
+use crate::export::{Written, tables};
+use crate::terminal;
+use anyhow::{Context, Result, bail};
+use pagewise_model::answer::{Document, Evidence, Kind};
+use pagewise_model::balance::Balance;
+use pagewise_model::paged_run::PagedRun;
+use pagewise_model::paging::PagingTimeline;
+use pagewise_model::profile_findings::ProfileSummary;
+use pagewise_model::tuning::Tuning;
+use pagewise_model::units::Nanos;
+use pagewise_report::exports::tables::privacy::Include;
+use pagewise_report::exports::tables::{Figures, Tables};
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// Writes the tables of the document in `bytes`.
+///
+/// # Errors
+/// If it is truncated, or has nothing that tables hold.
+pub fn write(kind: Kind, bytes: &[u8], include: Include, folder: &Path) -> Result<()> {
+    let tables = match kind {
+        Kind::PagedRun => {
+            let run = read::<PagedRun>(bytes)?;
+            let mut tables = Tables::of(&run, &Figures::of_paged_run(&run), include)?;
+            tables.add_paged_run(&run)?;
+            tables
+        }
+        Kind::PagingTimeline => {
+            let course = read::<PagingTimeline>(bytes)?;
+            let figures = Figures {
+                scope: "run",
+                elapsed: course.points.last().map(|point| point.time),
+                ..Figures::default()
+            };
+            let mut tables = Tables::of(&course, &figures, include)?;
+            tables.add_paging_timeline(&course)?;
+            tables
+        }
+        Kind::HugeBalance => {
+            let balance = read::<Balance>(bytes)?;
+            let figures = observed("processes", balance.elapsed);
+            let mut tables = Tables::of(&balance, &figures, include)?;
+            tables.add_balance(&balance)?;
+            tables
+        }
+        Kind::Profile => {
+            let profile = read::<ProfileSummary>(bytes)?;
+            Tables::of(&profile, &observed("", profile.span), include)?
+        }
+        Kind::Tuning => Tables::of(&read::<Tuning>(bytes)?, &Figures::default(), include)?,
+        _ => bail!("it holds no run, so it has no tables: leave out --export"),
+    };
+    let Written(words) = tables::write(tables, folder)?;
+    terminal::tell(&words);
+    Ok(())
+}
+
+fn read<E: Evidence + DeserializeOwned>(bytes: &[u8]) -> Result<Document<E>> {
+    serde_json::from_slice(bytes).context("it is incomplete")
+}
+
+fn observed(scope: &'static str, elapsed: Nanos) -> Figures {
+    Figures {
+        scope,
+        elapsed: Some(elapsed),
+        ..Figures::default()
+    }
+}

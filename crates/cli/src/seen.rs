@@ -1,0 +1,64 @@
+//! Content of a recording: faults, samples, or both.
+
+use anyhow::{Result, bail};
+use pagewise_analyse::profile::{ProfileRules, add_samples, summarise};
+use pagewise_analyse::recording::{Analysis, is_about_faults};
+use pagewise_model::event::EventSource;
+use pagewise_model::findings::Findings;
+use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::profile::Profile;
+use pagewise_model::profile_findings::ProfileFindings;
+
+/// Content of a recording.
+pub enum Seen<'a> {
+    /// Faults, and the time account of its samples.
+    Run(Box<Findings>, Option<&'a Profile>),
+    /// Samples only.
+    Profile(Box<ProfileFindings>, &'a Profile),
+}
+
+/// What a recording is about.
+///
+/// # Errors
+/// If it has nothing to report on.
+pub fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>> {
+    let sources = data.sources();
+    let profile = analysis
+        .profile()
+        .filter(|profile| !profile.samples.is_empty());
+    // Our own recordings have totals and a timeline even if perf events were forbidden.
+    let has_totals = data.sidecar().is_some();
+    let asked_for_faults = sources.iter().any(|source| is_about_faults(&source.kind));
+    let has_faults =
+        analysis.samples() > 0 || (has_totals && (asked_for_faults || profile.is_none()));
+    let rules = ProfileRules::shipped()?;
+    let rules = match has_faults && has_totals {
+        true => rules.beside_faults(),
+        false => rules,
+    };
+    let summary = |profile: &Profile| {
+        let mut summary = summarise(profile, &rules);
+        summary.own_cost = analysis.own_cost();
+        summary
+    };
+    match (has_faults, profile) {
+        (true, profile) => {
+            let mut findings = analysis.findings()?;
+            if let Some(profile) = profile {
+                add_samples(&mut findings, summary(profile));
+            }
+            Ok(Seen::Run(Box::new(findings), profile))
+        }
+        (false, Some(profile)) => Ok(Seen::Profile(Box::new(summary(profile)), profile)),
+        (false, None) => bail!(
+            "it has no samples: {}. Was the program running while it was observed?",
+            contents(sources)
+        ),
+    }
+}
+
+/// The names of the recorded events.
+fn contents(sources: &[EventSource]) -> String {
+    let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+    format!("it was recorded from {}", names.join(", "))
+}
