@@ -6,6 +6,7 @@
 //! here, and a build without a network or with vendored sources works.
 
 use crate::flags::renamed;
+use crate::old_glibc;
 use crate::package;
 use crate::settings::Target;
 use std::env;
@@ -151,6 +152,7 @@ fn is_outer(variable: &str) -> bool {
 /// has already loaded one: so any compiler can link it, including one for glibc.
 fn unwinder_inside(folder: &Path, target: &Target) -> Vec<OsString> {
     let (archives, replaced, whole) = match target.unwinder_of_musl() {
+        Some(unwinder) if target.is_portable => (vec![unwinder], &["libgcc_s.so"][..], false),
         Some(unwinder) => (vec![unwinder], &["libgcc_s.so", "libc.so"][..], true),
         None => match archives_of_compiler(target) {
             Some(archives) => (archives, &["libgcc_s.so"][..], false),
@@ -171,6 +173,16 @@ fn unwinder_inside(folder: &Path, target: &Target) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec!["--".into(), "-L".into(), place];
     if whole {
         arguments.push("-Clink-arg=-nostdlib".into());
+    }
+    if target.is_portable {
+        match old_glibc::replace_libc(folder, target) {
+            Ok(others) => arguments.extend(others.into_iter().map(OsString::from)),
+            Err(why) => println!(
+                "cargo::warning=`pagewise run` of this build pages programs of this machine's glibc and \
+                 newer ones alone: {}",
+                why.replace('\n', " ")
+            ),
+        }
     }
     arguments
 }

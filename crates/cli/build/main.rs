@@ -5,12 +5,16 @@
 
 mod flags;
 mod library;
+mod old_glibc;
 mod package;
 mod settings;
 mod topics;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use settings::{Libc, Target};
 use std::env;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 fn main() {
@@ -32,9 +36,23 @@ fn main() {
             // `pagewise run` reports that there is none.
             None => Vec::new(),
         };
-        let file = folder.join(format!("libpagewise_pager-{name}.so"));
-        std::fs::write(file, built).expect("OUT_DIR is writable");
+        // Packed in the program; the library itself stays beside it for those who examine it.
+        let packed = match built.is_empty() {
+            true => Vec::new(),
+            false => pack(&built),
+        };
+        for (end, bytes) in [("so", built), ("so.gz", packed)] {
+            let file = folder.join(format!("libpagewise_pager-{name}.{end}"));
+            std::fs::write(file, bytes).expect("OUT_DIR is writable");
+        }
     }
+}
+
+/// The same bytes for the same content: a gzip header without a name and a time.
+fn pack(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(content).expect("memory takes it");
+    encoder.finish().expect("memory takes it")
 }
 
 /// The repository.

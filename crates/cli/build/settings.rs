@@ -23,6 +23,8 @@ pub struct Target {
     pub linker: Option<String>,
     /// The outer build's flags that apply.
     pub flags: Vec<String>,
+    /// Whether it must work with older glibcs than this machine's: a static pagewise goes anywhere.
+    pub is_portable: bool,
 }
 
 /// A C compiler that can report where its own archives are: a program and its first arguments.
@@ -53,6 +55,7 @@ impl Target {
                 linker: None,
                 flags: without_linking(outer_flags()),
                 name: host,
+                is_portable: true,
             }),
             (true, Libc::Glibc) => {
                 println!(
@@ -70,17 +73,20 @@ impl Target {
             name,
             linker: env::var("RUSTC_LINKER").ok(),
             flags: outer_flags(),
+            is_portable: false,
         }
     }
 
-    /// Rust's own unwinder for programs linked statically with musl; `None` if the toolchain lacks
-    /// it.
+    /// Rust's own unwinder for programs linked statically with musl, which needs little of any libc;
+    /// `None` if the toolchain lacks it.
     pub fn unwinder_of_musl(&self) -> Option<PathBuf> {
-        if !self.name.ends_with("musl") {
+        if !self.name.ends_with("musl") && !self.is_portable {
             return None;
         }
+        // A portable library belongs to a program for musl.
+        let target = env::var("TARGET").ok()?;
         let output = Command::new(env::var_os("RUSTC")?)
-            .args(["--print", "target-libdir", "--target", &self.name])
+            .args(["--print", "target-libdir", "--target", &target])
             .output()
             .ok()?;
         let folder = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
@@ -124,11 +130,18 @@ fn outer_flags() -> Vec<String> {
 }
 
 impl Compiler {
+    /// The program with its first arguments.
+    pub fn command(&self) -> Command {
+        let mut words = self.0.split_whitespace();
+        let mut command = Command::new(words.next().unwrap_or("cc"));
+        command.args(words);
+        command
+    }
+
     /// One of the compiler's own files.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
-        let mut words = self.0.split_whitespace();
-        let output = Command::new(words.next()?)
-            .args(words)
+        let output = self
+            .command()
             .arg(format!("-print-file-name={name}"))
             .output()
             .ok()?;

@@ -1,11 +1,8 @@
 //! Embeds the guides and schemas in the program, because an installation is one file without
 //! `docs`.
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Folders of `docs` whose files are topics. `docs/notes` and `docs/examples` explain how results
@@ -23,7 +20,7 @@ pub fn write(docs: &Path, out: &Path) {
         let text = fs::read_to_string(&file).expect("documents are text");
         let title = title(&text).unwrap_or_else(|| panic!("{} has no title", file.display()));
         let packed = format!("{name}.gz");
-        fs::write(out.join(&packed), pack(&text)).expect("OUT_DIR is writable");
+        fs::write(out.join(&packed), crate::pack(text.as_bytes())).expect("OUT_DIR is writable");
         writeln!(
             table,
             "Topic {{ name: {name:?}, title: {title:?}, packed: include_bytes!({packed:?}) }},"
@@ -71,10 +68,4 @@ fn title(text: &str) -> Option<&str> {
             value.trim_end_matches(',').strip_suffix('"')
         })
     })
-}
-
-fn pack(text: &str) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(text.as_bytes()).expect("memory takes it");
-    encoder.finish().expect("memory takes it")
 }

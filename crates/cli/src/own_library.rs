@@ -1,6 +1,7 @@
 //! Writes the embedded pager libraries to files that the dynamic linker can open.
 
 use anyhow::{Context, Result, bail};
+use flate2::read::GzDecoder;
 use pagewise_linux::own_folder;
 use pagewise_linux::proc::runtime::Libc;
 use pagewise_linux::sys::mapped_file::check_executable;
@@ -13,12 +14,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The library for programs of `libc` from the build script; empty if it built none.
-fn bytes(libc: Libc) -> &'static [u8] {
+/// The library for programs of `libc` from the build script, packed by gzip; empty if it built none.
+fn packed(libc: Libc) -> &'static [u8] {
     match libc {
-        Libc::Glibc => include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager-glibc.so")),
-        Libc::Musl => include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager-musl.so")),
+        Libc::Glibc => include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager-glibc.so.gz")),
+        Libc::Musl => include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager-musl.so.gz")),
     }
+}
+
+/// Takes some milliseconds, which each run can afford: what a folder holds is compared with it.
+fn unpacked(packed: &[u8]) -> Result<Vec<u8>> {
+    let mut library = Vec::new();
+    let read = GzDecoder::new(packed).read_to_end(&mut library);
+    read.context("the pager's library in this program is damaged")?;
+    Ok(library)
 }
 
 /// How long an unused library is kept.
@@ -35,10 +44,11 @@ pub fn installed(libc: Libc) -> Result<PathBuf> {
         return fs::canonicalize(&other)
             .with_context(|| format!("PAGEWISE_PAGER_LIBRARY: {}", other.display()));
     }
-    let library = bytes(libc);
-    if library.is_empty() {
+    let packed = packed(libc);
+    if packed.is_empty() {
         bail!("{}", absence(libc));
     }
+    let library = &unpacked(packed)?;
     let mut last = None;
     for folder in folders() {
         match installed_in(&folder, library) {
@@ -66,7 +76,7 @@ fn absence(libc: Libc) -> &'static str {
 
 /// Which programs `pagewise run` of this build can page.
 pub fn capability() -> Capability {
-    judged([Libc::Glibc, Libc::Musl].map(|libc| !bytes(libc).is_empty()))
+    judged([Libc::Glibc, Libc::Musl].map(|libc| !packed(libc).is_empty()))
 }
 
 fn judged([glibc, musl]: [bool; 2]) -> Capability {
