@@ -86,6 +86,8 @@ pub(super) struct Account {
     fresh: Vec<(Role, Spent)>,
     total_cost: u64,
     lost: u64,
+    /// See [`Account::take_lost`].
+    lost_before: u64,
     throttled: u64,
     unknown: u64,
 }
@@ -179,6 +181,13 @@ impl Account {
     pub fn watch_all(&mut self, role: Role) {
         let of_role = self.tallies.iter_mut().filter(|tally| tally.role == role);
         of_role.for_each(|tally| tally.sees_all = true);
+    }
+
+    /// Whether records were lost since the last call.
+    pub fn take_lost(&mut self) -> bool {
+        let lost = self.lost != self.lost_before;
+        self.lost_before = self.lost;
+        lost
     }
 
     /// The number of threads born since the last call.
@@ -530,6 +539,8 @@ mod tests {
         assert_eq!(account.losses(None).of(LossKind::UnknownRecord), 1);
         assert_eq!(account.losses(None).of(LossKind::RingOverrun), 21);
         assert_eq!(account.losses(Some(30)).of(LossKind::RingOverrun), 30);
+        assert!(account.take_lost());
+        assert!(!account.take_lost());
         let spent = account.take(Role::Paired);
         assert_eq!((spent.records, spent.cost), (2, account.total_cost()));
         assert_eq!(account.take(Role::Paired), Spent::default());

@@ -13,7 +13,7 @@ use super::plan::{Plan, RingClass, Role};
 use super::rotation::{Rotation, Slot};
 use super::turns::Turns;
 use super::{Mode, Target};
-use crate::proc::ProcRoot;
+use crate::proc::{ProcRoot, family};
 use crate::sys::perf_event::monotonic_now;
 use crate::sys::perf_poll;
 use pagewise_model::formats::perf_data::Writer;
@@ -96,7 +96,8 @@ pub(super) struct Drain {
     late_at: Option<Nanos>,
     latency_windows: Vec<(Nanos, Nanos)>,
     latency_since: Option<Nanos>,
-    watched: Option<i32>,
+    /// The processes that the recording started from.
+    watched: Vec<i32>,
     events_gone_since: Option<Nanos>,
     /// Whether an odd number of rounds was written.
     is_odd_round: bool,
@@ -173,7 +174,7 @@ impl Drain {
             late_at: None,
             latency_windows: Vec::new(),
             latency_since: None,
-            watched: None,
+            watched: Vec::new(),
             events_gone_since: None,
             proc: ProcRoot::default(),
         }
@@ -188,9 +189,9 @@ impl Drain {
             Target::System => self.account.add_threads(&[-1]),
         }
         self.watched = match target {
-            Target::Gated(pid) => Some(*pid),
-            Target::Pids(pids) => pids.first().copied(),
-            Target::System => None,
+            Target::Gated(pid) => vec![*pid],
+            Target::Pids(pids) => pids.clone(),
+            Target::System => Vec::new(),
         };
         self.notes = notes;
     }
@@ -316,7 +317,8 @@ impl Drain {
         if gone_for < DETACHED_AFTER || self.notes.contains(&Note::Detached) {
             return;
         }
-        let stat = self.watched.and_then(|pid| self.proc.stat(pid).ok()?);
+        let first = self.watched.first();
+        let stat = first.and_then(|&pid| self.proc.stat(pid).ok()?);
         if stat.is_some_and(|stat| stat.is_alive() && !stat.is_ending) {
             self.notes.push(Note::Detached);
         }
@@ -348,6 +350,7 @@ impl Drain {
         self.account.count(&records);
         self.gather(&records);
         self.account.end_round();
+        self.look_for_lost_births();
         self.write_batch();
         if self.writer.data_size() > before && self.disk_full.is_none() {
             // A record that waited for a round to be known as ours must not come after others of
@@ -357,6 +360,17 @@ impl Drain {
                 let outcome = self.writer.finished_round();
                 self.note_failure(outcome.map_err(|error| error.to_string()), 0);
             }
+        }
+    }
+
+    /// A birth among lost records would make strangers of a process and all that it starts.
+    fn look_for_lost_births(&mut self) {
+        if !self.account.take_lost() || !self.account.sees_all(RingClass::Side) {
+            return;
+        }
+        for &pid in &self.watched {
+            let threads = threads_of(&family(&self.proc, pid), &self.proc);
+            self.account.add_threads(&threads);
         }
     }
 
