@@ -97,6 +97,20 @@ macro_rules! forward {
     ($name:literal, ($($argument:expr),*), fn($($type:ty),*) -> $answer:ty) => {
         crate::intercept::signals::next!($name, fn($($type),*) -> $answer, $($argument),*)
     };
+    // The same for a function that not each libc has.
+    ($name:literal, ($($argument:expr),*), fn($($type:ty),*) -> $answer:ty, $otherwise:expr) => {{
+        static NEXT: $crate::intercept::signals::Next =
+            $crate::intercept::signals::Next::new($name);
+        match NEXT.address() {
+            0 => $otherwise,
+            // SAFETY: libc's function of this name has this type; the arguments are the caller's.
+            address => unsafe {
+                let function: unsafe extern "C" fn($($type),*) -> $answer =
+                    core::mem::transmute(address);
+                function($($argument),*)
+            },
+        }
+    }};
 }
 
 pub fn raw(number: i64, arguments: [usize; 6]) -> Answer {
