@@ -9,6 +9,7 @@ mod doctor;
 mod duration;
 mod export;
 mod fault_paths;
+mod fleet;
 mod gate;
 mod help;
 mod huge;
@@ -72,6 +73,7 @@ enum Command {
     /// Show what differs between two recordings, and how sure that is
     #[command(long_about = diff::LONG_ABOUT, after_help = diff::EXAMPLES)]
     Diff(diff::Args),
+    Fleet(fleet::FleetArgs),
     Tune(tune::Args),
     #[command(after_help = gate::EXAMPLES)]
     Gate(gate::Args),
@@ -146,6 +148,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Trace(args) => trace::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Fleet(args) => fleet::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Gate(args) => gate::run(&args),
         Command::Bench(args) => bench::run(&args),

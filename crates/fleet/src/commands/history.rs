@@ -1,0 +1,163 @@
+//! A finding or a function over days, and the days on which it changed.
+
+use super::findings::lost;
+use super::units::Units;
+use crate::Common;
+use crate::answer::{Answer, told};
+use crate::data::Samples;
+use crate::engine::{Engine, Scan};
+use crate::statistics::{FALSE_DISCOVERIES, Resamples, change_points};
+use crate::text::{number, table};
+use anyhow::{Result, bail};
+use clap::Args;
+use pagewise_model::units::Estimate;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Options of `history`.
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(flatten)]
+    pub common: Common,
+
+    /// The own time of this function
+    #[arg(long, value_name = "NAME", conflicts_with = "finding")]
+    function: Option<String>,
+
+    /// What this finding takes, such as churn.brk [default: all CPU time]
+    #[arg(long, value_name = "ID")]
+    finding: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct History {
+    of: String,
+    days: Vec<Day>,
+    /// Days that start a new level.
+    changes: Vec<Level>,
+    scans: Vec<Scan>,
+}
+
+/// CPU-hours per day and host.
+#[derive(Debug, Serialize)]
+struct Day {
+    day: String,
+    hosts: usize,
+    cpu_hours: Estimate,
+}
+
+#[derive(Debug, Serialize)]
+struct Level {
+    day: String,
+    before: f64,
+    after: f64,
+}
+
+/// Answers.
+pub fn run(options: &Options) -> Result<Answer> {
+    let mut engine = Engine::open(&options.common)?;
+    let runs = engine.select(options.common.condition.as_deref())?;
+    let units = Units::by(&runs, |run| {
+        (!run.day.is_empty()).then(|| format!("{}\u{1f}{}", run.day, run.host))
+    });
+    let (of, weights) = figure(&mut engine, &units, options)?;
+    let rates = units.rates(&weights);
+    let mut by_day: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (key, rate) in units.keys.iter().zip(rates) {
+        let day = key.split('\u{1f}').next().unwrap_or(key);
+        by_day.entry(day).or_default().push(rate);
+    }
+    let days: Vec<Day> = by_day
+        .into_iter()
+        .map(|(day, rates)| Day {
+            day: day.to_owned(),
+            hosts: rates.len(),
+            cpu_hours: Resamples::of(rates.len()).mean(&rates),
+        })
+        .collect();
+    if days.is_empty() {
+        bail!(
+            "no run says on which day it was: name folders day=2026-11-22, or record with pagewise"
+        );
+    }
+    let series: Vec<f64> = days.iter().map(|day| day.cpu_hours.value).collect();
+    let points = change_points(&series, FALSE_DISCOVERIES);
+    let mean = |from: usize, to: usize| series[from..to].iter().sum::<f64>() / (to - from) as f64;
+    let changes = points.iter().enumerate().map(|(at, &point)| {
+        let from = if at == 0 { 0 } else { points[at - 1] };
+        let to = points.get(at + 1).copied().unwrap_or(series.len());
+        Level {
+            day: days[point].day.clone(),
+            before: mean(from, point),
+            after: mean(point, to),
+        }
+    });
+    let history = History {
+        of,
+        changes: changes.collect(),
+        days,
+        scans: engine.scans(),
+    };
+    let notes = engine.notes().into_iter().chain(units.note());
+    Ok(
+        Answer::new("fleet_history", history.verdict(), &history, history.text())
+            .with_notes(notes.collect())
+            .without(engine.unusable()),
+    )
+}
+
+/// What is followed, and its weight by unit.
+fn figure(engine: &mut Engine, units: &Units, options: &Options) -> Result<(String, Vec<f64>)> {
+    if let Some(finding) = &options.finding {
+        let mut all = lost(engine, units)?;
+        let names: Vec<&str> = all.keys().map(String::as_str).collect();
+        let names = names.join(", ");
+        return match all.remove(finding) {
+            Some(weights) => Ok((finding.clone(), weights)),
+            None => bail!("no run has the finding {finding}; there are: {names}"),
+        };
+    }
+    let samples = Samples::read(engine, units, None)?;
+    match &options.function {
+        None => Ok(("CPU time".to_owned(), samples.all())),
+        Some(name) => match samples.named(name) {
+            Some(at) => Ok((name.clone(), samples.own(at))),
+            None => bail!("no sample has the function {name}"),
+        },
+    }
+}
+
+impl History {
+    fn verdict(&self) -> String {
+        let of = &self.of;
+        match self.changes.last() {
+            None => format!(
+                "{of} did not change beyond chance in {} days.",
+                self.days.len()
+            ),
+            Some(last) => format!(
+                "{of} changed {} times in {} days; last on {}, from {} to {} CPU-hours per day and \
+                 host.",
+                self.changes.len(),
+                self.days.len(),
+                last.day,
+                number(last.before),
+                number(last.after)
+            ),
+        }
+    }
+
+    fn text(&self) -> String {
+        let rows = self.days.iter().map(|day| {
+            let starts = self.changes.iter().any(|level| level.day == day.day);
+            vec![
+                day.day.clone(),
+                day.hosts.to_string(),
+                told(&day.cpu_hours),
+                if starts { "new level" } else { "" }.to_owned(),
+            ]
+        });
+        let heads = ["day", "hosts", "CPU-hours per day and host", ""];
+        table(&heads, &rows.collect::<Vec<_>>())
+    }
+}

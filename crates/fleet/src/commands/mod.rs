@@ -1,0 +1,11 @@
+//! One file per command: options → tables → statistics → answer.
+
+pub mod diff;
+mod findings;
+pub mod history;
+pub mod outliers;
+pub mod save;
+mod settings;
+pub mod sql;
+pub mod top;
+pub mod units;

@@ -1,0 +1,339 @@
+//! The tables as DataFusion sees them, and queries on them.
+
+use crate::Common;
+use crate::data::{Data, Identifier, Run, Runs, TABLES, Unusable, arrow_schema, checked};
+use anyhow::{Context, Result, anyhow, bail};
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::catalog::MemTable;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::logical_expr::AggregateUDF;
+use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// The tables of a fleet.
+pub struct Engine {
+    runtime: Runtime,
+    context: SessionContext,
+    data: Data,
+    runs: Runs,
+    unusable: BTreeSet<Unusable>,
+    scans: Vec<Scan>,
+}
+
+/// What a query read, from its plan's metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Scan {
+    /// The tables.
+    pub tables: Vec<String>,
+    /// Files that were opened.
+    pub files: usize,
+    /// Rows that they have.
+    pub rows_in_files: usize,
+    /// Rows that came out of them: as many if each file was read once.
+    pub rows: usize,
+    /// Bytes that were read of them.
+    pub bytes: usize,
+}
+
+impl Engine {
+    /// Finds the tables and reads `runs`.
+    pub fn open(common: &Common) -> Result<Self> {
+        let threads = common.threads.unwrap_or_else(|| {
+            std::thread::available_parallelism().map_or(1, |threads| threads.get())
+        });
+        let mut config = SessionConfig::new()
+            .with_target_partitions(threads)
+            .with_collect_statistics(false)
+            .with_information_schema(true);
+        // Each file goes to one thread as a whole, and is opened once.
+        config.options_mut().optimizer.repartition_file_scans = false;
+        config.options_mut().execution.parquet.pushdown_filters = false;
+        let memory = RuntimeEnvBuilder::new().with_memory_limit(common.memory << 20, 1.0);
+        let context = SessionContext::new_with_config_rt(config, memory.build_arc()?);
+        let data = Data::find(&common.data)?;
+        let (runs, unusable) = Runs::read(&data)?;
+        if runs.runs.is_empty() {
+            let why = unusable.first().map_or(
+                "its tables have none: they are of a version before `runs`, or of another program"
+                    .to_owned(),
+                |bad| format!("{}: {}", bad.path, bad.reason),
+            );
+            bail!("{} has no runs ({why})", common.data.display());
+        }
+        let table = MemTable::try_new(runs.table.schema(), vec![vec![runs.table.clone()]])?;
+        context.register_table("runs", Arc::new(table))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .build()?;
+        Ok(Self {
+            runtime,
+            context,
+            data,
+            runs,
+            unusable: unusable.into_iter().collect(),
+            scans: Vec::new(),
+        })
+    }
+
+    /// The runs that meet a condition, `key=value` or SQL; all without one.
+    pub fn select(&mut self, condition: Option<&str>) -> Result<Vec<Run>> {
+        let Some(condition) = condition else {
+            return Ok(self.runs.runs.clone());
+        };
+        let sql = format!("SELECT run_id FROM runs WHERE {}", predicate(condition));
+        let all: BTreeSet<usize> = (0..self.data.folders.len()).collect();
+        let tables: Vec<(&str, &BTreeSet<usize>)> = match condition.contains("settings") {
+            true => vec![("settings", &all)],
+            false => Vec::new(),
+        };
+        let batches = self
+            .query(&sql, &tables)
+            .with_context(|| format!("the condition {condition}"))?;
+        let mut chosen: HashSet<Identifier> = HashSet::new();
+        for batch in &batches {
+            let ids = batch.column(0).as_binary_view().iter().flatten();
+            chosen.extend(ids.filter_map(|id| Identifier::try_from(id).ok()));
+        }
+        let runs = self.runs.runs.iter().filter(|run| chosen.contains(&run.id));
+        let runs: Vec<Run> = runs.cloned().collect();
+        match runs.is_empty() {
+            true => bail!(
+                "no run meets the condition {condition}; the table runs has: {}",
+                self.columns()
+            ),
+            false => Ok(runs),
+        }
+    }
+
+    fn columns(&self) -> String {
+        let schema = self.runs.table.schema();
+        let names: Vec<&str> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        names.join(", ")
+    }
+
+    /// Makes an aggregate known to the next queries.
+    pub fn register(&self, function: AggregateUDF) {
+        self.context.register_udaf(function);
+    }
+
+    /// Answers a query on `runs` and on the files of these tables in these folders. Files that cannot
+    /// be read are left out and remembered.
+    pub fn query(
+        &mut self,
+        sql: &str,
+        tables: &[(&str, &BTreeSet<usize>)],
+    ) -> Result<Vec<RecordBatch>> {
+        let mut files: BTreeMap<&str, Vec<(PathBuf, usize)>> = BTreeMap::new();
+        for &(name, folders) in tables {
+            let found = self.usable(name, folders)?;
+            files.insert(name, found);
+        }
+        let first = self.attempt(sql, &files);
+        let Err(error) = first else {
+            return first;
+        };
+        // The end of each file was right. If it is one file's content, the query does without it.
+        let before = self.unusable.len();
+        for paths in files.values_mut() {
+            paths.retain(|(path, _)| match readable(path) {
+                Ok(()) => true,
+                Err(reason) => {
+                    let path = path.display().to_string();
+                    self.unusable.insert(Unusable { path, reason });
+                    false
+                }
+            });
+        }
+        match self.unusable.len() > before {
+            true => self.attempt(sql, &files),
+            false => Err(error),
+        }
+    }
+
+    /// The files of a table that can be opened.
+    fn usable(&mut self, table: &str, folders: &BTreeSet<usize>) -> Result<Vec<(PathBuf, usize)>> {
+        let known = TABLES.iter().find(|(name, _)| *name == table);
+        let (_, columns) = known.with_context(|| format!("there is no table {table}"))?;
+        let files = folders
+            .iter()
+            .filter_map(|&folder| self.data.folders.get(folder));
+        let files = files.filter_map(|folder| folder.tables.get(table));
+        let known_bad = |path: &PathBuf| {
+            let path = path.display().to_string();
+            self.unusable.iter().any(|bad| bad.path == path)
+        };
+        let files: Vec<PathBuf> = files
+            .flatten()
+            .filter(|path| !known_bad(path))
+            .cloned()
+            .collect();
+        let (good, bad) = checked(&files, columns);
+        self.unusable.extend(bad);
+        Ok(good)
+    }
+
+    fn attempt(
+        &mut self,
+        sql: &str,
+        tables: &BTreeMap<&str, Vec<(PathBuf, usize)>>,
+    ) -> Result<Vec<RecordBatch>> {
+        for (name, files) in tables {
+            self.provide(name, files)?;
+        }
+        let context = &self.context;
+        let (batches, plan) = self.runtime.block_on(async {
+            let plan = context.sql(sql).await?.create_physical_plan().await?;
+            let batches = collect(Arc::clone(&plan), context.task_ctx()).await?;
+            anyhow::Ok((batches, plan))
+        })?;
+        let mut opened = BTreeSet::new();
+        let mut scan = Scan {
+            tables: tables.keys().map(|&name| name.to_owned()).collect(),
+            rows_in_files: tables.values().flatten().map(|file| file.1).sum(),
+            ..Scan::default()
+        };
+        measure(plan.as_ref(), &mut scan, &mut opened);
+        scan.files = opened.len();
+        self.scans.push(scan);
+        Ok(batches)
+    }
+
+    /// Registers a table of these files.
+    fn provide(&self, name: &str, files: &[(PathBuf, usize)]) -> Result<()> {
+        let known = TABLES.iter().find(|(table, _)| *table == name);
+        let (_, columns) = known.with_context(|| format!("there is no table {name}"))?;
+        let schema = arrow_schema(columns);
+        self.context.deregister_table(name)?;
+        if files.is_empty() {
+            let nothing = MemTable::try_new(schema, vec![Vec::new()])?;
+            self.context.register_table(name, Arc::new(nothing))?;
+            return Ok(());
+        }
+        let urls = files.iter().map(|(path, _)| {
+            let path = path
+                .to_str()
+                .ok_or_else(|| anyhow!("{} is not UTF-8", path.display()))?;
+            Ok(ListingTableUrl::parse(path)?)
+        });
+        let options =
+            ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+        let config = ListingTableConfig::new_with_multi_paths(urls.collect::<Result<_>>()?)
+            .with_listing_options(options)
+            .with_schema(schema);
+        self.context
+            .register_table(name, Arc::new(ListingTable::try_new(config)?))?;
+        Ok(())
+    }
+
+    /// Registers the tables of all hosts that a query of the user names: looking at the end of each file
+    /// of the others would cost more than many queries. Who asks for columns gets all tables.
+    pub fn provide_for(&mut self, query: &str) -> Result<()> {
+        let all_of_them = query.to_lowercase().contains("information_schema");
+        let is_asked = |name: &str| all_of_them || query.to_lowercase().contains(name);
+        let all: BTreeSet<usize> = (0..self.data.folders.len()).collect();
+        for (name, _) in TABLES
+            .iter()
+            .filter(|(name, _)| *name != "runs" && is_asked(name))
+        {
+            let files = self.usable(name, &all)?;
+            self.provide(name, &files)?;
+        }
+        Ok(())
+    }
+
+    /// Files that were left out so far.
+    pub fn unusable(&self) -> Vec<Unusable> {
+        self.unusable.iter().cloned().collect()
+    }
+
+    /// What was read so far, query by query.
+    pub fn scans(&self) -> Vec<Scan> {
+        self.scans
+            .iter()
+            .filter(|scan| scan.files > 0)
+            .cloned()
+            .collect()
+    }
+
+    /// What a reader should know about the data.
+    pub fn notes(&self) -> Vec<String> {
+        let repeated = self.runs.repeated;
+        let note = format!("{repeated} runs are there more than once, and count once.");
+        (repeated > 0).then_some(note).into_iter().collect()
+    }
+}
+
+/// `day=2026-11-22` as SQL; anything else is SQL already.
+fn predicate(condition: &str) -> String {
+    let is_word = |text: &str| {
+        !text.is_empty()
+            && text
+                .chars()
+                .all(|c| c.is_alphanumeric() || "_.:-+".contains(c))
+    };
+    match condition.split_once('=') {
+        Some((key, value)) if is_word(key) && is_word(value) => format!("\"{key}\" = '{value}'"),
+        _ => condition.to_owned(),
+    }
+}
+
+/// Reads a file to its end.
+fn readable(path: &Path) -> Result<(), String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|reader| reader.build());
+    let mut reader = reader.map_err(|error| error.to_string())?;
+    match reader.find_map(Result::err) {
+        Some(error) => Err(error.to_string()),
+        None => Ok(()),
+    }
+}
+
+/// Adds up what the plan's scans report.
+fn measure(plan: &dyn ExecutionPlan, scan: &mut Scan, opened: &mut BTreeSet<String>) {
+    if let Some(metrics) = plan.metrics().filter(|_| plan.children().is_empty()) {
+        scan.rows += metrics.output_rows().unwrap_or(0);
+        for metric in metrics
+            .iter()
+            .filter(|metric| metric.value().name() == "bytes_scanned")
+        {
+            scan.bytes += metric.value().as_usize();
+            let label = metric
+                .labels()
+                .iter()
+                .find(|label| label.name() == "filename");
+            if let Some(label) = label {
+                opened.insert(label.value().to_owned());
+            }
+        }
+    }
+    for child in plan.children() {
+        measure(child.as_ref(), scan, opened);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_becomes_a_condition_and_sql_stays() {
+        assert_eq!(predicate("day=2026-11-22"), "\"day\" = '2026-11-22'");
+        assert_eq!(predicate("kernel like '6.12%'"), "kernel like '6.12%'");
+        assert_eq!(predicate("a = 'b' or c = 'd'"), "a = 'b' or c = 'd'");
+    }
+}

@@ -1,0 +1,121 @@
+//! `pagewise-fleet`: Pagewise's questions over the tables of many hosts, answered by DataFusion.
+//! `pagewise fleet …` runs it.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod commands;
+mod data;
+mod engine;
+mod flame;
+mod statistics;
+mod text;
+
+use answer::Answer;
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  pagewise report perf.data --export parquet -o fleet/host=$(hostname)
+  pagewise fleet top --data fleet              what costs the fleet most
+  pagewise fleet outliers --data fleet         hosts that differ from their like
+  pagewise fleet diff --data fleet --before day=2026-11-21 --after day=2026-11-22
+  pagewise fleet save --data fleet             what the advice would bring
+  pagewise fleet history --data fleet --function clear_page_erms
+  pagewise fleet sql --data fleet 'SELECT host, kernel FROM runs'";
+
+/// Pagewise's questions over the recordings of many hosts
+///
+/// Reads the tables that `--export parquet` writes, in folders such as day=2026-11-22/host=web-17:
+/// each key=value of a path is a column of the table `runs`. The unit is the host: intervals come
+/// from resampling hosts, and of everything that is claimed at most 5 % is expected to be chance.
+#[derive(Parser)]
+#[command(name = "pagewise-fleet", bin_name = "pagewise fleet", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What costs the fleet most: causes, functions, stacks, settings
+    Top(commands::top::Options),
+    /// Hosts that differ from others of the same role, kernel and CPU, and what differs on them
+    Outliers(commands::outliers::Options),
+    /// What differs between two sets of hosts or days
+    Diff(commands::diff::Options),
+    /// What the advice would bring if it were followed everywhere
+    Save(commands::save::Options),
+    /// A finding or a function over days, with the days on which it changed
+    History(commands::history::Options),
+    /// The tables themselves
+    Sql(commands::sql::Options),
+}
+
+/// Options of all commands.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// Folder with tables, at any depth
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+
+    /// Only these runs: an SQL condition on the table `runs`, or key=value
+    #[arg(long = "where", value_name = "CONDITION")]
+    condition: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Memory that the engine may use, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 768)]
+    memory: usize,
+
+    /// Threads [default: one per CPU]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "pagewise fleet: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    let (common, answer) = match command {
+        Command::Sql(options) => return commands::sql::run(&options),
+        Command::Top(options) => (options.common.clone(), commands::top::run(&options)?),
+        Command::Outliers(options) => (options.common.clone(), commands::outliers::run(&options)?),
+        Command::Diff(options) => (options.common.clone(), commands::diff::run(&options)?),
+        Command::Save(options) => (options.common.clone(), commands::save::run(&options)?),
+        Command::History(options) => (options.common.clone(), commands::history::run(&options)?),
+    };
+    present(&answer, common.json)
+}
+
+fn present(answer: &Answer, json: bool) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match json {
+        true => writeln!(out, "{}", serde_json::to_string(answer)?)?,
+        false => out.write_all(answer.text().as_bytes())?,
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Whether a reader such as `head` closed the pipe: not a failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
