@@ -1,5 +1,12 @@
 //! Tables as text.
 
+/// The innermost frames of a stack, which is given outermost first.
+pub fn innermost(stack: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let frames: Vec<&str> = stack.iter().rev().take(SHOWN).map(String::as_str).collect();
+    frames.join(" ← ")
+}
+
 /// Columns of text: those of numbers are right-aligned.
 pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let width = |at: usize| {

@@ -36,7 +36,14 @@ pub struct Options {
     #[arg(long, value_name = "FORMAT", value_parser = ["parquet"], requires = "output")]
     pub export: Option<String>,
 
-    /// What these tables hold as it is, instead of leaving it out or hashing it (comma-separated)
+    #[command(flatten)]
+    pub included: Included,
+}
+
+/// What is not hidden.
+#[derive(clap::Args, Debug, Default)]
+pub struct Included {
+    /// What tables hold as it is, instead of leaving it out or hashing it (comma-separated)
     #[arg(
         long,
         value_enum,
@@ -44,15 +51,18 @@ pub struct Options {
         value_delimiter = ',',
         requires = "export"
     )]
-    pub include: Vec<Part>,
+    include: Vec<Part>,
 }
 
-/// What to write as it is.
-pub fn include(parts: &[Part]) -> Include {
-    Include {
-        commands: parts.contains(&Part::Commands),
-        paths: parts.contains(&Part::Paths),
-        environment: parts.contains(&Part::Environment),
+impl Included {
+    /// What to write as it is.
+    pub fn parts(&self) -> Include {
+        let has = |part| self.include.contains(&part);
+        Include {
+            commands: has(Part::Commands),
+            paths: has(Part::Paths),
+            environment: has(Part::Environment),
+        }
     }
 }
 
@@ -123,7 +133,7 @@ pub fn export(
     let bytes = bytes::open(path)?;
     let data = PerfData::parse(&bytes)?;
     let (analysis, builds) = analysis::analyse_with_builds(&data, |offset| bytes.release(offset));
-    let include = include(&request.include);
+    let include = request.included.parts();
     let tables = match findings {
         None => of_recording(&data, analysis, &builds, include)?,
         Some(findings) => {

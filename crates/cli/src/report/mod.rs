@@ -78,15 +78,8 @@ pub struct Args {
     #[command(flatten)]
     push: push::Options,
 
-    /// What tables hold as it is, instead of leaving it out or hashing it (comma-separated)
-    #[arg(
-        long,
-        value_enum,
-        value_name = "PART",
-        value_delimiter = ',',
-        requires = "export"
-    )]
-    include: Vec<export::tables::Part>,
+    #[command(flatten)]
+    included: export::tables::Included,
 
     /// Only samples of this event, by the report's name for it; formats that hold one event take
     /// the first by default
@@ -134,7 +127,7 @@ impl Args {
     }
 
     fn include(&self) -> Include {
-        export::tables::include(&self.include)
+        self.included.parts()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::data::{Run, Samples};
 use crate::engine::{Engine, Scan};
 use crate::flame;
 use crate::statistics::{FALSE_DISCOVERIES, Resamples, discoveries, moments, paired, unpaired};
-use crate::text::{number, percent, table};
+use crate::text::{innermost, number, percent, table};
 use anyhow::{Result, bail};
 use clap::Args;
 use pagewise_model::units::Estimate;
@@ -356,18 +356,11 @@ impl Diff {
             }
         }
         let stacks = self.stacks.iter().map(|change| {
-            let end: Vec<&str> = change
-                .stack
-                .iter()
-                .rev()
-                .take(4)
-                .map(String::as_str)
-                .collect();
             vec![
                 number(change.after - change.before),
                 number(change.before),
                 number(change.after),
-                end.join(" ← "),
+                innermost(&change.stack),
             ]
         });
         let stacks: Vec<_> = stacks.collect();

@@ -9,7 +9,7 @@ use crate::data::Samples;
 use crate::engine::{Engine, Scan};
 use crate::flame;
 use crate::statistics::{FALSE_DISCOVERIES, Resamples, discoveries, moments, unpaired};
-use crate::text::{number, percent, table};
+use crate::text::{innermost, number, percent, table};
 use anyhow::Result;
 use clap::Args;
 use pagewise_model::units::Estimate;
@@ -292,17 +292,10 @@ impl Top {
         });
         section("Functions", &heads, functions.collect());
         let paths = self.paths.iter().map(|cost| {
-            let end: Vec<&str> = cost
-                .stack
-                .iter()
-                .rev()
-                .take(4)
-                .map(String::as_str)
-                .collect();
             vec![
                 told(&cost.cpu_hours),
                 cost.hosts.to_string(),
-                end.join(" ← "),
+                innermost(&cost.stack),
             ]
         });
         section(

@@ -20,8 +20,11 @@
 //! (`data->sample_flags` in `perf_prepare_sample`, kernel/events/core.c), so the second record
 //! would carry the first's. Hence the rotation.
 //!
-//! Instances are opened for each thread on each CPU with `inherit`, because inherited events
-//! cannot share a ring across CPUs. All times are `CLOCK_MONOTONIC`.
+//! Where whole CPUs may be watched, all that is always on is opened once for each CPU, and [`account`]
+//! drops other processes' records before they are written. Sources that take turns are opened for
+//! each thread on each CPU with `inherit`, because inherited events cannot share a ring across CPUs;
+//! for a crowd or a storm of new threads, whose events the kernel would have to copy, they watch
+//! CPUs as well. All times are `CLOCK_MONOTONIC`.
 
 mod access;
 mod account;
