@@ -211,6 +211,34 @@ fn samples_in(line: &str) -> Option<u64> {
     count.split_whitespace().next()?.parse().ok()
 }
 
+/// Programs are started all the while, as their mappings are what both recorders are told of.
+#[test]
+fn a_recording_leaves_that_of_another_tool_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.data");
+    let starts = "i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done";
+    let mut ours = Command::new(PAGEWISE)
+        .args(["record", "-q", "-o"])
+        .arg(folder.path().join("ours.data"))
+        .args(["--", "sh", "-c", &[starts; 4].join("; ")])
+        .spawn()
+        .unwrap();
+    let perf = Command::new("perf")
+        .args(["record", "-q", "-e", "cpu-clock:u", "-g", "-o"])
+        .arg(&file)
+        .args(["--", "sh", "-c", starts])
+        .output();
+    assert!(ours.wait().unwrap().success());
+    let Ok(perf) = perf else {
+        return skipped!("perf is not installed");
+    };
+    let told = String::from_utf8_lossy(&perf.stderr);
+    if told.contains("perf_event_paranoid") {
+        return skipped!("{told}");
+    }
+    assert!(perf.status.success(), "{told}");
+}
+
 #[test]
 fn perf_counts_the_same_samples() {
     let program = toucher(20);

@@ -12,7 +12,6 @@ pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
     let mut access = Access {
         kernel: true,
         counts_losses: true,
-        build_ids: true,
         cgroups: true,
         machine: false,
     };
@@ -23,7 +22,6 @@ pub(super) fn probe(notes: &mut Vec<Note>) -> Option<Access> {
     }
     for give_up in [
         (|a: &mut Access| a.cgroups = false) as fn(&mut Access),
-        |a| a.build_ids = false,
         |a| a.counts_losses = false,
     ] {
         if is(&outcome, &[libc::EINVAL, libc::E2BIG]) {

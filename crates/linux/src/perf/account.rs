@@ -23,7 +23,7 @@ pub(super) struct Spent {
 }
 
 /// `PERF_RECORD_*` of include/uapi/linux/perf_event.h.
-mod kind {
+pub(super) mod kind {
     pub const MMAP: u32 = 1;
     pub const LOST: u32 = 2;
     pub const COMM: u32 = 3;
@@ -463,18 +463,18 @@ fn writer_of_side(record: &[u8]) -> [i32; 2] {
 }
 
 /// The first record of `bytes` and the rest; `None` at the end or if there is no valid record.
-fn next_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn next_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let size = usize::from(u16::from_le_bytes([*bytes.get(6)?, *bytes.get(7)?]));
     (size >= 8).then(|| bytes.split_at_checked(size))?
 }
 
 /// The word at `at`, zero if the record is too short.
-fn word64(record: &[u8], at: usize) -> u64 {
+pub(super) fn word64(record: &[u8], at: usize) -> u64 {
     let bytes = record.get(at..at + 8).and_then(|b| b.try_into().ok());
     bytes.map_or(0, u64::from_le_bytes)
 }
 
-fn word32(record: &[u8], at: usize) -> u32 {
+pub(super) fn word32(record: &[u8], at: usize) -> u32 {
     let bytes = record.get(at..at + 4).and_then(|b| b.try_into().ok());
     bytes.map_or(0, u32::from_le_bytes)
 }
@@ -489,7 +489,6 @@ mod tests {
         let access = Access {
             kernel: true,
             counts_losses: true,
-            build_ids: true,
             cgroups: true,
             machine: true,
         };

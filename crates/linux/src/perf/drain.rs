@@ -5,6 +5,7 @@ mod hand_over;
 
 use super::account::{Account, EventCount};
 use super::ballast::Ballast;
+use super::build_ids::BuildIds;
 use super::governor::Governor;
 use super::ladder::Ladder;
 use super::notes::Note;
@@ -69,6 +70,7 @@ pub(super) struct Drain {
     batch: Vec<u8>,
     commands: PipeReader,
     account: Account,
+    build_ids: BuildIds,
     losses: Losses,
     notes: Vec<Note>,
     mode: Mode,
@@ -156,6 +158,7 @@ impl Drain {
             batch: Vec::new(),
             commands,
             account: Account::default(),
+            build_ids: BuildIds::default(),
             losses: Losses::default(),
             notes: Vec::new(),
             mode,
@@ -196,6 +199,11 @@ impl Drain {
         self.notes = notes;
     }
 
+    /// Sets the build ids that are known already.
+    pub fn knows(&mut self, build_ids: BuildIds) {
+        self.build_ids = build_ids;
+    }
+
     /// Sets the wanted samples per second; `None` for a fixed period.
     pub fn sample_at(&mut self, frequency: Option<u64>) {
         self.frequency = frequency;
@@ -209,8 +217,9 @@ impl Drain {
 
     /// Writes earlier records.
     pub fn take_in(&mut self, records: &[u8]) {
-        let records = self.account.keep_ours(records);
+        let mut records = self.account.keep_ours(records);
         self.account.count(&records);
+        self.build_ids.fill(&mut records);
         self.write(&records);
     }
 
@@ -341,14 +350,14 @@ impl Drain {
         for shared in ours {
             let whole = shared.ring.drain(|span| {
                 self.account.count(span);
-                self.gather(span);
+                self.gather(span, shared.class);
             });
             self.note_malformed(whole);
         }
         self.opened.rings = rings;
         let records = self.account.keep_ours(&records);
         self.account.count(&records);
-        self.gather(&records);
+        self.gather(&records, RingClass::Side);
         self.account.end_round();
         self.look_for_lost_births();
         self.write_batch();
@@ -379,11 +388,17 @@ impl Drain {
         self.losses.add(LossKind::MalformedRecord, malformed);
     }
 
-    fn gather(&mut self, span: &[u8]) {
-        if self.account.replaces_ids() {
+    /// Takes records of a ring over, completed. Only those of lifetimes have mappings of code.
+    fn gather(&mut self, span: &[u8], class: RingClass) {
+        let may_map = class == RingClass::Side;
+        if may_map || self.account.replaces_ids() {
             let start = self.batch.len();
             self.batch.extend_from_slice(span);
-            self.account.replace_ids(&mut self.batch[start..]);
+            let records = &mut self.batch[start..];
+            if may_map {
+                self.build_ids.fill(records);
+            }
+            self.account.replace_ids(records);
         } else if span.len() >= WRITE_THROUGH {
             self.write_batch();
             self.write(span);

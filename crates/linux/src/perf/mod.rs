@@ -29,6 +29,7 @@
 mod access;
 mod account;
 mod ballast;
+mod build_ids;
 mod counters;
 mod cpu_clock;
 mod drain;

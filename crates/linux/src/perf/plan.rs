@@ -514,7 +514,6 @@ mod tests {
     const ACCESS: Access = Access {
         kernel: true,
         counts_losses: true,
-        build_ids: true,
         cgroups: true,
         machine: true,
     };

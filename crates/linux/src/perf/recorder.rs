@@ -1,6 +1,7 @@
 //! The recorder's life: open, start, release, stop, finish.
 
 use super::account::{self, Account, EventCount};
+use super::build_ids::BuildIds;
 use super::drain::{Command, Drain, Drained};
 use super::notes::Note;
 use super::opening::{self, Opened, Opener};
@@ -171,7 +172,10 @@ impl Recorder {
         if running {
             self.enable();
         }
-        writer.records(&self.existing())?;
+        let mut build_ids = BuildIds::default();
+        let mut existing = self.existing();
+        build_ids.fill(&mut existing);
+        writer.records(&existing)?;
         let (commands, control) = io::pipe().map_err(|cause| Error::System {
             action: "make a pipe",
             cause,
@@ -186,6 +190,7 @@ impl Recorder {
             inherit,
         );
         drain.observe(&self.target, account, self.notes);
+        drain.knows(build_ids);
         drain.keep_room(path);
         drain.sample_at(self.frequency);
         drain.take_in(&self.early);

@@ -29,8 +29,6 @@ pub(super) struct Access {
     pub kernel: bool,
     /// `PERF_FORMAT_LOST` (Linux 6.0).
     pub counts_losses: bool,
-    /// Build ids in mapping records (Linux 5.12).
-    pub build_ids: bool,
     /// Samples contain the control group (Linux 5.7, `CONFIG_CGROUP_PERF`).
     pub cgroups: bool,
     /// Everything that a CPU runs, of any process.
@@ -237,7 +235,6 @@ impl Source {
         let dummy = u64::from(bindings::PERF_COUNT_SW_DUMMY);
         let mut attr = base(bindings::PERF_TYPE_SOFTWARE, dummy, access);
         attr.set_mmap2(1);
-        attr.set_build_id(u64::from(access.build_ids));
         set_period(&mut attr, 1);
         Self::new(name, attr, unit_cost::SIDE_BAND)
     }
@@ -341,7 +338,6 @@ mod tests {
     const ACCESS: Access = Access {
         kernel: false,
         counts_losses: true,
-        build_ids: true,
         cgroups: true,
         machine: false,
     };
@@ -386,6 +382,18 @@ mod tests {
         let entry = Source::each_fault(Fault::Entry, ACCESS);
         let end = Source::each_fault(Fault::MinorEnd, ACCESS);
         assert_eq!((entry.time_offset(), end.time_offset()), (32, 24));
+    }
+
+    /// See `build_ids.rs`: the kernel would mark other observers' records.
+    #[test]
+    fn no_source_asks_the_kernel_for_build_ids() {
+        for source in [
+            Source::lifetimes(ACCESS),
+            Source::mappings(ACCESS),
+            Source::mappings_and_majors(ACCESS),
+        ] {
+            assert_eq!(source.attr.build_id(), 0, "{}", source.name);
+        }
     }
 
     #[test]

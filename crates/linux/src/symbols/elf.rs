@@ -49,7 +49,7 @@ impl ElfFiles {
         let module = short_name(path);
         let is_here = File::open(file).is_ok() && has_build_id(file, batch.build_id);
         let fetched = match (is_here, batch.build_id) {
-            (false, Some(id)) => self.kept(Artefact::Executable, id),
+            (false, Some(id)) if names_a_file(id) => self.kept(Artefact::Executable, id),
             _ => None,
         };
         if !is_here && fetched.is_none() {
@@ -206,9 +206,15 @@ fn has_build_id(file: &Path, recorded: Option<&[u8]>) -> bool {
         return true;
     };
     match blazesym::helper::read_elf_build_id(file) {
+        _ if !names_a_file(recorded) => false,
         Ok(Some(now)) => now.starts_with(recorded),
         Ok(None) | Err(_) => true,
     }
+}
+
+/// Whether this is a build id: the recorder writes zeros where the mapped file had been replaced.
+fn names_a_file(build_id: &[u8]) -> bool {
+    build_id.iter().any(|&byte| byte != 0)
 }
 
 /// Addresses of these file offsets by the file's own layout, which separate debug information uses

@@ -103,6 +103,16 @@ struct Other<'s, 'a> {
     time: Nanos,
 }
 
+/// The build id in a mapping record's 24 bytes for it; `None` if they hold device and inode. Linux
+/// marks records as having a build id when another observer asked for one
+/// (`perf_event_mmap_output()`, kernel/events/core.c).
+fn build_id(identity: &[u8]) -> Option<&[u8]> {
+    let (front, rest) = identity.split_at_checked(4)?;
+    let [size, 0, 0, 0] = front else { return None };
+    let (id, padding) = rest.split_at_checked(usize::from(*size))?;
+    padding.iter().all(|&byte| byte == 0).then_some(id)
+}
+
 impl<'a> Other<'_, 'a> {
     fn mmap(mut self) -> Option<Event<'a>> {
         let mut mmap = self.mmap_front()?;
@@ -117,8 +127,7 @@ impl<'a> Other<'_, 'a> {
         mmap.flags = self.body.u32()?;
         mmap.path = until_zero(self.body.0);
         if self.misc & misc::MMAP_BUILD_ID != 0 {
-            let size = usize::from(*identity.first()?).min(20);
-            mmap.build_id = identity.get(4..4 + size);
+            mmap.build_id = build_id(identity);
         }
         Some(Event::Mmap(mmap))
     }
