@@ -278,8 +278,6 @@ fn a_recording_of_perf_tells_control_groups_where_it_has_them() {
     let perf = Command::new("perf")
         .args([
             "record",
-            // Build ids are not what this is about, and perf 6.1 dies on some ("build-id.c:1010").
-            "--no-buildid",
             "--all-cgroups",
             "-e",
             "cpu-clock",

@@ -243,8 +243,6 @@ fn tracepoints_that_perf_recorded_are_a_profile_of_their_own() {
         .args([
             "record",
             "-q",
-            // Build ids are not what this is about, and perf 6.1 dies on some ("build-id.c:1010").
-            "--no-buildid",
             "-g",
             "-e",
             "syscalls:sys_enter_write",

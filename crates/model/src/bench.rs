@@ -2,7 +2,8 @@
 
 use crate::advice::Settings;
 use crate::answer::{Evidence, Kind};
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
+use crate::verdicts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -18,8 +19,21 @@ pub struct AllocatorBench {
     pub allocators: Vec<Measured>,
 }
 
+impl AllocatorBench {
+    /// What each allocator does, in a sentence each.
+    pub fn sentences(&self) -> impl Iterator<Item = String> {
+        let all = self.allocators.iter();
+        all.map(|one| verdicts::allocators::sentence(one, self))
+    }
+}
+
 impl Evidence for AllocatorBench {
     const KIND: Kind = Kind::AllocatorBench;
+
+    fn verdict(&self) -> String {
+        let sentences: Vec<String> = self.sentences().collect();
+        sentences.join(" ")
+    }
 }
 
 /// An allocator with settings.
@@ -61,6 +75,24 @@ pub struct AllocatorRow {
     pub cost: Cost,
 }
 
+impl AllocatorRow {
+    /// Pages of this size that its bytes take.
+    #[must_use]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "pages of blocks that fit into memory"
+    )]
+    pub fn pages(&self, page: Bytes) -> f64 {
+        self.bytes.0.div_ceil(page.0.max(1)).max(1) as f64
+    }
+
+    /// CPU time of a round.
+    #[must_use]
+    pub fn cpu(&self) -> Nanos {
+        Nanos::from_secs_f64(self.cost.cpu_ns / 1e9)
+    }
+}
+
 /// Cost of one round: take, touch, give back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -85,6 +117,10 @@ pub struct FaultBench {
 
 impl Evidence for FaultBench {
     const KIND: Kind = Kind::FaultBench;
+
+    fn verdict(&self) -> String {
+        verdicts::faults::of(self)
+    }
 }
 
 /// What resolves a fault.

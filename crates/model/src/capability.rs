@@ -15,6 +15,19 @@ pub struct Check {
 
 impl Evidence for Check {
     const KIND: Kind = Kind::Check;
+
+    fn verdict(&self) -> String {
+        let all = &self.capabilities;
+        let count = |state| all.iter().filter(|one| one.state == state).count();
+        format!(
+            "Linux {}: {} of {} available, {} partial, {} missing.",
+            self.kernel,
+            count(Availability::Available),
+            all.len(),
+            count(Availability::Limited),
+            count(Availability::Missing)
+        )
+    }
 }
 
 /// State of one capability.

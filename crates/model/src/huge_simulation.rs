@@ -2,6 +2,7 @@
 
 use crate::answer::{Evidence, Kind};
 use crate::huge_map::HugeMap;
+use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// The result of `pagewise huge simulate`.
@@ -26,6 +27,10 @@ pub struct HugeSimulation {
 
 impl Evidence for HugeSimulation {
     const KIND: Kind = Kind::HugeSimulation;
+
+    fn verdict(&self) -> String {
+        verdicts::page_sizes::simulation(self)
+    }
 }
 
 /// A program under fixed page sizes.

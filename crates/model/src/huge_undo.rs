@@ -1,6 +1,7 @@
 //! The result of undoing the page size changes of controllers.
 
 use crate::answer::{Evidence, Kind};
+use crate::quantity::{count, counted};
 use serde::{Deserialize, Serialize};
 
 /// What was undone.
@@ -13,6 +14,19 @@ pub struct HugeUndo {
 
 impl Evidence for HugeUndo {
     const KIND: Kind = Kind::HugeUndo;
+
+    fn verdict(&self) -> String {
+        let sum = |of: fn(&Undone) -> u64| -> u64 { self.processes.iter().map(of).sum() };
+        let restored = counted(sum(|one| one.restored), "slot");
+        match sum(|one| one.refused) {
+            _ if self.processes.is_empty() => "Nothing to undo.".to_owned(),
+            0 => format!("{restored} restored to the original page size."),
+            refused => format!(
+                "{restored} restored to the original page size; {} could not be changed.",
+                count(refused)
+            ),
+        }
+    }
 }
 
 /// The result for one process.

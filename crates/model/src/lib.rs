@@ -63,4 +63,5 @@ pub mod timeline;
 pub mod trace_note;
 pub mod tuning;
 pub mod units;
+mod verdicts;
 pub mod watch;

@@ -2,6 +2,7 @@
 
 use crate::answer::{Evidence, Kind};
 use crate::fault_paths::TreePattern;
+use crate::quantity::counted;
 use serde::{Deserialize, Serialize};
 
 /// What was found in a database of sequences: patterns, or the sequences projected on one.
@@ -18,6 +19,21 @@ pub struct Mined {
 
 impl Evidence for Mined {
     const KIND: Kind = Kind::Mined;
+
+    fn verdict(&self) -> String {
+        let count = |of: usize, what| counted(of as u64, what);
+        match (&self.patterns, &self.sequences) {
+            (Some(patterns), _) => {
+                let most = patterns.iter().map(|one| one.support).max();
+                let most = most.map_or(String::new(), |most| {
+                    format!(", the most frequent with a support of {most}")
+                });
+                format!("{}{most}.", count(patterns.len(), "frequent pattern"))
+            }
+            (None, Some(rows)) => format!("{}.", count(rows.len(), "projected sequence")),
+            (None, None) => String::new(),
+        }
+    }
 }
 
 /// One pattern.

@@ -3,6 +3,7 @@
 use crate::answer::{Evidence, Kind};
 use crate::paging::{Heat, RefaultDistances};
 use crate::run::{Ending, RunCost};
+use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// Mappings of at least this many bytes are managed: the first size while much memory is in smaller
@@ -39,6 +40,10 @@ pub struct PagedRun {
 
 impl Evidence for PagedRun {
     const KIND: Kind = Kind::PagedRun;
+
+    fn verdict(&self) -> String {
+        verdicts::paging::run(self)
+    }
 }
 
 /// Processes without figures of their own: together with the others they add up to the whole.

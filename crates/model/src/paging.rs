@@ -3,6 +3,7 @@
 use crate::answer::{Evidence, Kind};
 use crate::run::Ending;
 use crate::units::{Bytes, Estimate, Nanos};
+use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// The course of one run of `pagewise run`.
@@ -29,6 +30,10 @@ pub struct PagingTimeline {
 
 impl Evidence for PagingTimeline {
     const KIND: Kind = Kind::PagingTimeline;
+
+    fn verdict(&self) -> String {
+        verdicts::paging::timeline(self)
+    }
 }
 
 /// How many pages were evicted between a page's eviction and its return. Counts are estimates from

@@ -1,6 +1,7 @@
 //! Policies of paging on a recorded run, compared with Belady's bound.
 
 use crate::answer::{Evidence, Kind};
+use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// What each policy would have done.
@@ -19,6 +20,10 @@ pub struct PagingSimulation {
 
 impl Evidence for PagingSimulation {
     const KIND: Kind = Kind::PagingSimulation;
+
+    fn verdict(&self) -> String {
+        verdicts::paging::simulation(self)
+    }
 }
 
 /// The contents of a trace of a paged run.

@@ -2,6 +2,7 @@
 
 use crate::answer::{Evidence, Kind};
 use crate::units::{Bytes, Estimate, Nanos};
+use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// One point of a curve.
@@ -128,4 +129,8 @@ pub struct Probe {
 
 impl Evidence for Probe {
     const KIND: Kind = Kind::HugeProbe;
+
+    fn verdict(&self) -> String {
+        verdicts::page_sizes::probe(self)
+    }
 }

@@ -35,6 +35,15 @@ pub fn rounded(value: f64) -> String {
     }
 }
 
+/// `16,384`, `2.1` for small figures, `0` for values that round to it.
+#[must_use]
+pub fn few(value: f64) -> String {
+    match (0.05..10.0).contains(&value) {
+        true => format!("{value:.1}"),
+        false => rounded(value),
+    }
+}
+
 /// A count and what is counted: `1 fault`, `1,234 faults`.
 #[must_use]
 pub fn counted(value: u64, one: &str) -> String {

@@ -4,6 +4,7 @@ use crate::advice::Settings;
 use crate::answer::{Evidence, Kind};
 use crate::proof::{Arm, Clock, Comparison};
 use crate::units::Bytes;
+use crate::verdicts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,6 +28,10 @@ pub struct Tuning {
 
 impl Evidence for Tuning {
     const KIND: Kind = Kind::Tuning;
+
+    fn verdict(&self) -> String {
+        verdicts::tuning::of(self)
+    }
 }
 
 /// The setting to use.

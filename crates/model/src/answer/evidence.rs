@@ -12,6 +12,11 @@ pub trait Evidence {
     /// The kind of such documents, and the name of the part.
     const KIND: Kind;
 
+    /// The answer in a sentence or two, where the evidence alone gives it; otherwise empty.
+    fn verdict(&self) -> String {
+        String::new()
+    }
+
     /// Writes the part, and what belongs to it.
     ///
     /// # Errors

@@ -107,7 +107,8 @@ impl Subject {
 }
 
 impl<E: Evidence> Document<E> {
-    /// A document with this evidence, about the machine, without sentences.
+    /// A document with this evidence and its own verdict, about the machine, without other
+    /// sentences.
     #[must_use]
     pub fn of(evidence: E) -> Self {
         Self {
@@ -115,7 +116,7 @@ impl<E: Evidence> Document<E> {
             schema_version: SCHEMA_VERSION,
             subject: Subject::default(),
             host: HostSnapshot::default(),
-            verdict: String::new(),
+            verdict: evidence.verdict(),
             diagnoses: Vec::new(),
             advice: Vec::new(),
             proof: None,
@@ -197,7 +198,12 @@ mod tests {
     fn the_evidence_has_the_name_of_the_kind_and_what_does_not_apply_is_absent() {
         let json = serde_json::to_value(Document::of(check())).unwrap();
         let evidence = json!({"check": {"kernel": "6.12", "capabilities": []}});
-        let bare = json!({"kind": "check", "schema_version": SCHEMA_VERSION, "evidence": evidence});
+        let bare = json!({
+            "kind": "check",
+            "schema_version": SCHEMA_VERSION,
+            "verdict": "Linux 6.12: 0 of 0 available, 0 partial, 0 missing.",
+            "evidence": evidence,
+        });
         assert_eq!(json, bare);
     }
 

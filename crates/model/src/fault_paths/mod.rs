@@ -14,6 +14,7 @@ pub use waits::{ChargePath, ChargeWay, Hold, Holder, Lock, LockWait, LockWaits};
 
 use crate::answer::{Document, Evidence, Kind};
 use crate::call_map::CallMap;
+use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// What an analysis of one trace found.
@@ -76,8 +77,23 @@ pub struct TracedFaults {
     pub reading: Reading,
 }
 
+impl TracedFaults {
+    /// What was counted: faults, or the calls inside them after a descent.
+    #[must_use]
+    pub fn counted_as(&self) -> &'static str {
+        match self.descent.is_empty() {
+            true => "fault",
+            false => "call",
+        }
+    }
+}
+
 impl Evidence for TracedFaults {
     const KIND: Kind = Kind::FaultPaths;
+
+    fn verdict(&self) -> String {
+        verdicts::traced::of(self)
+    }
 }
 
 /// One step of a descent: the calls of a function or layer inside the calls of the step above.

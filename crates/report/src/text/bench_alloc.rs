@@ -5,9 +5,9 @@ use super::columns::{Row, figures, words};
 use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::answer::Document;
-use pagewise_model::bench::{AllocatorBench, AllocatorRow, Measured};
-use pagewise_model::quantity::{count as grouped, rounded};
-use pagewise_model::units::{Bytes, Nanos};
+use pagewise_model::bench::{AllocatorBench, AllocatorRow};
+use pagewise_model::quantity::few;
+use pagewise_model::units::Bytes;
 
 /// Sentences, tables and a plot, of at most `width` columns.
 #[must_use]
@@ -15,8 +15,8 @@ pub fn render(document: &Document<AllocatorBench>, width: usize, style: Style) -
     let found = &document.evidence;
     let mut page = Page::new(width, style);
     let mut mark = "● bench";
-    for allocator in &found.allocators {
-        page.marked(mark, Ink::Strong, &sentence(allocator, found));
+    for sentence in found.sentences() {
+        page.marked(mark, Ink::Strong, &sentence);
         mark = "";
     }
     let all = || found.allocators.iter();
@@ -38,88 +38,12 @@ pub fn render(document: &Document<AllocatorBench>, width: usize, style: Style) -
     page.finish()
 }
 
-/// The behaviour of an allocator, in one sentence.
-fn sentence(allocator: &Measured, document: &AllocatorBench) -> String {
-    let name = match (&document.glibc, allocator.contender.name.as_str()) {
-        (Some(version), "system") => format!("The system's malloc (glibc {version})"),
-        (_, name) => name.to_owned(),
-    };
-    let single = match allocator.threshold_bytes {
-        None => "keeps single blocks up to 64 MiB".to_owned(),
-        Some(edge) => {
-            let cost = fresh_cost(allocator, edge, document.page_bytes);
-            format!(
-                "requests blocks of {} and more from the kernel anew each time{cost}",
-                exact(edge)
-            )
-        }
-    };
-    format!(
-        "{name} {single}{}.",
-        small_blocks(allocator, document.page_bytes)
-    )
-}
-
-/// The total from which small blocks that are freed together use fresh memory, if they were
-/// measured.
-fn small_blocks(allocator: &Measured, page: Bytes) -> String {
-    let fresh = |row: &&AllocatorRow| row.cost.faults >= FRESH * pages(row, page);
-    match (
-        allocator.together.iter().find(fresh),
-        allocator.together.last(),
-    ) {
-        (Some(row), _) => {
-            format!(
-                "; small blocks freed together are requested anew from a total of {} on",
-                row.bytes
-            )
-        }
-        (None, Some(last)) => format!("; keeps small blocks freed together, up to {}", last.bytes),
-        (None, None) => String::new(),
-    }
-}
-
-/// Share of faulting pages from which a round counts as using fresh memory.
-const FRESH: f64 = 0.25;
-
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "pages of blocks that fit into memory"
-)]
-fn pages(row: &AllocatorRow, page: Bytes) -> f64 {
-    row.bytes.0.div_ceil(page.0.max(1)).max(1) as f64
-}
-
-/// Exact to the KiB: rounded to three digits, 32,764 KiB would read as 32.0 MiB.
-fn exact(size: Bytes) -> String {
-    match size.0 {
-        bytes if bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),
-        bytes => format!("{} KiB", grouped(bytes >> 10)),
-    }
-}
-
-/// ` (16,385 faults and 27.4 ms for 64.0 MiB)`, for the largest block measured.
-fn fresh_cost(allocator: &Measured, edge: Bytes, page: Bytes) -> String {
-    let largest = allocator.single.iter().filter(|row| row.bytes >= edge);
-    match largest.max_by_key(|row| row.bytes) {
-        Some(row) if row.cost.faults >= FRESH * pages(row, page) => {
-            format!(
-                " ({} faults and {} for {})",
-                few(row.cost.faults),
-                time(row),
-                row.bytes
-            )
-        }
-        _ => String::new(),
-    }
-}
-
 /// Three tables: faults, time and calls of each round.
 fn section(page: &mut Page, document: &AllocatorBench, rows: &[&[AllocatorRow]], title: &str) {
     let faults = format!("Faults per round, {title}");
     table(page, document, rows, &faults, |row| few(row.cost.faults));
     let cpu = format!("CPU time per round, {title}");
-    table(page, document, rows, &cpu, time);
+    table(page, document, rows, &cpu, |row| row.cpu().to_string());
     let mut all = rows.iter().flat_map(|rows| rows.iter());
     if all.any(|row| row.cost.calls.is_some()) {
         let calls = format!("Memory calls per round, {title}");
@@ -174,7 +98,7 @@ fn plot(page: &mut Page, document: &AllocatorBench) {
 }
 
 fn mark(row: &AllocatorRow, page: Bytes) -> char {
-    match row.cost.cpu_ns / pages(row, page) {
+    match row.cost.cpu_ns / row.pages(page) {
         ns if ns < 60.0 => '·',
         ns if ns < 125.0 => '▂',
         ns if ns < 250.0 => '▄',
@@ -183,24 +107,11 @@ fn mark(row: &AllocatorRow, page: Bytes) -> char {
     }
 }
 
-fn time(row: &AllocatorRow) -> String {
-    Nanos::from_secs_f64(row.cost.cpu_ns / 1e9).to_string()
-}
-
-/// `16,384`, `2.1` for small figures, `0` for values that round to it.
-fn few(value: f64) -> String {
-    if !(0.05..10.0).contains(&value) {
-        rounded(value)
-    } else {
-        format!("{value:.1}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use pagewise_model::advice::Settings;
-    use pagewise_model::bench::{Contender, Cost};
+    use pagewise_model::bench::{Contender, Cost, Measured};
 
     fn row(mib: u64, blocks: u64, faults: f64) -> AllocatorRow {
         let cost = Cost {

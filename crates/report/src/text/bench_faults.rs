@@ -3,6 +3,7 @@
 use super::Style;
 use super::columns::{Row, figures, words};
 use super::page::{Ink, Page};
+use crate::visible::visible;
 use pagewise_model::answer::Document;
 use pagewise_model::bench::{FaultBench, FaultRow, Times, Way};
 
@@ -11,6 +12,7 @@ use pagewise_model::bench::{FaultBench, FaultRow, Times, Way};
 pub fn render(document: &Document<FaultBench>, width: usize, style: Style) -> String {
     let found = &document.evidence;
     let mut page = Page::new(width, style);
+    page.marked("● bench", Ink::Strong, &visible(&document.verdict));
     let scattered = "First write to a page, scattered, p50 / p99 in nanoseconds";
     table(&mut page, found, scattered, |times| {
         format!("{} / {}", times.p50_ns, times.p99_ns)

@@ -35,7 +35,7 @@ pub fn render(document: &Document<Check>, width: usize, style: Style) -> String 
     let check = &document.evidence;
     let found = &check.capabilities;
     let mut page = Page::new(width, style);
-    page.indented(0, Ink::Strong, &summary(found, &check.kernel));
+    page.indented(0, Ink::Strong, &visible(&document.verdict));
     for (heading, prefixes) in GROUPS {
         let belongs = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
         section(&mut page, heading, found, belongs);
@@ -58,18 +58,6 @@ fn section(page: &mut Page, heading: &str, found: &[Capability], belongs: impl F
     for member in members {
         entry(page, member);
     }
-}
-
-fn summary(found: &[Capability], kernel: &str) -> String {
-    let count = |state| found.iter().filter(|one| one.state == state).count();
-    format!(
-        "Linux {}: {} of {} available, {} partial, {} missing.",
-        visible(kernel),
-        count(Availability::Available),
-        found.len(),
-        count(Availability::Limited),
-        count(Availability::Missing)
-    )
 }
 
 /// Columns before the finding: two blanks, the mark, a blank, the name.

@@ -14,6 +14,7 @@ use pagewise_model::units::{Bytes, Estimate};
 pub fn render(document: &Document<Probe>, width: usize, style: Style) -> String {
     let found = &document.evidence;
     let mut page = Page::new(width, style);
+    page.marked("● probe", Ink::Strong, &visible(&document.verdict));
     tlb(&mut page, found);
     page.heading("Host");
     page.indented(2, Ink::Plain, &visible(&found.host.sentence));

@@ -17,7 +17,9 @@ pub fn render(document: &Document<HugeSimulation>, width: usize, style: Style) -
     let of = format!("{}: {}", result.machine, result.workloads.join(", "));
     page.indented(0, Ink::Strong, &visible(&of));
     page.gap();
-    verdicts(&mut page, result);
+    if !document.verdict.is_empty() {
+        page.marked("● huge", Ink::Strong, &visible(&document.verdict));
+    }
     configurations(&mut page, result);
     sweep(&mut page, result);
     for curve in &result.reuse {
@@ -27,39 +29,6 @@ pub fn render(document: &Document<HugeSimulation>, width: usize, style: Style) -
     page.gap();
     page.list("Notes", document.notes.iter().map(|note| visible(note)));
     page.finish()
-}
-
-fn verdicts(page: &mut Page, result: &HugeSimulation) {
-    let of = |name: &str, workload: &str| {
-        let mut rows = result.configurations.iter();
-        rows.find(|row| row.name == name && row.workload == workload)
-            .map(|row| row.speed)
-    };
-    for workload in &result.workloads {
-        let Some(native) = of("native, huge pages", workload) else {
-            continue;
-        };
-        let guest = of("guest, huge at both levels", workload)
-            .zip(of("guest, small at both levels", workload))
-            .map_or(String::new(), |(both, none)| {
-                format!(", {} in a guest", verdict(both / none))
-            });
-        let text = format!(
-            "{}, simulated: huge pages {} natively{guest}",
-            visible(workload),
-            verdict(native)
-        );
-        page.indented(0, Ink::Plain, &text);
-    }
-}
-
-fn verdict(speed: f64) -> String {
-    let change = relative_change(speed);
-    match speed {
-        speed if (speed - 1.0).abs() < 0.01 => format!("do not matter ({change})"),
-        speed if speed > 1.0 => format!("help ({change} speed)"),
-        _ => format!("hurt ({change} speed)"),
-    }
 }
 
 fn configurations(page: &mut Page, result: &HugeSimulation) {

@@ -12,9 +12,7 @@ use pagewise_model::quantity::counted;
 pub fn render(document: &Document<HugeUndo>, width: usize, style: Style) -> String {
     let undo = &document.evidence;
     let mut page = Page::new(width, style);
-    if undo.processes.is_empty() {
-        page.line("Nothing to undo.");
-    }
+    page.line(&document.verdict);
     for one in &undo.processes {
         let process = format!("{} ({})", visible(&one.comm), one.pid);
         if one.settings + one.settings_left > 0 {

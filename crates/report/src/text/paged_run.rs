@@ -19,12 +19,7 @@ const MOST: usize = 8;
 pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> String {
     let run = &document.evidence;
     let mut page = Page::new(width, style);
-    let ending = format!(
-        "The program {} after {}.",
-        run.ending.words(),
-        run.cost.wall
-    );
-    page.marked("● run", Ink::Strong, &ending);
+    page.marked("● run", Ink::Strong, &visible(&document.verdict));
     page.gap();
     let largest = format!("{} in the largest process", run.cost.max_rss);
     page.paragraph("Peak", Ink::Plain, &largest);

@@ -3,6 +3,7 @@
 use super::Style;
 use super::columns::{Row, named};
 use super::page::{Ink, Page};
+use crate::visible::visible;
 use pagewise_model::answer::Document;
 use pagewise_model::paging_simulation::PagingSimulation;
 use pagewise_model::quantity::{count, counted};
@@ -20,7 +21,8 @@ pub fn render(document: &Document<PagingSimulation>, width: usize, style: Style)
         counted(trace.uses as u64, "use"),
         counted(trace.footprint_pages, "page")
     );
-    page.indented(0, Ink::Strong, &about);
+    page.marked("● run", Ink::Strong, &visible(&document.verdict));
+    page.indented(0, Ink::Plain, &about);
     page.gap();
     let heads = named(
         "policy",

@@ -2,10 +2,10 @@
 
 use super::Style;
 use super::page::{Ink, Page};
-use crate::visible::command_line;
+use crate::visible::{command_line, visible};
 use pagewise_model::answer::Document;
 use pagewise_model::paging::{PagingPoint, PagingTimeline};
-use pagewise_model::quantity::{count, counted, percent, rounded, share};
+use pagewise_model::quantity::{count, percent, rounded, share};
 use pagewise_model::units::Bytes;
 
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -69,28 +69,12 @@ pub fn render(document: &Document<PagingTimeline>, width: usize, style: Style) -
         timeline.store
     );
     page.indented(0, Ink::Strong, &run);
-    match timeline.points.last() {
-        None => page.line("The timeline has no points."),
-        Some(last) => {
-            sums(&mut page, last);
-            courses(&mut page, timeline, seconds(last));
-            distances(&mut page, timeline, last);
-        }
+    page.indented(0, Ink::Plain, &visible(&document.verdict));
+    if let Some(last) = timeline.points.last() {
+        courses(&mut page, timeline, seconds(last));
+        distances(&mut page, timeline, last);
     }
     page.finish()
-}
-
-fn sums(page: &mut Page, last: &PagingPoint) {
-    let text = format!(
-        "{}, {} waits for the store, {} read ({} of them ahead), {} written, {} evicted",
-        last.time,
-        count(last.refaults),
-        counted(last.pages_read, "page"),
-        count(last.pages_read_ahead),
-        count(last.pages_written),
-        count(last.pages_evicted)
-    );
-    page.indented(0, Ink::Plain, &text);
 }
 
 fn courses(page: &mut Page, timeline: &PagingTimeline, end_s: f64) {

@@ -17,9 +17,13 @@ use pagewise_model::units::Nanos;
 pub fn render(document: &Document<Tuning>, width: usize, style: Style) -> String {
     let found = &document.evidence;
     let mut page = Page::new(width, style);
+    let verdict = visible(&document.verdict);
     match &found.winner {
-        Some(winner) => answer(&mut page, winner, &document.subject.command),
-        None => page.marked("● tune", Ink::Strong, &no_winner(found)),
+        Some(winner) => {
+            page.marked("● best", Ink::Good, &verdict);
+            settings(&mut page, winner, &document.subject.command);
+        }
+        None => page.marked("● tune", Ink::Strong, &verdict),
     }
     table(&mut page, found);
     page.heading("Time against memory (letters as in the table; * beaten by no other)");
@@ -32,9 +36,7 @@ pub fn render(document: &Document<Tuning>, width: usize, style: Style) -> String
     page.finish()
 }
 
-fn answer(page: &mut Page, winner: &Winner, command: &[String]) {
-    let best = format!("{}: {}.", visible(&winner.name), visible(&winner.summary));
-    page.marked("● best", Ink::Good, &best);
+fn settings(page: &mut Page, winner: &Winner, command: &[String]) {
     page.gap();
     let price = format!("{}.", visible(&winner.price));
     page.paragraph("Price", Ink::Plain, &price);
@@ -52,31 +54,6 @@ fn answer(page: &mut Page, winner: &Winner, command: &[String]) {
         };
         page.heading(export.label);
         page.verbatim("", &shown);
-    }
-}
-
-fn no_winner(found: &Tuning) -> String {
-    let undecided = |c: &&Comparison| c.verdict == Verdict::Undecided;
-    let looks = |c: &Comparison| *found.clock.speed_up(c);
-    let undecided: Vec<&Comparison> = found.comparisons.iter().filter(undecided).collect();
-    let best = undecided
-        .iter()
-        .filter(|c| looks(c).low > 1.0)
-        .max_by(|a, b| looks(a).low.total_cmp(&looks(b).low));
-    if found.luck {
-        "This is luck: the best settings make the command faster, but so does a meaningless variable of the same length, because the faults depend on the exact layout of the heap. No setting can claim the gain; see the notes."
-            .to_owned()
-    } else if let Some(best) = best {
-        format!(
-            "Inconclusive: '{}' looks {:.2} times as fast, but there were too few runs to prove it. Use a larger --budget.",
-            best.arm,
-            looks(best).value
-        )
-    } else if !undecided.is_empty() {
-        "No setting was proved to make the command faster. Some are undecided: use a larger --budget or a quieter machine."
-            .to_owned()
-    } else {
-        "Nothing to gain here: no setting made the command faster. Leave it as it is.".to_owned()
     }
 }
 

@@ -5,13 +5,12 @@ import { compact, count, interval, nanos, percent } from "../../format";
 import { term } from "../../glossary";
 import type { Answer } from "../answer";
 import { tile, type Tone } from "../head";
-import { kindsOf } from "./kinds";
 
 export const answer: Answer<FaultPathsPage> = {
   title: "Faults of the trace",
   nav: "Trace",
   badge,
-  headline,
+  headline: (_, { verdict }) => verdict,
   below: ({ findings }) => [findings.faults === 0 && h("p", {}, "Trace one of exc_page_fault, do_user_addr_fault, __do_page_fault or handle_mm_fault with all that it calls, as pagewise trace does.")],
   account: (report) => [report.findings.faults > 0 && h("div", { class: "tiles" }, ...tiles(report)), report.findings.split.total_ns > 0 && splitBar(report.findings.split), caution(report)],
 };
@@ -21,15 +20,6 @@ function badge({ findings }: FaultPathsPage): [string, Tone] {
   if (findings.faults === 0) return ["No faults", "neutral"];
   if (findings.calibration.source === "withdrawn") return ["Not corrected for tracing", "bad"];
   return findings.correction_exceeds_signal ? ["Mostly the tracer's time", "bad"] : ["Corrected for tracing", "good"];
-}
-
-function headline(report: FaultPathsPage): string {
-  const { faults, latency, classes } = report.findings;
-  if (faults === 0) return "No complete page fault is in this trace.";
-  const [first] = classes;
-  const kinds = kindsOf(report);
-  const most = first ? ` ${percent(first.share)} are of one kind: ${kinds.name(first.class)}.` : "";
-  return `Half of ${count(faults)} page faults take less than ${interval(latency.corrected.p50_ns, latency.bounds?.p50_ns)} on the CPU, one in a hundred more than ${interval(latency.corrected.p99_ns, latency.bounds?.p99_ns)}${latency.bounds === null ? ", as traced" : ""}.${most}`;
 }
 
 function tiles(report: FaultPathsPage): HTMLElement[] {

@@ -9,7 +9,7 @@ export const answer: Answer<PagingTimeline> = {
   title: "Paging",
   nav: "Paging",
   badge,
-  headline: ({ points }) => headline(points.at(-1)),
+  headline: (_, { verdict }) => verdict,
   below: ({ ending }) => [failure(ending)],
   account: (timeline) => {
     const last = timeline.points.at(-1);
@@ -38,9 +38,4 @@ function badge(timeline: PagingTimeline): [string, Tone] {
   if (timeline.points.length === 0) return ["No readings", "neutral"];
   if (timeline.memory_is_each) return ["A budget per process", "neutral"];
   return peak(timeline) <= timeline.memory_bytes ? ["Within its budget", "good"] : ["Beyond its budget at times", "bad"];
-}
-
-function headline(last: PagingPoint | undefined): string {
-  if (last === undefined) return "The timeline has no readings.";
-  return `${count(last.refaults)} waits for the store in ${(last.time / 1e9).toFixed(1)} s.`;
 }

@@ -75,10 +75,11 @@ pub(super) struct Row {
 #[derive(Clone, Debug, Default)]
 pub(super) struct FunctionSums {
     pub calls: Vec<f64>,
-    pub own: Vec<f64>,
     pub corrected: Vec<f64>,
-    /// Error of the corrected time.
-    pub doubt: Vec<f64>,
+    /// Time as traced, of all blocks.
+    pub own: f64,
+    /// Error of the corrected time, of all blocks.
+    pub doubt: f64,
     /// Calls by interval of self time.
     pub bins: BTreeMap<u32, Vec<f64>>,
 }
@@ -101,7 +102,9 @@ impl<'a> Blocked<'a> {
             Alike::Nothing => usize::MAX,
         };
         let group = stretches.len().div_ceil(most).max(1);
-        stretches = grouped(&stretches, group);
+        if group > 1 {
+            stretches = grouped(&stretches, group);
+        }
         let mut rows = rows(collector, calibration);
         let mut correlation = place(&mut rows, &stretches, alike);
         while alike != Alike::Nothing && correlation > ALIKE && stretches.len() >= FEWEST_TO_JOIN {
@@ -203,9 +206,9 @@ impl<'a> Blocked<'a> {
                     sums.calls
                 };
                 let cost = whole(traced_inside) * inside + whole(sums.direct_calls) * outside;
-                entry.doubt[block] += doubt * whole(traced_inside.max(sums.direct_calls));
+                entry.doubt += doubt * whole(traced_inside.max(sums.direct_calls));
                 entry.calls[block] += whole(sums.calls);
-                entry.own[block] += whole(sums.own);
+                entry.own += whole(sums.own);
                 entry.corrected[block] += whole(sums.own) - cost;
             }
             for binned in &stretch.own_times {
@@ -233,9 +236,9 @@ impl FunctionSums {
                 .for_each(|(sum, value)| *sum += value);
         };
         add(&mut self.calls, &other.calls);
-        add(&mut self.own, &other.own);
         add(&mut self.corrected, &other.corrected);
-        add(&mut self.doubt, &other.doubt);
+        self.own += other.own;
+        self.doubt += other.doubt;
         let blocks = self.calls.len();
         for (bin, calls) in &other.bins {
             add(
@@ -248,9 +251,9 @@ impl FunctionSums {
     pub(super) fn new(blocks: usize) -> Self {
         Self {
             calls: vec![0.0; blocks],
-            own: vec![0.0; blocks],
             corrected: vec![0.0; blocks],
-            doubt: vec![0.0; blocks],
+            own: 0.0,
+            doubt: 0.0,
             bins: BTreeMap::new(),
         }
     }

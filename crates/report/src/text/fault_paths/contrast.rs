@@ -1,6 +1,5 @@
 //! What distinguishes slow faults, when faults changed, and their common call trees.
 
-use super::counted_as;
 use super::tracing::within;
 use crate::text::columns::{Row, figures, named, words};
 use crate::text::page::{Ink, Page};
@@ -23,7 +22,7 @@ const CHANGES: usize = 12;
 pub fn findings(page: &mut Page, findings: &FaultPaths) {
     let contrasts = findings.contrasts.iter();
     for found in contrasts.filter(|found| found.class.is_none()) {
-        contrast(page, found, counted_as(findings));
+        contrast(page, found, findings.counted_as());
     }
     changes(page, findings);
 }
@@ -151,7 +150,7 @@ fn along(found: &Overrepresented) -> String {
 }
 
 fn changes(page: &mut Page, findings: &FaultPaths) {
-    let each = counted_as(findings);
+    let each = findings.counted_as();
     let changes = &findings.timeline.changes;
     let rows = changes.iter().take(CHANGES).map(|change| {
         let at = match change.at_ns {
@@ -189,7 +188,7 @@ pub fn trees(page: &mut Page, findings: &FaultPaths) {
     if trees.is_empty() {
         return;
     }
-    let each = counted_as(findings);
+    let each = findings.counted_as();
     let all = trees.len() as u64 + findings.trees_left_out;
     page.heading(&format!(
         "Call trees that {each}s share, by their share of time (repeats folded; {} of {})",

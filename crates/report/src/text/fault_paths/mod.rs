@@ -49,8 +49,7 @@ pub fn render(findings: &FaultPaths, width: usize, style: Style) -> String {
 }
 
 fn no_faults(page: &mut Page, findings: &FaultPaths) {
-    let none = "No complete page fault is in this trace.";
-    page.marked("● trace", Ink::Caution, none);
+    page.marked("● trace", Ink::Caution, &visible(&findings.verdict));
     let why = match findings.bare_ends.is_empty() {
         true => {
             "Trace one of exc_page_fault, do_user_addr_fault, __do_page_fault or handle_mm_fault."
@@ -62,47 +61,8 @@ fn no_faults(page: &mut Page, findings: &FaultPaths) {
     page.paragraph("", Ink::Plain, why);
 }
 
-/// What was counted: faults, or the calls inside them after a descent.
-fn counted_as(findings: &FaultPaths) -> &'static str {
-    match findings.descent.is_empty() {
-        true => "fault",
-        false => "call",
-    }
-}
-
 fn headline(page: &mut Page, findings: &FaultPaths) {
-    let over = findings
-        .duration_ns
-        .map_or(String::new(), |ns| format!(" in {}", Nanos(ns)));
-    let faults = match findings.descent.last() {
-        None => counted(findings.faults, "page fault"),
-        Some(step) => {
-            let calls = counted(findings.faults, "call");
-            format!("{calls} of {} inside page faults", visible(&step.name))
-        }
-    };
-    let paths = counted(findings.distinct_paths, "different path");
-    page.marked("● trace", Ink::Strong, &format!("{faults}{over}, {paths}."));
-    let Latencies {
-        raw,
-        corrected: by,
-        bounds,
-    } = &findings.latency;
-    let each = counted_as(findings);
-    let (p50, p99) = (Nanos(raw.p50_ns), Nanos(raw.p99_ns));
-    let latency = match bounds {
-        None => format!(
-            "On the CPU, a {each} takes {p50} at the median and {p99} at the 99th percentile, as \
-             traced."
-        ),
-        Some(bounds) => format!(
-            "On the CPU, a {each} takes {} at the median and {} at the 99th percentile ({p50} and \
-             {p99} as traced).",
-            corrected(by.p50_ns, Some(bounds.p50_ns)),
-            corrected(by.p99_ns, Some(bounds.p99_ns)),
-        ),
-    };
-    page.paragraph("", Ink::Plain, &latency);
+    page.marked("● trace", Ink::Strong, &visible(&findings.verdict));
     page.paragraph("", Ink::Plain, &cost_of_tracing(&findings.calibration));
     if findings.correction_exceeds_signal {
         page.paragraph("", Ink::Caution, super::fault_diff::DOUBTFUL);
@@ -161,7 +121,7 @@ fn latencies(findings: &FaultPaths, latencies: &Latencies) -> Vec<String> {
 }
 
 fn classes(page: &mut Page, findings: &FaultPaths) {
-    let each = format!("{}s", counted_as(findings));
+    let each = format!("{}s", findings.counted_as());
     let peaks_head = match findings.latency.bounds {
         Some(_) => "peaks, corrected (as uncertain)",
         None => "peaks, as traced",
@@ -199,7 +159,7 @@ fn peaks(modes: &[Mode]) -> String {
 }
 
 fn layers(page: &mut Page, findings: &FaultPaths) {
-    let each = counted_as(findings);
+    let each = findings.counted_as();
     let all = format!("{each}s");
     let first = [words("layer"), figures(&all)];
     let heads = [&first[..], &heads(findings)].concat();
@@ -279,7 +239,7 @@ fn paths(page: &mut Page, findings: &FaultPaths) {
     for path in findings.paths.iter().take(PATHS) {
         let text = format!(
             "{} ({}), {}: {:.0} calls on average, median {}",
-            counted(path.faults, counted_as(findings)),
+            counted(path.faults, findings.counted_as()),
             percent(path.share),
             path.class.describe(),
             path.mean_calls,
@@ -326,7 +286,7 @@ fn others(page: &mut Page, findings: &FaultPaths) {
 
 fn missing(page: &mut Page, findings: &FaultPaths) {
     let checked = &findings.conservation;
-    let each = counted_as(findings);
+    let each = findings.counted_as();
     page.gap();
     let sums = match (checked.faults, checked.violations) {
         (0, _) => "No complete fault: there are no times to add up.".to_owned(),

@@ -259,7 +259,7 @@ impl Assembly<'_> {
             functions.filter(|((c, f), _)| class.is_none_or(|class| class == *c) && *f == function);
         let (mut deviation, mut faults, mut total) = ([0.0; 2], [0.0; 2], 0.0);
         for ((class, _), both) in of {
-            let own = [0, 1].map(|place: usize| both[place].own.iter().sum::<f64>());
+            let own = [0, 1].map(|place: usize| both[place].own);
             let of_kind = [0, 1].map(|place: usize| -> f64 {
                 self.frame.sides[place].faults(Some(*class)).iter().sum()
             });

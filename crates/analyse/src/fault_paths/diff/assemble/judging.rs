@@ -137,7 +137,7 @@ impl Assembly<'_> {
         let (mut doubts, mut faults) = ([0.0; 2], [0.0; 2]);
         for ((class, _), both) in of {
             for place in [0, 1] {
-                doubts[place] += both[place].doubt.iter().sum::<f64>();
+                doubts[place] += both[place].doubt;
                 faults[place] += self.frame.sides[place]
                     .faults(Some(*class))
                     .iter()

@@ -187,14 +187,14 @@ impl Assembly<'_> {
             if faults.contains(&0.0) {
                 continue;
             }
-            let per_fault = |of: fn(&FunctionSums) -> &Vec<f64>| Pair {
-                a: over(of(&both[0]).iter().sum(), faults[0]),
-                b: over(of(&both[1]).iter().sum(), faults[1]),
+            let per_fault = |of: fn(&FunctionSums) -> f64| Pair {
+                a: over(of(&both[0]), faults[0]),
+                b: over(of(&both[1]), faults[1]),
             };
             let (calls, raw, corrected) = (
-                per_fault(|sums| &sums.calls),
-                per_fault(|sums| &sums.own),
-                per_fault(|sums| &sums.corrected),
+                per_fault(|sums| sums.calls.iter().sum()),
+                per_fault(|sums| sums.own),
+                per_fault(|sums| sums.corrected.iter().sum()),
             );
             let about = About::FunctionTime(Some(class), function);
             let change = match self.figures.find(&about) {

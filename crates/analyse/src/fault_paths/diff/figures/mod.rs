@@ -14,6 +14,7 @@ use crate::compare::blocks::{
 use making::Making;
 use pagewise_model::fault_diff::Pair;
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 /// Quantiles that are tested.
 pub(super) const TESTED: [f64; 3] = [0.5, 0.9, 0.99];
@@ -125,12 +126,17 @@ impl<'a> Figures<'a> {
         testing: Option<Testing>,
     ) -> Self {
         let is_tested = testing.is_some();
-        let mut recordings = Tests::new(Family::Questions, short, is_tested);
+        let functions = Rc::new(both_functions(within));
+        let none = Rc::default();
+        let made = |family, sides, functions: &Rc<Functions<'a>>| {
+            Tests::new(family, sides, Rc::clone(functions), is_tested)
+        };
+        let mut recordings = made(Family::Questions, short, &none);
         let mut families = [
-            Tests::new(Family::Questions, sides, is_tested),
-            Tests::new(Family::Details, within, is_tested),
-            Tests::new(Family::Parts, sides, is_tested),
-            Tests::new(Family::Kinds, within, is_tested),
+            made(Family::Questions, sides, &none),
+            made(Family::Details, within, &functions),
+            made(Family::Parts, sides, &none),
+            made(Family::Kinds, within, &functions),
         ];
         if let Some(testing) = testing {
             families[0].test(Asked::Programs, testing);
@@ -152,7 +158,7 @@ impl<'a> Figures<'a> {
     }
 
     /// Activity of functions in both traces.
-    pub(super) fn functions(&self) -> &BTreeMap<(Class, &'a str), [FunctionSums; 2]> {
+    pub(super) fn functions(&self) -> &Functions<'a> {
         &self.families[3].functions
     }
 
@@ -246,16 +252,16 @@ struct Tests<'a> {
     denominators: Vec<Vec<f64>>,
     blocks_a: usize,
     tested: Tested,
-    functions: BTreeMap<(Class, &'a str), [FunctionSums; 2]>,
+    functions: Rc<Functions<'a>>,
 }
 
 impl<'a> Tests<'a> {
-    fn new(family: Family, sides: &'a [Blocked<'a>; 2], is_tested: bool) -> Self {
-        let [a, b] = sides;
-        let functions = match family {
-            Family::Questions | Family::Parts => BTreeMap::new(),
-            Family::Details | Family::Kinds => both_functions(a, b),
-        };
+    fn new(
+        family: Family,
+        sides: &'a [Blocked<'a>; 2],
+        functions: Rc<Functions<'a>>,
+        is_tested: bool,
+    ) -> Self {
         let mut making = Making {
             sides,
             made: Self {
@@ -264,7 +270,7 @@ impl<'a> Tests<'a> {
                 figures: Vec::new(),
                 base: Vec::new(),
                 denominators: Vec::new(),
-                blocks_a: a.blocks.len(),
+                blocks_a: sides[0].blocks.len(),
                 tested: Tested::default(),
                 functions,
             },
@@ -296,14 +302,14 @@ impl<'a> Tests<'a> {
     }
 }
 
-fn both_functions<'a>(
-    a: &'a Blocked<'a>,
-    b: &'a Blocked<'a>,
-) -> BTreeMap<(Class, &'a str), [FunctionSums; 2]> {
-    let blocks = [a.blocks.len(), b.blocks.len()];
+/// Activity of functions by kind of fault, in both traces.
+type Functions<'a> = BTreeMap<(Class, &'a str), [FunctionSums; 2]>;
+
+fn both_functions<'a>(sides: &'a [Blocked<'a>; 2]) -> Functions<'a> {
+    let blocks = sides.each_ref().map(|side| side.blocks.len());
     let empty = || blocks.map(FunctionSums::new);
-    let mut both: BTreeMap<(Class, &str), [FunctionSums; 2]> = BTreeMap::new();
-    for (place, side) in [a, b].into_iter().enumerate() {
+    let mut both = Functions::new();
+    for (place, side) in sides.iter().enumerate() {
         for (key, sums) in side.functions() {
             both.entry(key).or_insert_with(empty)[place] = sums;
         }

@@ -1,0 +1,66 @@
+//! How many faults a trace has, and how long they take.
+
+use crate::fault_paths::{Latencies, TracedFaults};
+use crate::quantity::{count, counted, duration_interval, percent};
+use crate::units::{Estimate, Nanos};
+
+/// The number of faults, their latencies and their most frequent kind.
+pub fn of(found: &TracedFaults) -> String {
+    if found.faults == 0 {
+        return "No complete page fault is in this trace.".to_owned();
+    }
+    let over = found
+        .duration_ns
+        .map_or(String::new(), |ns| format!(" in {}", Nanos(ns)));
+    let faults = match found.descent.last() {
+        None => counted(found.faults, "page fault"),
+        Some(step) => {
+            let calls = counted(found.faults, "call");
+            format!("{calls} of {} inside page faults", step.name)
+        }
+    };
+    let kind = match found.classes.first() {
+        Some(most) if found.descent.is_empty() => format!(
+            "; {} are of the kind \"{}\"",
+            percent(most.share),
+            most.class.describe()
+        ),
+        _ => String::new(),
+    };
+    let paths = match found.distinct_paths {
+        1 => "1 path".to_owned(),
+        many => format!("{} different paths", count(many)),
+    };
+    format!("{faults}{over}, on {paths}{kind}. {}", latency(found))
+}
+
+fn latency(found: &TracedFaults) -> String {
+    let Latencies {
+        raw,
+        corrected: by,
+        bounds,
+    } = &found.latency;
+    let each = found.counted_as();
+    let (p50, p99) = (Nanos(raw.p50_ns), Nanos(raw.p99_ns));
+    match bounds {
+        None => format!(
+            "On the CPU, a {each} takes {p50} at the median and {p99} at the 99th percentile, as \
+             traced."
+        ),
+        Some(bounds) => format!(
+            "On the CPU, a {each} takes {} at the median and {} at the 99th percentile ({p50} and \
+             {p99} as traced).",
+            corrected(by.p50_ns, bounds.p50_ns),
+            corrected(by.p99_ns, bounds.p99_ns),
+        ),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn corrected(value: u64, (low, high): (u64, u64)) -> String {
+    duration_interval(&Estimate {
+        value: value as f64,
+        low: low as f64,
+        high: high as f64,
+    })
+}
