@@ -99,6 +99,12 @@ impl Analysis {
         if !self.knows_cost {
             withhold_judgement(&mut findings);
         }
+        if let Some(concluded) = self.sidecar.concluded.clone() {
+            findings.verdict = concluded.verdict;
+            findings.diagnoses = concluded.diagnoses;
+            findings.advice = concluded.advice;
+            findings.proof = Some(concluded.proof);
+        }
         Ok(findings)
     }
 }

@@ -16,7 +16,7 @@ use pagewise_operate::destination;
 use pagewise_operate::experiment::{
     Listeners, Load, Request, SavedInput, observe_driven, prove_advice,
 };
-use pagewise_operate::explain::explain;
+use pagewise_operate::explain::{explain, keep_proof};
 use pagewise_operate::observe::{Observation, ObserveOptions, Subject, observe};
 use pagewise_operate::recording::Recording;
 use pagewise_report::{html, json, text};
@@ -151,6 +151,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.prove {
         let input = input.as_ref().map_or(Input::Null, SavedInput::input);
         findings = args.proved(findings, input, load.as_ref())?;
+        if let Some(file) = &args.record
+            && let Err(error) = keep_proof(file, &findings)
+        {
+            let file = file.display();
+            args.tell(&format!(
+                "pagewise: the proof could not be added to {file}: {error:#}"
+            ));
+        }
     }
     deliver(args, &findings)?;
     if let (Some(_), Some(folder)) = (&args.tables.export, &args.output) {

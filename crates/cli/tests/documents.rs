@@ -140,3 +140,20 @@ fn each_document_fits_its_schema_and_is_read_back_as_it_was() {
     let page = std::fs::read_to_string(page).expect("a page of two runs without samples");
     assert!(page.contains("\"run_diff\":{"));
 }
+
+/// What a proof changed is in the recording, too.
+#[test]
+fn a_recording_says_what_its_proof_showed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("proved.data").display().to_string();
+    let words = [
+        &["doctor", "-q", "--no-report", "--json", "--record", &data],
+        &["--prove", "--budget", "5s", "--", "python3", "-c", CHURN][..],
+    ];
+    let live: Value = serde_json::from_slice(&done(&words.concat())).expect("JSON");
+    assert!(live["proof"].is_object(), "{live}");
+    let kept: Value = serde_json::from_slice(&done(&["report", "--json", &data])).expect("JSON");
+    for part in ["verdict", "diagnoses", "advice", "proof"] {
+        assert_eq!(kept[part], live[part], "{part}");
+    }
+}

@@ -1,11 +1,14 @@
 //! The metadata of a recording, in addition to its events.
 
+use crate::advice::Advice;
 use crate::allocator::{Allocator, AllocatorKind, ProcessAllocators};
 use crate::contention::Contention;
 use crate::delays::Delays;
+use crate::findings::Diagnosis;
 use crate::host::HostSnapshot;
 use crate::looks::Looks;
 use crate::loss::Losses;
+use crate::proof::Proof;
 use crate::run::{Ending, RunCost};
 use crate::tasks::{CountedTask, OtherTasks};
 use crate::timeline::Timeline;
@@ -71,6 +74,23 @@ pub struct Sidecar {
     /// Other threads that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_tasks: Option<OtherTasks>,
+    /// What was concluded after settings had been tried; `None` if none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concluded: Option<Concluded>,
+}
+
+/// The sentences about a run after settings were tried, as they were printed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Concluded {
+    /// The answer.
+    pub verdict: String,
+    /// What is wrong.
+    pub diagnoses: Vec<Diagnosis>,
+    /// What to change, what was proved first.
+    pub advice: Vec<Advice>,
+    /// The runs.
+    pub proof: Proof,
 }
 
 /// Remedies that the machine offers.

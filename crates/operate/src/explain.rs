@@ -11,7 +11,7 @@ use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::{PerfData, replace_sidecar};
-use pagewise_model::recording::Surroundings;
+use pagewise_model::recording::{Concluded, Sidecar, Surroundings};
 use pagewise_model::units::Nanos;
 use std::ffi::OsString;
 use std::fs::File;
@@ -42,11 +42,34 @@ pub fn explain(path: &Path) -> Result<Findings> {
 
 /// Adds the time of single-page reads to the recording, so that a later explanation is the same.
 fn keep(path: &Path, page_reads: &[(String, Nanos)]) -> Result<()> {
+    amend(path, |sidecar| {
+        sidecar.surroundings.page_reads = page_reads.to_vec();
+    })
+}
+
+/// Adds what was concluded from a proof to the recording, so that a later explanation has it too.
+///
+/// # Errors
+/// If the file cannot be written, or is not a recording of ours.
+pub fn keep_proof(path: &Path, findings: &Findings) -> Result<()> {
+    let Some(proof) = findings.proof.clone() else {
+        return Ok(());
+    };
+    let concluded = Concluded {
+        verdict: findings.verdict.clone(),
+        diagnoses: findings.diagnoses.clone(),
+        advice: findings.advice.clone(),
+        proof,
+    };
+    amend(path, |sidecar| sidecar.concluded = Some(concluded))
+}
+
+fn amend(path: &Path, change: impl FnOnce(&mut Sidecar)) -> Result<()> {
     let file = File::options().read(true).write(true).open(path)?;
     let mapped = MappedFile::of(&file)?;
     let data = PerfData::parse(&mapped)?;
     let mut sidecar = data.sidecar().context("it has no sidecar")?.clone();
-    sidecar.surroundings.page_reads = page_reads.to_vec();
+    change(&mut sidecar);
     Ok(replace_sidecar(&file, &sidecar)?)
 }
 

@@ -72,6 +72,7 @@ pub(super) fn conclude(
         delays: outcome.delays,
         tasks: outcome.tasks,
         other_tasks: outcome.other_tasks,
+        concluded: None,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {
         let (path, cause) = (options.output.display(), error.to_string());
