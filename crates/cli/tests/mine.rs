@@ -32,6 +32,7 @@ fn json_holds_items_and_support() {
     let expected = serde_json::json!({
         "kind": "mined",
         "schema_version": 6,
+        "verdict": "1 frequent pattern, the most frequent with a support of 2.",
         "evidence": {"mined": {"patterns": [{"items": ["a"], "support": 2}]}}
     });
     assert_eq!(json, expected);

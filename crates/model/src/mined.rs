@@ -2,7 +2,7 @@
 
 use crate::answer::{Evidence, Kind};
 use crate::fault_paths::TreePattern;
-use crate::quantity::counted;
+use crate::quantity::{count, counted};
 use serde::{Deserialize, Serialize};
 
 /// What was found in a database of sequences: patterns, or the sequences projected on one.
@@ -21,19 +21,34 @@ impl Evidence for Mined {
     const KIND: Kind = Kind::Mined;
 
     fn verdict(&self) -> String {
-        let count = |of: usize, what| counted(of as u64, what);
         match (&self.patterns, &self.sequences) {
             (Some(patterns), _) => {
-                let most = patterns.iter().map(|one| one.support).max();
-                let most = most.map_or(String::new(), |most| {
-                    format!(", the most frequent with a support of {most}")
-                });
-                format!("{}{most}.", count(patterns.len(), "frequent pattern"))
+                let supports = patterns.iter().map(|one| one.support);
+                patterns_found(patterns.len() as u64, supports.max().unwrap_or(0))
             }
-            (None, Some(rows)) => format!("{}.", count(rows.len(), "projected sequence")),
+            (None, Some(rows)) => sequences_found(rows.len() as u64),
             (None, None) => String::new(),
         }
     }
+}
+
+/// The verdict on this many patterns, the most frequent with this support.
+#[must_use]
+pub fn patterns_found(number: u64, most: u64) -> String {
+    let found = counted(number, "frequent pattern");
+    match most {
+        0 => format!("{found}."),
+        most => format!(
+            "{found}, the most frequent with a support of {}.",
+            count(most)
+        ),
+    }
+}
+
+/// The verdict on this many projected sequences.
+#[must_use]
+pub fn sequences_found(number: u64) -> String {
+    format!("{}.", counted(number, "projected sequence"))
 }
 
 /// One pattern.

@@ -5,13 +5,11 @@ use anyhow::{Context, Result};
 use pagewise_analyse::mine::{self, Algorithm, Database, Item, Query};
 use pagewise_model::answer::{Kind, SCHEMA_VERSION};
 use pagewise_model::fault_paths::TreePattern;
+use pagewise_model::mined::{patterns_found, sequences_found};
 use pagewise_report::border::Border;
 use pagewise_report::text;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
-
-/// Closes the list, the mined part, the evidence and the document.
-const END: &str = "]}}}";
 
 /// Destination of results.
 pub struct Output<W: Write> {
@@ -52,23 +50,30 @@ impl<W: Write> Output<W> {
         )?)
     }
 
+    /// Ends the list, the mined part and the evidence, and the document with its verdict.
+    fn end(&mut self, verdict: &str) -> Result<()> {
+        let verdict = serde_json::to_string(verdict)?;
+        Ok(writeln!(self.out, "]}}}},\"verdict\":{verdict}}}")?)
+    }
+
     /// Prints every pattern.
     pub fn patterns(&mut self, database: &Database, query: Query) -> Result<()> {
         if self.json {
             self.begin("patterns")?;
         }
-        let mut first = true;
+        let (mut number, mut most) = (0, 0);
         let mut failure = Ok(());
         mine::mine(database, query, |items, support| {
             if failure.is_ok() {
-                failure = self.pattern(database, items, support, std::mem::take(&mut first));
+                failure = self.pattern(database, items, support, number == 0);
+                (number, most) = (number + 1, support.max(most));
             }
         });
         failure?;
-        if self.json {
-            writeln!(self.out, "{END}")?;
+        match self.json {
+            true => self.end(&patterns_found(number, most)),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     fn pattern(
@@ -111,8 +116,8 @@ impl<W: Write> Output<W> {
             };
             serde_json::to_writer(&mut self.out, &pattern)?;
         }
-        writeln!(self.out, "{END}")?;
-        Ok(())
+        let most = trees.iter().map(|tree| tree.faults).max().unwrap_or(0);
+        self.end(&patterns_found(trees.len() as u64, most))
     }
 
     /// Prints the continuations of a prefix.
@@ -135,14 +140,15 @@ impl<W: Write> Output<W> {
         if self.json {
             self.begin("sequences")?;
         }
-        let mut first = true;
+        let mut number = 0;
         for rest in each {
-            self.sequence(database, rest, std::mem::take(&mut first))?;
+            self.sequence(database, rest, number == 0)?;
+            number += 1;
         }
-        if self.json {
-            writeln!(self.out, "{END}")?;
+        match self.json {
+            true => self.end(&sequences_found(number)),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     fn sequence(&mut self, database: &Database, items: &[Item], first: bool) -> io::Result<()> {
