@@ -154,9 +154,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         if let Some(file) = &args.record
             && let Err(error) = keep_proof(file, &findings)
         {
-            let file = file.display();
-            args.tell(&format!(
-                "pagewise: the proof could not be added to {file}: {error:#}"
+            findings.collection.notes.push(format!(
+                "The proof could not be added to {} ({error:#}); pagewise report will not know it.",
+                file.display()
             ));
         }
     }

@@ -222,6 +222,17 @@ pub fn duration_interval(ns: &Estimate) -> String {
     in_its_unit(ns, |end, decimals| format!("{end:.decimals$}"))
 }
 
+/// The same for whole nanoseconds.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+pub fn duration_within(ns: u64, (low, high): (u64, u64)) -> String {
+    duration_interval(&Estimate {
+        value: ns as f64,
+        low: low as f64,
+        high: high as f64,
+    })
+}
+
 /// A change of a duration with its interval: `+2.10 µs [+1.80, +2.40]`.
 #[must_use]
 pub fn duration_change(ns: &Estimate) -> String {

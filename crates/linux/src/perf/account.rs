@@ -35,7 +35,7 @@ pub(super) mod kind {
 }
 
 /// `PERF_RECORD_MISC_MMAP_DATA`: the mapping contains no code.
-const MISC_MMAP_DATA: u16 = 1 << 13;
+pub(super) const MISC_MMAP_DATA: u16 = 1 << 13;
 
 /// `PERF_RECORD_MISC_COMM_EXEC`: the new name results from an exec.
 const MISC_COMM_EXEC: u16 = 1 << 13;

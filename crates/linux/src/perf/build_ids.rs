@@ -6,7 +6,7 @@
 //! inode under that mark, and perf record 6.1 dies of it. So nothing is asked of the kernel here:
 //! the ids are read from the mapped files when the records are written.
 
-use super::account::{kind, next_record, word32, word64};
+use super::account::{MISC_MMAP_DATA, kind, next_record, word32, word64};
 use crate::proc::ProcRoot;
 use rustc_hash::FxHashMap;
 use std::ffi::OsStr;
@@ -16,8 +16,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// `PERF_RECORD_MISC_MMAP_DATA`: the mapping contains no code.
-const MISC_MMAP_DATA: u16 = 1 << 13;
 /// `PERF_RECORD_MISC_MMAP_BUILD_ID`.
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 

@@ -390,15 +390,17 @@ impl Drain {
 
     /// Takes records of a ring over, completed. Only those of lifetimes have mappings of code.
     fn gather(&mut self, span: &[u8], class: RingClass) {
-        let may_map = class == RingClass::Side;
-        if may_map || self.account.replaces_ids() {
+        let (may_map, replaces) = (class == RingClass::Side, self.account.replaces_ids());
+        if may_map || replaces {
             let start = self.batch.len();
             self.batch.extend_from_slice(span);
             let records = &mut self.batch[start..];
             if may_map {
                 self.build_ids.fill(records);
             }
-            self.account.replace_ids(records);
+            if replaces {
+                self.account.replace_ids(records);
+            }
         } else if span.len() >= WRITE_THROUGH {
             self.write_batch();
             self.write(span);

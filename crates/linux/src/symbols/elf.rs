@@ -205,8 +205,10 @@ fn has_build_id(file: &Path, recorded: Option<&[u8]>) -> bool {
     let Some(recorded) = recorded else {
         return true;
     };
+    if !names_a_file(recorded) {
+        return false;
+    }
     match blazesym::helper::read_elf_build_id(file) {
-        _ if !names_a_file(recorded) => false,
         Ok(Some(now)) => now.starts_with(recorded),
         Ok(None) | Err(_) => true,
     }

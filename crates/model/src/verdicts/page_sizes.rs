@@ -4,17 +4,17 @@ use crate::huge_simulation::HugeSimulation;
 use crate::probe::Probe;
 use crate::quantity::{change_by_interval, relative_change};
 
-/// What huge pages change for a random chase on this machine, and what the host makes of them.
+/// What huge pages change for a random chase on this machine; what the host does where that was not
+/// measured.
 pub fn probe(found: &Probe) -> String {
-    let host = &found.host.sentence;
     let all = found
         .effect
         .iter()
         .max_by(|a, b| a.huge_share.total_cmp(&b.huge_share));
     match all.filter(|point| point.huge_share > 0.0) {
-        None => host.clone(),
+        None => found.host.sentence.clone(),
         Some(point) => format!(
-            "Huge pages change the time of a random chase through {} by {}. {host}",
+            "Huge pages change the time of a random chase through {} by {}.",
             found.effect_memory,
             change_by_interval(&point.change)
         ),

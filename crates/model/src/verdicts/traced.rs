@@ -1,8 +1,8 @@
 //! How many faults a trace has, and how long they take.
 
 use crate::fault_paths::{Latencies, TracedFaults};
-use crate::quantity::{count, counted, duration_interval, percent};
-use crate::units::{Estimate, Nanos};
+use crate::quantity::{count, counted, duration_within, percent};
+use crate::units::Nanos;
 
 /// The number of faults, their latencies and their most frequent kind.
 pub fn of(found: &TracedFaults) -> String {
@@ -50,17 +50,8 @@ fn latency(found: &TracedFaults) -> String {
         Some(bounds) => format!(
             "On the CPU, a {each} takes {} at the median and {} at the 99th percentile ({p50} and \
              {p99} as traced).",
-            corrected(by.p50_ns, bounds.p50_ns),
-            corrected(by.p99_ns, bounds.p99_ns),
+            duration_within(by.p50_ns, bounds.p50_ns),
+            duration_within(by.p99_ns, bounds.p99_ns),
         ),
     }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
-fn corrected(value: u64, (low, high): (u64, u64)) -> String {
-    duration_interval(&Estimate {
-        value: value as f64,
-        low: low as f64,
-        high: high as f64,
-    })
 }

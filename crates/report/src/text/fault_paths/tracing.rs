@@ -1,18 +1,12 @@
 //! Corrected figures in words: their error, or why there are none.
 
 use pagewise_model::fault_paths::{Calibration, Misfit, Source};
-use pagewise_model::quantity::{duration, duration_interval, percent};
+use pagewise_model::quantity::{duration, duration_interval, duration_within, percent};
 use pagewise_model::units::Estimate;
 
 /// A corrected time with its bounds: `6.61 µs [6.13, 7.09]`, or `at most 7.09 µs`.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 pub fn corrected(value: u64, bounds: Option<(u64, u64)>) -> String {
-    let (low, high) = bounds.unwrap_or((value, value));
-    duration_interval(&Estimate {
-        value: value as f64,
-        low: low as f64,
-        high: high as f64,
-    })
+    duration_within(value, bounds.unwrap_or((value, value)))
 }
 
 /// The same for a mean with a symmetric error.
