@@ -184,7 +184,9 @@ fn results_of_benchmarks_open() {
     let output = output.expect("the program was built");
     assert!(output.status.success(), "{output:?}");
     let alloc = String::from_utf8(output.stdout).expect("text");
-    let faults = r#"{"kind":"fault_bench","schema_version":6,"evidence":{"fault_bench":{
+    let faults = r#"{"kind":"fault_bench","schema_version":6,
+        "verdict":"At the median, the first write to a page takes 1.21 µs in the kernel.",
+        "evidence":{"fault_bench":{
         "runs":3,"rows":[
         {"way":"kernel","threads":1,"p50_ns":1206,"p99_ns":2900,"in_order_ns":640}]}}}"#;
     for (document, said) in [
@@ -282,4 +284,17 @@ fn report_says_of_a_recording_what_doctor_said_live() {
         let later = String::from_utf8_lossy(&later.stdout).into_owned();
         assert!(later.starts_with(&live), "{live}\n---\n{later}");
     }
+}
+
+/// Earlier builds wrote courses of paged runs without a verdict.
+#[test]
+fn a_result_without_a_verdict_gets_that_of_its_evidence() {
+    let stored =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/fixtures/paging_timeline.json");
+    let document = std::fs::read_to_string(&stored).expect("a fixture");
+    assert!(!document.contains("\"verdict\""));
+    let output = report(&[], &stored);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(text.contains(" for the store in "), "{text}");
 }

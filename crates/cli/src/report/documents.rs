@@ -48,6 +48,7 @@ impl Opened<'_> {
         this_version(self.head, "make it anew")?;
         let document: Document<E> =
             serde_json::from_slice(self.bytes).context("it is incomplete")?;
+        let document = document.with_own_verdict();
         let page = match (&self.args.output, page) {
             (None, _) => None,
             (Some(path), Some(page)) => {

@@ -159,6 +159,19 @@ impl<E: Evidence> Document<E> {
         }
     }
 
+    /// The same with the evidence's own verdict where it has none: earlier builds wrote none for
+    /// some kinds.
+    #[must_use]
+    pub fn with_own_verdict(self) -> Self {
+        match self.verdict.is_empty() {
+            true => Self {
+                verdict: self.evidence.verdict(),
+                ..self
+            },
+            false => self,
+        }
+    }
+
     /// The same with these notes.
     #[must_use]
     pub fn with_notes(self, notes: Vec<String>) -> Self {
