@@ -55,8 +55,15 @@ class Judged:
         return max(((arm[key]["value"], name) for name, arm in arms if arm[key]["low"] > WORTH), default=None)
 
     @property
+    def proof(self):
+        return self.findings.get("proof")
+
+    @property
     def gain(self):
-        """What the first advised setting gained; 1 where none is advised, or where it fails the program."""
+        """What the arm gained that a proof chose; without a proof, what the first advised setting gained; 1 without."""
+        if self.proof:
+            chosen = comparison(self.proof, self.proof.get("winner"))
+            return chosen[f"{self.program.gain}_speedup"]["value"] if chosen else 1.0
         first = self.advised[0]["rule"] if self.advised else None
         return self.gains[first]["value"] if first in self.gains else 1.0
 
@@ -64,6 +71,18 @@ class Judged:
     def cure_right(self):
         """Whether the first advice is nearly as good as the best known cure; None where there is no cure."""
         return None if self.best is None else self.gain >= NEARLY_BEST * self.best[0]
+
+    @property
+    def predictions(self):
+        """Advice that a proof tested and that predicts within a factor of four: rule, predicted, found,
+        whether the interval holds what was found."""
+        told = []
+        for one in advised(self.findings) if self.proof else []:
+            found, said = proved(self.proof, one["settings"]), one["predicted_speedup"]
+            if found and said["low"] < said["high"] < 4 * said["low"]:
+                gain = found["cpu_speedup"]
+                told.append((one["rule"], said, gain, said["low"] <= gain["value"] <= said["high"]))
+        return told
 
     @property
     def false_cures(self):
@@ -100,6 +119,17 @@ def advised(findings):
     return [one for one in findings.get("advice", []) if one["settings"] or one["rule"] in BY_HAND]
 
 
+def proved(proof, settings):
+    """The comparison that tests these settings; None without one."""
+    return comparison(proof, next((arm["name"] for arm in proof["arms"] if arm["settings"] == settings), None))
+
+
+def comparison(proof, name):
+    """The confirmation of an arm, else how it did in the rounds; None where it was not run."""
+    found = [proof.get("confirmation"), *proof["comparisons"]]
+    return next((one for one in found if one and one["arm"] == name and one["pairs"]), None)
+
+
 def variables(settings, out):
     """Settings as the environment that applies them."""
     found = {}
@@ -129,11 +159,16 @@ def shares_told(account, cpu_time):
     """The account's rows that `truth` measures, too, as shares with bounds."""
     told = {}
     if account.get("cpu"):
-        own = [part["time"] for part in account["cpu"] if part["id"] in ("own", "allocator", "collector")]
-        told["user"] = total(own, cpu_time)
-        told["kernel"] = total([account["kernel"]], cpu_time)
-        faults = [part["time"] for part in account["cpu"] if part["id"] == "fault"]
-        told["fault"] = total(faults, cpu_time)
+        def of(*ids):
+            return [part["time"] for part in account["cpu"] if part["id"] in ids]
+
+        # What being recorded took stands apart in the account, and no truth has it.
+        observer = total(of("observer"), 1)
+        own_time = max(cpu_time - observer["value"], 1)
+        kernel, opposite = account["kernel"], {"value": "value", "low": "high", "high": "low"}
+        told["user"] = total(of("own", "allocator", "collector"), own_time)
+        told["kernel"] = {bound: max(kernel[bound] - observer[opposite[bound]], 0) / own_time for bound in opposite}
+        told["fault"] = total(of("fault"), own_time)
     first = first_thread(account)
     if first:
         told["waiting"] = waiting(first)

@@ -73,10 +73,12 @@ def load(out, only=()):
 
 
 def build_folder():
-    """Where built programs and generated inputs go (ignored by git), with what runs a command without huge pages."""
+    """Where built programs and generated inputs go (ignored by git), with what runs a command without
+    huge pages, and what runs one as in a container."""
     out = ROOT / "target" / "bench-programs"
     out.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["cc", "-O1", "-o", str(out / "without_huge_pages"), str(HERE / "src/without_huge_pages.c")], check=True)
+    for wrapper in ("without_huge_pages", "as_in_a_container"):
+        subprocess.run(["cc", "-O1", "-o", str(out / wrapper), str(HERE / f"src/{wrapper}.c")], check=True)
     return out
 
 

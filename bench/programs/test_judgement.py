@@ -56,6 +56,24 @@ class Cures(unittest.TestCase):
     def test_best_known_is_the_largest_sure_gain(self):
         self.assertEqual(judged(findings("churn.brk"), self.known).best, (2.2, "tcmalloc"))
 
+    def test_the_arm_that_a_proof_chose_is_the_cure(self):
+        found = findings("churn.brk", settings=KNOBS)
+        tried = {"arm": "other", "pairs": 6, **arm(2.1)}
+        found["proof"] = {"arms": [{"name": "cure", "settings": KNOBS}], "comparisons": [{"arm": "cure", "pairs": 6, **arm(1.2)}, tried], "winner": "other"}
+        self.assertTrue(judged(found, self.known, gain=1.2).cure_right)
+        found["proof"]["winner"] = None
+        self.assertFalse(judged(found, self.known, gain=1.2).cure_right)
+
+    def test_predictions_are_held_against_the_proof(self):
+        found = findings("churn.brk", settings=KNOBS)
+        found["advice"][0]["predicted_speedup"] = {"value": 1.5, "low": 1.3, "high": 1.8}
+        found["proof"] = {"arms": [{"name": "cure", "settings": KNOBS}], "comparisons": [{"arm": "cure", "pairs": 6, **arm(1.7)}], "winner": "cure"}
+        self.assertEqual([held for *_, held in judged(found).predictions], [True])
+        found["proof"]["comparisons"][0]["cpu_speedup"] = estimate(1.9)
+        self.assertEqual([held for *_, held in judged(found).predictions], [False])
+        found["advice"][0]["predicted_speedup"]["high"] = 6.0
+        self.assertEqual(judged(found).predictions, [])
+
     def test_first_cure_within_a_tenth(self):
         self.assertTrue(judged(findings("churn.brk", settings=KNOBS), self.known, gain=2.0).cure_right)
         self.assertFalse(judged(findings("churn.brk", settings=KNOBS), self.known, gain=1.9).cure_right)
@@ -91,6 +109,13 @@ class Shares(unittest.TestCase):
             "lifetime": 2000, "parts": [{"id": "ready", "time": estimate(1000, 0)}, {"id": "cpu", "time": estimate(600, 0)},
                                         {"id": "disk", "time": estimate(300, 0)}, {"id": "unexplained", "time": estimate(100, 0)}]}}]}]},
     }
+
+    def test_what_being_recorded_took_is_no_part_of_the_program(self):
+        parts = [{"id": "own", "time": estimate(400, 0)}, {"id": "fault", "time": estimate(400, 0)}, {"id": "observer", "time": estimate(200, 50)}]
+        told = judge.shares_told({"cpu": parts, "kernel": estimate(600, 0)}, 1000)
+        self.assertEqual(told["user"]["value"], 0.5)
+        self.assertEqual(told["fault"]["value"], 0.5)
+        self.assertEqual(told["kernel"], {"value": 0.5, "low": 350 / 800, "high": 450 / 800})
 
     def test_rows_beside_the_truth(self):
         true = {"user": estimate(0.6, 0.01), "kernel": estimate(0.45, 0.01), "fault": estimate(0.33, 0.02), "waiting": estimate(0.35, 0.01)}

@@ -131,8 +131,13 @@ impl Attributor {
         let process = self.process(sample.pid);
         let heap_end = self.processes[process].regions.heap_end.unwrap_or(0);
         let pages = |bytes: u64| (bytes >> self.page_shift) as f64 * sample.period.max(1) as f64;
+        let anonymous = call == MmCall::Mmap && args[3] & MAP_ANONYMOUS != 0;
+        let writable = args[2] & u64::from(PROT_WRITE) != 0;
+        // Runtimes uncommit memory by mapping it anew without access.
+        let uncommits = anonymous && args[2] == 0 && args[3] & MAP_FIXED != 0;
         let released = match call {
             MmCall::Munmap => Some((Route::Munmap, pages(args[1]))),
+            MmCall::Mmap if uncommits => Some((Route::Munmap, pages(args[1]))),
             MmCall::Brk if args[0] != 0 && args[0] < heap_end => {
                 Some((Route::Brk, pages(heap_end - args[0])))
             }
@@ -140,7 +145,8 @@ impl Attributor {
             _ => None,
         };
         let grown = match call {
-            MmCall::Mmap if args[3] & MAP_ANONYMOUS != 0 => pages(args[1]),
+            // Memory without access is only reserved.
+            MmCall::Mmap if anonymous && writable => pages(args[1]),
             MmCall::Brk if heap_end != 0 => pages(args[0].saturating_sub(heap_end)),
             _ => 0.0,
         };

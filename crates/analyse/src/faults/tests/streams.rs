@@ -648,3 +648,41 @@ fn paired_events_tell_the_latency_without_the_recorders_part() {
         (10, 700, 700)
     );
 }
+
+#[test]
+fn a_sampled_mapping_without_access_reserves_or_releases() {
+    let source = EventSource {
+        name: "syscalls:sys_enter_mmap".to_owned(),
+        kind: EventKind::Tracepoint("syscalls:sys_enter_mmap".to_owned()),
+        sampling: Sampling::Every(61),
+        has_callchain: true,
+        user_only: true,
+    };
+    let mut stream = Stream {
+        attributor: Attributor::new(&[source], &sidecar()),
+        recorded: Recorded::WithoutCalls,
+        clock: 1_000_000,
+        faults: 0,
+    };
+    // Address, pages, protection, flags: reserved, mapped, uncommitted, and a library's data.
+    let calls = [
+        (0, 4000, 0, 0x4022),
+        (0, 100, 3, 0x22),
+        (A, 700, 0, 0x32),
+        (A, 20, 1, 0x12),
+    ];
+    for (frame, (address, pages, protection, flags)) in (0x2000..).zip(calls) {
+        let mut raw = vec![0_u8; 16];
+        for argument in [address, pages * PAGE, protection, flags, u64::MAX, 0] {
+            raw.extend_from_slice(&argument.to_le_bytes());
+        }
+        let event = stream.sample(1, 0, 0, &raw);
+        stream
+            .attributor
+            .event_with_chain(&event, Some(&[frame, frame]));
+    }
+    let tally = stream.finish().tally;
+    let grown: Vec<f64> = tally.growth_stacks.values().copied().collect();
+    let released: Vec<f64> = tally.release_stacks.values().copied().collect();
+    assert_eq!((grown, released), (vec![100.0], vec![700.0]));
+}
