@@ -26,7 +26,7 @@ const WORTH_ASKING: Nanos = Nanos(10_000_000);
 pub(super) fn diagnosis(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     match findings.account.sees_kernel() {
         true => seen(findings, symptoms),
-        false => unseen(findings),
+        false => unseen(findings, symptoms),
     }
 }
 
@@ -131,9 +131,20 @@ fn line(entry: &KernelEntry, findings: &Findings) -> String {
     }
 }
 
-fn unseen(findings: &Findings) -> Option<Diagnosis> {
-    let share = share_of(findings.account.unexplained, findings);
-    let nanos = Nanos::from_secs_f64(findings.account.unexplained.value * 1e-9);
+/// What neither the faults seen nor those inferred from totals explain.
+fn unseen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
+    let inferred = symptoms
+        .iter()
+        .find(|one| one.kind == Symptom::ChurnProbable);
+    let inferred = inferred.map_or(Estimate::default(), |one| one.cost);
+    let all = share_of(findings.account.unexplained, findings);
+    let share = Estimate {
+        value: (all.value - inferred.value).max(0.0),
+        low: (all.low - inferred.high).max(0.0),
+        high: (all.high - inferred.low).max(0.0),
+    };
+    let cpu = findings.cost.cpu().as_secs_f64();
+    let nanos = Nanos::from_secs_f64(share.value * cpu);
     if share.value < TOLD || nanos < WORTH_ASKING {
         return None;
     }

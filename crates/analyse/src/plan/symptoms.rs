@@ -375,7 +375,10 @@ fn probable_churn(findings: &Findings) -> Option<Case> {
         && pages > 0.0
         && faults > PROBABLE_REFAULTS * pages
         && cost.system.0 as f64 / cpu > PROBABLE_SYSTEM_SHARE;
-    suspicious.then(|| plain(findings, Symptom::ChurnProbable, faults - pages, &[]))
+    suspicious.then(|| Case {
+        owner: Owner::Unknown,
+        ..plain(findings, Symptom::ChurnProbable, faults - pages, &[])
+    })
 }
 
 const FIRST_TOUCHES: [Cause; 3] = [Cause::FirstTouch, Cause::WriteAfterRead, Cause::StackGrowth];

@@ -6,6 +6,7 @@ use crate::account::combined;
 use pagewise_model::account::TimePart;
 use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, Findings};
+use pagewise_model::timeline::PressurePoint;
 use pagewise_model::units::{Estimate, Nanos};
 
 /// Pages scanned by direct reclaim (4 MiB) from which reclaim is worth mentioning.
@@ -57,12 +58,24 @@ fn file_reads(findings: &Findings) -> Option<Case> {
     // Waits for pages of swap are in the same functions of the kernel.
     let swapped = faults_of(findings, &[Cause::SwapIn]);
     let read = faults_of(findings, &[Cause::FileMajor]);
+    let of_files = match findings.samples {
+        0 => !swaps_in(findings),
+        _ => read > swapped,
+    };
     let each = waited.low / findings.cost.major_faults.max(1) as f64;
-    let is_read = findings.cost.major_faults > 0 && read > swapped && each <= LONGEST_READ.0 as f64;
+    let is_read = findings.cost.major_faults > 0 && of_files && each <= LONGEST_READ.0 as f64;
     is_read.then(|| Case {
         cost: waited.scaled(1.0 / all_time(findings)),
         ..plain(findings, Symptom::FileReads, 0.0, &[])
     })
+}
+
+/// Whether the program has pages in swap, or the machine read any from there meanwhile.
+fn swaps_in(findings: &Findings) -> bool {
+    let timeline = &findings.timeline;
+    let read = |at: Option<&PressurePoint>| at.map_or(0, |point| point.swap_in);
+    read(timeline.pressure.last()) > read(timeline.pressure.first())
+        || timeline.points.iter().any(|point| point.swap.0 > 0)
 }
 
 /// Reclaim that affected this run: seen in its own stacks, as hits of its cgroup's limit, or as

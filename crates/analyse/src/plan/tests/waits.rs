@@ -172,6 +172,24 @@ fn a_few_major_faults_do_not_explain_long_reads_and_swap_is_no_file() {
 }
 
 #[test]
+fn major_faults_that_were_only_counted_are_of_files_unless_something_is_in_swap() {
+    let counted = || {
+        let mut findings = reads_a_mapped_file();
+        findings.samples = 0;
+        findings.by_cause.clear();
+        findings.timeline.points = vec![TimelinePoint {
+            processes: 1,
+            ..TimelinePoint::default()
+        }];
+        findings
+    };
+    assert_eq!(concluded(counted()).diagnoses[0].id, "file.read");
+    let mut swapped = counted();
+    swapped.timeline.points[0].swap = Bytes(1 << 20);
+    assert_ne!(concluded(swapped).diagnoses[0].id, "file.read");
+}
+
+#[test]
 fn waits_for_the_lock_count_where_a_cpu_would_have_been_free() {
     let with = |cpus: u32, ready: f64| {
         let mut findings = run(400, 600, 100_000);
