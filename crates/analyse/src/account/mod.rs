@@ -45,7 +45,8 @@ const MOST_FUNCTIONS: usize = 3;
 const CPU_EVENTS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
 
 /// How the CPU time of a run with `tasks` tasks was spent, according to the samples of `profile`.
-/// Without samples of the kernel only its total is known, from the run's resource usage.
+/// Without samples of the kernel its total is known, from the run's resource usage, and samples of
+/// the program itself divide the user time.
 pub(crate) fn account(
     tasks: usize,
     profile: Option<&Profile>,
@@ -53,7 +54,7 @@ pub(crate) fn account(
     table: &KernelTable,
 ) -> Account {
     let sampled = profile.map(|profile| Sums::of(profile, table));
-    match sampled.filter(|sums| sums.see_the_kernel(cost)) {
+    match sampled.filter(|sums| sums.see_the_kernel(cost) || sums.see_the_program_alone()) {
         Some(sums) => sums.account(cost, tasks),
         None => blind(cost),
     }
@@ -188,6 +189,11 @@ impl Sums {
         let enough = self.samples >= FEWEST && cost.cpu().0 > 0;
         let named = self.nameless * 2 <= self.kernel;
         enough && named && (self.kernel > 0 || cost.system.0 * 20 < cost.cpu().0)
+    }
+
+    /// Without privileges only user mode is sampled.
+    fn see_the_program_alone(&self) -> bool {
+        self.samples >= FEWEST && self.kernel == 0
     }
 
     #[allow(

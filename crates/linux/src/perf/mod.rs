@@ -104,8 +104,6 @@ pub struct Options {
     pub faults: bool,
     /// Record where CPU time goes, with this many samples per second on each busy CPU.
     pub cpu: Option<u64>,
-    /// Record CPU time only if the kernel's part can be seen, too.
-    pub cpu_of_kernel: bool,
     /// Copy stacks of CPU time samples too: 8 KiB with each, for unwinding later.
     pub cpu_stacks: bool,
     /// Record where threads leave the CPU, and when they come back.
@@ -146,7 +144,6 @@ impl Default for Options {
             period_stacks: false,
             faults: true,
             cpu: None,
-            cpu_of_kernel: false,
             cpu_stacks: false,
             off_cpu: false,
             block_io: false,

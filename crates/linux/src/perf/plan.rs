@@ -173,9 +173,7 @@ impl Plan {
         };
         let lifetimes = vec![Source::lifetimes(access)];
         plan.add_shared(Role::Lifetimes, Start::AtOnce, lifetimes, access);
-        if let Some(frequency) = options.cpu
-            && (access.kernel || !options.cpu_of_kernel)
-        {
+        if let Some(frequency) = options.cpu {
             plan.add_cpu(frequency, options.stacks_of_cpu(), access);
         }
         match options.mode {

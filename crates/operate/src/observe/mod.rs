@@ -76,7 +76,6 @@ impl ObserveOptions {
             subject,
             recorder: Options {
                 cpu: Some(CPU_FREQUENCY),
-                cpu_of_kernel: true,
                 ..Options::default()
             },
             counters: false,
