@@ -153,7 +153,7 @@ fn without_samples_of_the_kernel_its_time_is_unexplained() {
         assert_eq!(account.unexplained, Estimate::exact(2e9));
         assert_eq!(account.entry("fault"), None, "absent, not 0");
         let own = account.cpu.iter().find(|part| part.id == "own");
-        let own = own.map(|part| part.time.value);
+        let own = own.map(|part| part.time.value.round());
         assert_eq!(own, profile.map(|_| 1e9), "its samples divide user time");
     }
 }

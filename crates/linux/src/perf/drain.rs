@@ -10,8 +10,9 @@ use super::governor::Governor;
 use super::ladder::Ladder;
 use super::notes::Note;
 use super::opening::{Opened, threads_of};
-use super::plan::{Plan, RingClass, Role};
+use super::plan::{Plan, Reach, RingClass, Role, Unit};
 use super::rotation::{Rotation, Slot};
+use super::switches::Switches;
 use super::turns::Turns;
 use super::{Mode, Target};
 use crate::proc::{ProcRoot, family};
@@ -93,6 +94,8 @@ pub(super) struct Drain {
     fault_windows: Vec<(Nanos, Nanos)>,
     governed: Vec<(Role, u64)>,
     governors: Vec<(Role, Governor)>,
+    /// Switches of threads whose CPU time is sampled by a timer of their own.
+    switches: Switches,
     running_since: Option<Nanos>,
     /// When a turn last ended far too late.
     late_at: Option<Nanos>,
@@ -130,6 +133,9 @@ const GOVERNED: [(Role, u64); 3] = [
     (Role::Calls, 20_000),
     (Role::Locks, 3_000),
 ];
+/// The same for timers of threads beside records of faults; a profile that was asked for is not
+/// paused.
+const TIMERS: u64 = 10_000;
 
 impl Drain {
     pub fn new(
@@ -141,6 +147,8 @@ impl Drain {
         inherit: bool,
     ) -> Self {
         let planned = |role: Role| plan.units.iter().any(|unit| unit.role == role);
+        let has_timers = |unit: &Unit| unit.role == Role::Cpu && unit.reach == Reach::Threads;
+        let timers = plan.opening.is_some() && plan.units.iter().any(has_timers);
         Self {
             turns: Turns::new(plan, &opened, inherit),
             births_since: monotonic_now(),
@@ -171,8 +179,10 @@ impl Drain {
             governed: GOVERNED
                 .into_iter()
                 .filter(|(role, _)| planned(*role))
+                .chain(timers.then_some((Role::Cpu, TIMERS)))
                 .collect(),
             governors: Vec::new(),
+            switches: Switches::default(),
             running_since: None,
             late_at: None,
             latency_windows: Vec::new(),

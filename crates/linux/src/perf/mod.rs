@@ -44,6 +44,7 @@ mod recorder;
 mod registers;
 mod rotation;
 mod source;
+mod switches;
 mod threads;
 mod turns;
 

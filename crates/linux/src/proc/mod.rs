@@ -139,7 +139,8 @@ impl ProcRoot {
         })
     }
 
-    /// `/proc/PID/task/TID/schedstat`: how long a thread ran, and was ready to run without a CPU.
+    /// `/proc/PID/task/TID/schedstat`: how long a thread ran, was ready to run without a CPU, and
+    /// how often it ran.
     /// `None` after it was waited for, or if the kernel does not count it.
     #[must_use]
     pub fn scheduled(&self, pid: i32, tid: i32) -> Option<Scheduled> {
@@ -149,6 +150,7 @@ impl ProcRoot {
         Some(Scheduled {
             run: Nanos(numbers.next()?.ok()?),
             ready: Nanos(numbers.next()?.ok()?),
+            turns: numbers.next()?.ok()?,
         })
     }
 

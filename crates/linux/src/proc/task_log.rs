@@ -14,6 +14,8 @@ pub struct Scheduled {
     pub run: Nanos,
     /// Ready to run without a CPU.
     pub ready: Nanos,
+    /// How often it came onto a CPU.
+    pub turns: u64,
 }
 
 /// A moment at which threads are examined.
@@ -199,6 +201,7 @@ mod tests {
             scheduled: Scheduled {
                 run: Nanos(run_ms * MS),
                 ready: Nanos(MS),
+                ..Scheduled::default()
             },
         }
     }
@@ -255,6 +258,7 @@ mod tests {
         let last = Scheduled {
             run: Nanos(58 * MS),
             ready: Nanos(2 * MS),
+            ..Scheduled::default()
         };
         log.end(7, Nanos(110 * MS), || Some(last));
         log.end(7, Nanos(130 * MS), || panic!("read before"));

@@ -213,6 +213,14 @@ impl Drain {
         let mut governors = std::mem::take(&mut self.governors);
         for (role, governor) in &mut governors {
             governor.spend(self.account.take(*role).cost);
+            if *role == Role::Cpu {
+                let threads = self.account.threads();
+                let cost = self.switches.cost(&self.proc, threads, monotonic_now());
+                // Timers that are off cost nothing.
+                if governor.resumes_at().is_none() {
+                    governor.spend(cost);
+                }
+            }
             match governor.verdict(monotonic_now()) {
                 Some(Verdict::Pause) => {
                     governor.paused(monotonic_now());
