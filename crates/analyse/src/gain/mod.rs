@@ -4,7 +4,9 @@
 //! kernel and back and for the cache lines that zeroing a page evicts. `bench/programs/truth`
 //! measured ten programs with and without their fix (Linux 6.18, glibc 2.36, x86-64): the CPU time
 //! saved was 1.00 to 1.13 times the system time of the avoided faults, whatever the language,
-//! allocator or size of block. The test below checks this model against those ten.
+//! allocator or size of block. The test below checks this model against those ten. On another day,
+//! when the host had pages at hand and faults cost half as much, proofs of eight of them saved 0.8
+//! to 1.34 times that time.
 //!
 //! Deliberately absent: gains other than CPU time (waiting for `mmap_lock`, for disks). They are
 //! measured by `--prove`, not predicted.
@@ -15,8 +17,8 @@ use pagewise_model::units::Estimate;
 /// CPU time saved per second of avoided kernel time.
 const SAVED_PER_KERNEL_TIME: Estimate = Estimate {
     value: 1.06,
-    low: 0.95,
-    high: 1.16,
+    low: 0.85,
+    high: 1.35,
 };
 
 /// Largest share of user time that can be saved along with faults (0.6 was the largest measured).
@@ -137,7 +139,7 @@ mod tests {
             let saved = |gain: f64| 1.0 - 1.0 / gain;
             let width = saved(predicted.high) - saved(predicted.low);
             assert!(
-                width < 0.2,
+                width < 0.35,
                 "{name}: {width} of the CPU time is no prediction"
             );
         }
@@ -157,7 +159,7 @@ mod tests {
         let predicted =
             predicted_speedup(&cost(1000, 100, 1000), Estimate::exact(1000.0), Some(wild));
         assert!(
-            predicted.high <= 1.0 / (1.0 - 0.116) + 1e-9,
+            predicted.high <= 1.0 / (1.0 - 0.135) + 1e-9,
             "{predicted:?}"
         );
     }

@@ -220,6 +220,10 @@ fn owner(findings: &Findings, kind: Symptom) -> Owner {
         }
         Symptom::ChurnMmap => match findings.churn.allocator_blocks {
             Some(share) if share >= 0.5 => Owner::Allocator,
+            // What is not malloc's may be the heap of a runtime.
+            Some(_) if by_calls == Owner::Unknown && !runtimes(findings).is_empty() => {
+                Owner::Unknown
+            }
             Some(_) => Owner::Program,
             None => by_calls,
         },

@@ -312,7 +312,8 @@ fn totals_alone_suffice_for_a_probable_churn() {
     assert!(answer.advice.iter().all(|one| one.settings.0.is_empty()));
     let told = |id: &str| answer.diagnoses.iter().any(|one| one.id == id);
     assert!(!told("kernel.unexplained"));
-    let tries = "pagewise doctor --prove tries 'keep freed memory'";
+    let tries = "which was not seen: the program, its runtime or its allocator. pagewise doctor \
+                 --prove tries 'keep freed memory'";
     assert!(answer.verdict.contains(tries), "{}", answer.verdict);
 }
 
@@ -410,8 +411,9 @@ fn where_the_mapper_could_not_be_seen_no_setting_is_promised() {
     let unseen = concluded(churn.clone());
     assert_eq!(unseen.advice[0].rule, "own.unseen");
     assert!(unseen.advice.iter().all(|one| one.settings.0.is_empty()));
-    let holds_for_both = "Whether a setting cures that depends on who maps the memory, which was \
-                          not seen: the program or its allocator. pagewise doctor --prove tries ";
+    let holds_for_both = "Whether a setting cures that depends on who releases the memory, which \
+                          was not seen: the program, its runtime or its allocator. pagewise doctor \
+                          --prove tries ";
     assert!(
         unseen.verdict.contains(holds_for_both),
         "{}",

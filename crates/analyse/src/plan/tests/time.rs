@@ -72,6 +72,14 @@ fn a_call_saves_no_more_than_the_cpu_time_that_samples_saw_in_it() {
         (sampled.value - short.value).abs() < 0.1,
         "{sampled:?} {short:?}"
     );
+    // Calls that were not timed took what samples saw.
+    churn.account.entries[1] = entry("call.map", 300.0);
+    churn.time.mm_calls[0].time = None;
+    let untimed = gain(&churn);
+    assert!(
+        (untimed.value - long.value).abs() < 0.1,
+        "{untimed:?} {long:?}"
+    );
 }
 
 #[test]
