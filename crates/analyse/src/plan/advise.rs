@@ -266,8 +266,8 @@ const LEFT_TO_ANOTHER: Estimate = Estimate {
 /// (`bench/programs`), whose allocator takes 23 to 28 %, mimalloc, jemalloc and tcmalloc saved 58, 49
 /// and 41 %, of perl-hashes with 9 to 12 % mimalloc 18 %, of python-malloc with 14 to 22 % tcmalloc
 /// 22 %. At most this many times the allocator's share of the rest, and no more than that of all.
-const PLACED_BETTER: f64 = 1.5;
-const MOST_SAVED: f64 = 0.65;
+const PLACED_BETTER: f64 = 2.0;
+const MOST_SAVED: f64 = 0.7;
 
 fn by_another_allocator(cost: Estimate, left: Estimate) -> Estimate {
     let alone = by_less(cost, left);
@@ -326,10 +326,13 @@ fn by_small_pages(findings: &Findings, huge_faults: f64) -> Estimate {
             .huge_pages
             .and_then(|pages| pages.zeros)
             .unwrap_or(0.0);
-    // Samples show the cost of exactly these faults, if there are any.
+    // Samples show the cost of zeroing, the faults' time what else they take.
     let sampled = findings.account.work("huge").map(|work| work.in_faults);
-    let zeroing =
-        sampled.unwrap_or_else(|| nanos_each(findings, &[Cause::HugePage]).scaled(huge_faults));
+    let timed = nanos_each(findings, &[Cause::HugePage]).scaled(huge_faults);
+    let zeroing = sampled.map_or(timed, |sampled| Estimate {
+        high: sampled.high.max(timed.high),
+        ..sampled
+    });
     let small_pages = (huge_faults * base_pages(findings) * used).max(huge_faults);
     let gain = |saved: f64, spent: f64, left: f64| cpu / (cpu - saved + spent).max(cpu * left);
     Estimate {
