@@ -21,21 +21,31 @@ pub fn takes_away(name: &str) -> bool {
 /// Whether the kernel fails to report moves (`PAGEWISE_PAGER_WITHOUT=told_moves`).
 static FORGETS_MOVES: AtomicBool = AtomicBool::new(false);
 
-/// Reads the setting of [`told`] at the start.
+/// Reads the setting of [`moved`] at the start.
 pub fn prepare() {
     FORGETS_MOVES.store(takes_away("told_moves"), Ordering::Relaxed);
 }
 
-/// The result of a move of `wanted` bytes that came to `progress`: every 64th time, its last page
-/// was moved without being reported, as Linux 6.18 occasionally does when it swaps.
-pub fn told(progress: Progress, wanted: u64) -> Progress {
+/// The result of a move of `wanted` bytes by `really`. If moves are to be forgotten, every 16th ends
+/// early, and the last page that it moved is not reported, as Linux 6.18 occasionally does when it
+/// swaps: one of the first half, or the last one of all.
+pub fn moved(wanted: u64, really: impl FnOnce(u64) -> Progress) -> Progress {
     /// Moves so far.
     static MOVES: AtomicU64 = AtomicU64::new(0);
-    let whole = progress.errno == 0 && FORGETS_MOVES.load(Ordering::Relaxed);
-    if !whole || MOVES.fetch_add(1, Ordering::Relaxed) % 64 != 63 {
+    if !FORGETS_MOVES.load(Ordering::Relaxed) {
+        return really(wanted);
+    }
+    let page = PAGE_BYTES as u64;
+    let part = match MOVES.fetch_add(1, Ordering::Relaxed) % 32 {
+        15 => (wanted / 2).next_multiple_of(page),
+        31 => wanted,
+        _ => return really(wanted),
+    };
+    let progress = really(part);
+    if progress.errno != 0 {
         return progress;
     }
-    let bytes = wanted - PAGE_BYTES as u64;
+    let bytes = part - page;
     Progress {
         bytes,
         errno: if bytes == 0 {

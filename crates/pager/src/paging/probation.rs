@@ -12,7 +12,7 @@
 use super::discard;
 use super::evict::{BATCH, is_zero};
 use super::tray::{Return, TRAY_PAGES};
-use super::{Pager, resolve::Work};
+use super::{Pager, resolve::Work, scan};
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::Slot;
 use crate::sync::{Attempt, State, Word};
@@ -279,17 +279,24 @@ fn neighbours(pager: &Pager, list: &[(Page, Word)]) -> usize {
     addresses.zip(list).take_while(is_next).count()
 }
 
-/// Moves the neighbours in `list` to `place` and the places after it. Returns how many were moved,
-/// or `None` if the first cannot be moved.
+/// Moves the neighbours in `list` to `place` and the places after it, which are free. Returns how
+/// many were moved, or `None` if the first cannot be moved.
 fn park_run(pager: &Pager, list: &[(Page, Word)], place: usize) -> Option<usize> {
     let (first, run) = (list[0].0, list.len());
     let from = pager.table.address_of(first);
+    let to = TRAY_PAGES + place;
+    let mut cleared = false;
     let moved = loop {
-        let moved = pager
-            .tray
-            .take_in(&pager.for_tray, TRAY_PAGES + place, from, run);
-        if moved.bytes > 0 || moved.errno != libc::EAGAIN {
-            break moved;
+        let moved = pager.tray.take_in(&pager.for_tray, to, from, run);
+        match (moved.bytes, moved.errno) {
+            (0, libc::EAGAIN) => {}
+            // A hole: `clean_run` read the place while its page was fetched back, and the kernel has
+            // put its page of zeros there.
+            (0, libc::EEXIST) if !cleared && scan::is_present(from) => {
+                pager.tray.clear(to, to + run);
+                cleared = true;
+            }
+            _ => break moved,
         }
     };
     let count = moved.bytes as usize / PAGE_BYTES;
@@ -298,7 +305,7 @@ fn park_run(pager: &Pager, list: &[(Page, Word)], place: usize) -> Option<usize>
         let slot = if word.owns_slot() { word.slot() } else { 0 };
         entry.slot.store(slot, Ordering::Release);
         entry.owner.store(page + 1, Ordering::Release);
-        let parked = TRAY_PAGES + place + offset;
+        let parked = to + offset;
         pager
             .table
             .unlock(page, Word::new(State::Parked, parked as u32));

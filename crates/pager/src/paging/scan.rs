@@ -96,6 +96,13 @@ pub fn look(start: u64, looks: &mut [Look]) {
     }
 }
 
+/// Whether the page at `address` is certainly in memory.
+pub fn is_present(address: u64) -> bool {
+    let mut look = [Look::Unknown];
+    self::look(address, &mut look);
+    matches!(look, [Look::Alone | Look::Shared])
+}
+
 /// Calls `found` for each page of `[start, end)` that is present.
 pub fn present(start: u64, end: u64, mut found: impl FnMut(u64)) {
     let mut entries = [0_u64; 256];

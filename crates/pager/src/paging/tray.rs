@@ -21,7 +21,7 @@ pub enum Return {
     Moved,
     /// As a copy: the page at its place is pinned and still has the bytes.
     Copied,
-    /// A page is already there: this one, which the kernel has moved nevertheless
+    /// A page is already there: this one, which the kernel has moved without telling
     /// ([`Tray::take_in`]), or one that appeared without the pager's notice. Its place may be
     /// empty.
     Occupied,
@@ -87,19 +87,15 @@ impl Tray {
     /// caller has their locks.
     ///
     /// When the kernel swaps, it may move a page, fail to record that and try again, when the page
-    /// itself is in the way (`EEXIST`, Linux 6.18): a page that is gone from its address is at the
-    /// place.
+    /// itself is in the way (`EEXIST`, Linux 6.18). So a move that ended early is followed by a look:
+    /// pages that are gone from their address and at their place were moved.
     pub fn take_in(&self, uffd: &Uffd, place: usize, from: u64, pages: usize) -> Progress {
         let to = self.address(place);
-        let moved = uffd.relocate(to, from, (pages * PAGE_BYTES) as u64);
-        let unsure = moved.bytes == 0 && moved.errno == libc::EEXIST;
-        match unsure && is_there(to) && !is_there(from) {
-            true => Progress {
-                bytes: PAGE_BYTES as u64,
-                errno: libc::EAGAIN,
-            },
-            false => moved,
-        }
+        let wanted = (pages * PAGE_BYTES) as u64;
+        let told = uffd.relocate(to, from, wanted);
+        with_untold(told, wanted, |offset| {
+            !is_there(from + offset) && is_there(to + offset)
+        })
     }
 
     /// Puts the page at `place` back to `address`, which `uffd` manages. The caller has its lock.
@@ -132,6 +128,21 @@ impl Tray {
     }
 }
 
+/// What was moved of `wanted` bytes, with the pages behind those that were `told` for which
+/// `has_moved` is true of their offset.
+fn with_untold(told: Progress, wanted: u64, has_moved: impl Fn(u64) -> bool) -> Progress {
+    let mut bytes = told.bytes;
+    while bytes < wanted && has_moved(bytes) {
+        bytes += PAGE_BYTES as u64;
+    }
+    let errno = match bytes {
+        _ if bytes == told.bytes => told.errno,
+        _ if bytes == wanted => 0,
+        _ => libc::EAGAIN,
+    };
+    Progress { bytes, errno }
+}
+
 /// Whether the kernel has a page at `address`, in memory or in its swap.
 fn is_there(address: u64) -> bool {
     let mut look = [Look::Unknown];
@@ -142,5 +153,40 @@ fn is_there(address: u64) -> bool {
 impl Default for Tray {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: u64 = PAGE_BYTES as u64;
+
+    /// What [`with_untold`] makes of a move of five pages that told `told` of them and ended with
+    /// `errno`, where `moved` are at their place.
+    fn found(told: u64, errno: i32, moved: &[u64]) -> (u64, i32) {
+        let told = Progress {
+            bytes: told * PAGE,
+            errno,
+        };
+        let all = with_untold(told, 5 * PAGE, |offset| moved.contains(&(offset / PAGE)));
+        (all.bytes / PAGE, all.errno)
+    }
+
+    #[test]
+    fn a_page_that_was_moved_and_not_told_counts_as_moved() {
+        let (again, there) = (libc::EAGAIN, libc::EEXIST);
+        assert_eq!(found(5, 0, &[0, 1, 2, 3, 4]), (5, 0));
+        assert_eq!(found(4, again, &[0, 1, 2, 3, 4]), (5, 0), "the last one");
+        assert_eq!(found(2, again, &[0, 1, 2]), (3, again), "one in the middle");
+        assert_eq!(found(0, there, &[0]), (1, again), "the first one");
+    }
+
+    #[test]
+    fn what_stayed_at_its_address_was_not_moved() {
+        for errno in [libc::EAGAIN, libc::EBUSY, libc::EEXIST, libc::ENOENT] {
+            assert_eq!(found(0, errno, &[]), (0, errno));
+            assert_eq!(found(3, errno, &[0, 1, 2]), (3, errno));
+        }
     }
 }

@@ -153,9 +153,11 @@ impl Uffd {
 
     /// Moves pages from `from` to the missing pages at `to`.
     pub fn relocate(&self, to: u64, from: u64, bytes: u64) -> Progress {
-        let mut request = [to, from, bytes, 0, 0];
-        let answer = self.ioctl(MOVE, &mut request);
-        inject::told(progress(answer, request[4], bytes), bytes)
+        inject::moved(bytes, |bytes| {
+            let mut request = [to, from, bytes, 0, 0];
+            let answer = self.ioctl(MOVE, &mut request);
+            progress(answer, request[4], bytes)
+        })
     }
 
     /// Write-protects `[start, end)`.
