@@ -56,6 +56,7 @@ class Judged:
 
     @property
     def proof(self):
+        """What `--prove` found; None without it."""
         return self.findings.get("proof")
 
     @property
@@ -69,7 +70,7 @@ class Judged:
 
     @property
     def cure_right(self):
-        """Whether the first advice is nearly as good as the best known cure; None where there is no cure."""
+        """Whether the cure that `gain` is of is nearly as good as the best known one; None where there is none."""
         return None if self.best is None else self.gain >= NEARLY_BEST * self.best[0]
 
     @property

@@ -2,7 +2,7 @@
 //! samples of CPU time below the fault handler. The account of time is made of samples, so that
 //! theirs is the total, and the windows divide it among the causes: windows leave out what lies
 //! outside the two events and in long faults. Of 15 programs of `bench/programs` for which both
-//! were told, perf's own samples confirmed the samples in all, the windows in thirteen.
+//! were told, perf's own samples confirmed the samples in all, the windows in thirteen (docs/notes/causes.md).
 
 use super::combined;
 use crate::attribute::wilson;

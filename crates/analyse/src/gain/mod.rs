@@ -5,8 +5,8 @@
 //! measured ten programs with and without their fix (Linux 6.18, glibc 2.36, x86-64): the CPU time
 //! saved was 1.00 to 1.13 times the system time of the avoided faults, whatever the language,
 //! allocator or size of block. The test below checks this model against those ten. On another day,
-//! when the host had pages at hand and faults cost half as much, proofs of eight of them saved 0.8
-//! to 1.34 times that time.
+//! when the host had pages at hand and faults cost half as much, proofs of nine of them saved 0.82
+//! to 1.37 times that time.
 //!
 //! Deliberately absent: gains other than CPU time (waiting for `mmap_lock`, for disks). They are
 //! measured by `--prove`, not predicted.

@@ -140,8 +140,7 @@ impl ProcRoot {
     }
 
     /// `/proc/PID/task/TID/schedstat`: how long a thread ran, was ready to run without a CPU, and
-    /// how often it ran.
-    /// `None` after it was waited for, or if the kernel does not count it.
+    /// how often it ran. `None` after it was waited for, or if the kernel does not count it.
     #[must_use]
     pub fn scheduled(&self, pid: i32, tid: i32) -> Option<Scheduled> {
         let path = self.process_path(pid, &format!("task/{tid}/schedstat"));
