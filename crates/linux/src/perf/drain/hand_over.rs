@@ -84,10 +84,11 @@ impl Drain {
         self.exchange(next);
         // During a latency window sampling is only switched off: it continues with its counts.
         let goes_on = matches!(self.current, Role::Sampled(_)) && next == Role::Paired;
-        if self.turns.has(self.current) && !goes_on {
+        let is_past = self.current == Role::Startup;
+        if is_past || self.turns.has(self.current) && !goes_on {
             self.close(self.current);
         }
-        if self.current == Role::Startup {
+        if is_past {
             self.end_fault_window();
         }
         self.current = next;
