@@ -72,7 +72,7 @@ pub fn measure(
     let names = Names::new(attribution.stacks(), symbols);
     let mut times = times(attribution, &ledger.causes, &scale, sidecar.cost.system);
     let table = KernelTable::shipped();
-    let mut account = account(attribution.lives.count(), profile, &sidecar.cost, table);
+    let mut account = account(profile, &sidecar.cost, table);
     account.elapsed = elapsed(sidecar.looks.as_ref(), &sidecar.cost, table);
     account.delays = sidecar.delays;
     account.tasks = tasks(&attribution.lives, sidecar, table);

@@ -214,6 +214,7 @@ impl RecordArgs {
             period_stacks: false,
             faults: wants(Part::Faults) || self.full,
             cpu: wants(Part::Cpu).then_some(self.frequency),
+            cpu_dense_at_first: false,
             cpu_stacks: self.call_graph == CallGraph::Dwarf,
             off_cpu: wants(Part::OffCpu),
             block_io: wants(Part::BlockIo),

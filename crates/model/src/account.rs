@@ -16,7 +16,8 @@ pub const FORKED: &str = "forked";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
-    /// Samples of CPU time behind it; 0 where none could be taken.
+    /// Samples of CPU time behind it, as many of equal weight as would be as precise; 0 where none
+    /// could be taken.
     pub samples: u64,
     /// Nanoseconds in the kernel, as wait4(2) reports them, except for short-lived processes, much
     /// of whose time the tick-based count misses.

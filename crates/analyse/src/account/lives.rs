@@ -36,11 +36,6 @@ impl Lives {
         }
     }
 
-    /// Number of threads that began or ended.
-    pub(crate) fn count(&self) -> usize {
-        self.0.len()
-    }
-
     /// What is known of a thread.
     pub(crate) fn of(&self, pid: i32, tid: i32) -> Life {
         self.0.get(&(pid, tid)).copied().unwrap_or_default()

@@ -38,31 +38,30 @@ use std::collections::BTreeMap;
 use table::Reason;
 
 /// With fewer samples a share is off by up to 18 percentage points (binomial, 95 %): too imprecise.
-const FEWEST: u64 = 30;
+const FEWEST: f64 = 30.0;
 /// Kernel functions that are named for an entry.
 const MOST_FUNCTIONS: usize = 3;
 /// perf's names of events that sample CPU time, in order of preference.
 const CPU_EVENTS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
 
-/// How the CPU time of a run with `tasks` tasks was spent, according to the samples of `profile`.
-/// Without samples of the kernel its total is known, from the run's resource usage, and samples of
-/// the program itself divide the user time.
-pub(crate) fn account(
-    tasks: usize,
-    profile: Option<&Profile>,
-    cost: &RunCost,
-    table: &KernelTable,
-) -> Account {
+/// How the CPU time of a run was spent, according to the samples of `profile`. Without samples of
+/// the kernel its total is known, from the run's resource usage, and samples of the program itself
+/// divide the user time.
+pub(crate) fn account(profile: Option<&Profile>, cost: &RunCost, table: &KernelTable) -> Account {
     let sampled = profile.map(|profile| Sums::of(profile, table));
     match sampled.filter(|sums| sums.see_the_kernel(cost) || sums.see_the_program_alone()) {
-        Some(sums) => sums.account(cost, tasks),
+        Some(sums) => sums.account(cost),
         None => blind(cost),
     }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn float(nanos: u64) -> f64 {
+    nanos as f64
+}
+
 fn blind(cost: &RunCost) -> Account {
-    let system = Estimate::exact(cost.system.0 as f64);
+    let system = Estimate::exact(float(cost.system.0));
     Account {
         kernel: system,
         unexplained: system,
@@ -73,8 +72,9 @@ fn blind(cost: &RunCost) -> Account {
 /// Weights of samples.
 #[derive(Default)]
 struct Sums {
-    samples: u64,
     all: u64,
+    /// Sum of the squared weights.
+    squares: f64,
     kernel: u64,
     nameless: u64,
     entries: BTreeMap<(String, String), EntrySum>,
@@ -105,15 +105,14 @@ impl Sums {
         let Some(event) = cpu_event(profile) else {
             return sums;
         };
-        let mut by_stack: BTreeMap<NodeId, (u64, u64)> = BTreeMap::new();
+        let mut by_stack: BTreeMap<NodeId, u64> = BTreeMap::new();
         for sample in profile.samples.iter().filter(|one| one.event == event) {
-            let sum = by_stack.entry(sample.stack).or_default();
-            *sum = (sum.0 + 1, sum.1 + sample.weight);
+            *by_stack.entry(sample.stack).or_default() += sample.weight;
+            sums.squares += float(sample.weight) * float(sample.weight);
         }
         let allocators = AllocatorTable::shipped();
         let runtimes = Runtimes::shipped();
-        for (stack, (samples, weight)) in by_stack {
-            sums.samples += samples;
+        for (stack, weight) in by_stack {
             sums.all += weight;
             let kernel = kernel_functions(profile, stack);
             if let (true, Some(leaf)) = (kernel.is_empty(), leaf(profile, stack)) {
@@ -125,6 +124,15 @@ impl Sums {
             sums.add(&kernel, weight, table);
         }
         sums
+    }
+
+    /// How many samples of equal weight would be as precise (Kish's effective sample size): those
+    /// of a recording's first moments weigh less.
+    fn samples(&self) -> f64 {
+        match self.all {
+            0 => 0.0,
+            all => float(all) * float(all) / self.squares,
+        }
     }
 
     fn add_collector(&mut self, function: &str, weight: u64) {
@@ -186,30 +194,34 @@ impl Sums {
     /// Whether the samples include the kernel. If the program spent a good part of its time in the
     /// kernel they do, unless the kernel may not be sampled or its functions have no names.
     fn see_the_kernel(&self, cost: &RunCost) -> bool {
-        let enough = self.samples >= FEWEST && cost.cpu().0 > 0;
+        let enough = self.samples() >= FEWEST && cost.cpu().0 > 0;
         let named = self.nameless * 2 <= self.kernel;
         enough && named && (self.kernel > 0 || cost.system.0 * 20 < cost.cpu().0)
     }
 
     /// Without privileges only user mode is sampled.
     fn see_the_program_alone(&self) -> bool {
-        self.samples >= FEWEST && self.kernel == 0
+        self.samples() >= FEWEST && self.kernel == 0
     }
 
     #[allow(
-        clippy::cast_precision_loss,
-        reason = "weights are nanoseconds of one run"
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "no more than there are samples"
     )]
-    fn account(self, cost: &RunCost, tasks: usize) -> Account {
-        let (samples, all) = (self.samples as f64, self.all as f64);
-        let in_user = self.user as f64 / (self.user + self.kernel).max(1) as f64;
-        let modes = Modes::of(cost, tasks, in_user, samples);
+    fn account(self, cost: &RunCost) -> Account {
+        let (samples, all) = (self.samples(), float(self.all));
+        let in_user = float(self.user) / float((self.user + self.kernel).max(1));
+        let modes = match self.kernel {
+            0 => Modes::counted(cost),
+            _ => Modes::of(cost, in_user, samples),
+        };
         // Samples divide the time within each mode.
         let share_out = |mode: u64, of: Estimate| {
-            let mode = mode as f64;
+            let mode = float(mode);
             let samples = samples * mode / all;
             move |weight: u64| match mode > 0.0 {
-                true => wilson(weight as f64 / mode, samples).times(of),
+                true => wilson(float(weight) / mode, samples).times(of),
                 false => Estimate::default(),
             }
         };
@@ -240,7 +252,7 @@ impl Sums {
         let own = TimePart {
             shares: functions
                 .iter()
-                .map(|name| in_user(self.own[name]).value / cost.cpu().0.max(1) as f64)
+                .map(|name| in_user(self.own[name]).value / float(cost.cpu().0.max(1)))
                 .collect(),
             places: functions,
             ..TimePart::plain("own", "the program's own code", Estimate::default())
@@ -275,7 +287,7 @@ impl Sums {
         };
         Account {
             cpu: cpu_parts(own, modes.user, parts.collect(), &entries, unexplained),
-            samples: self.samples,
+            samples: samples.round() as u64,
             kernel: modes.kernel,
             entries,
             faults,

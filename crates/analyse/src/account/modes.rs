@@ -2,8 +2,9 @@
 //!
 //! wait4(2) reports the sum to the nanosecond and splits it by the timer's ticks: time counts as
 //! user time unless a tick found the process in the kernel (cputime_adjust() in
-//! kernel/sched/cputime.c). So for processes that end within a tick or two, all of it is user time.
-//! Samples are more frequent, but are not split by process.
+//! kernel/sched/cputime.c). So for processes that end within a tick or two, all of it is user time,
+//! and of a program of a tenth of a second ten ticks divide the time. Samples are more frequent, but
+//! are not split by process.
 
 use super::combined;
 use crate::attribute::wilson;
@@ -12,9 +13,6 @@ use pagewise_model::units::Estimate;
 
 /// Ticks per second, the lowest rate that kernels are built with.
 const TICKS: f64 = 100.0;
-/// Threads that use fewer ticks than this on average are misjudged; with more, the count is right
-/// on average.
-const FEW: f64 = 3.0;
 
 /// Nanoseconds in each mode; the sum is the CPU time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,20 +22,24 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// The split that wait4(2) reported for `tasks`, unless they are short and `samples`, of which
-    /// the share `in_user` was in user mode, show more time in the kernel than ticks miss by
-    /// chance.
+    /// The split that wait4(2) reported, where `samples`, of which the share `in_user` was in user
+    /// mode, agree; otherwise theirs, with an interval that spans both.
     #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
-    pub(super) fn of(cost: &RunCost, tasks: usize, in_user: f64, samples: f64) -> Self {
+    pub(super) fn of(cost: &RunCost, in_user: f64, samples: f64) -> Self {
         let cpu = cost.cpu().0 as f64;
-        let exact = cost.user.0 as f64 / cpu.max(1.0);
-        let ticks = cpu * 1e-9 * TICKS;
-        let are_short = ticks < FEW * tasks as f64;
-        let ticked = wilson(exact, ticks);
+        let counted = cost.user.0 as f64 / cpu.max(1.0);
+        let ticked = wilson(counted, cpu * 1e-9 * TICKS);
         let sampled = wilson(in_user, samples);
-        let user = match are_short && sampled.high < ticked.low {
-            true => combined(Estimate::exact(exact), sampled).0,
-            false => Estimate::exact(exact),
+        let user = match combined(ticked, sampled) {
+            (_, true) => Estimate {
+                value: sampled.value,
+                low: sampled.low.min(counted),
+                high: sampled.high.max(counted),
+            },
+            (narrower, false) => Estimate {
+                value: counted.clamp(narrower.low, narrower.high),
+                ..narrower
+            },
         };
         Self {
             user: user.scaled(cpu),
@@ -46,6 +48,15 @@ impl Modes {
                 low: (1.0 - user.high) * cpu,
                 high: (1.0 - user.low) * cpu,
             },
+        }
+    }
+
+    /// The split that wait4(2) reported, where nothing else tells of the kernel.
+    #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+    pub(super) fn counted(cost: &RunCost) -> Self {
+        Self {
+            user: Estimate::exact(cost.user.0 as f64),
+            kernel: Estimate::exact(cost.system.0 as f64),
         }
     }
 }
@@ -66,27 +77,25 @@ mod tests {
     /// shell-tools of bench/programs: 0.42 s in many processes, 71 % of it user time according to
     /// wait4(2), 36 % according to perf.
     #[test]
-    fn of_short_processes_samples_tell_the_modes_and_ticks_bound_them() {
-        let cost = cost(298, 122);
-        let modes = Modes::of(&cost, 300, 0.36, 400.0);
+    fn where_samples_and_ticks_differ_the_interval_spans_both() {
+        let modes = Modes::of(&cost(298, 122), 0.36, 400.0);
         assert!((modes.user.value - 0.36 * 420e6).abs() < 1e3);
         assert!(modes.user.low <= 0.36 * 420e6 && modes.user.high >= 298e6 - 1.0);
         assert!((modes.user.value + modes.kernel.value - 420e6).abs() < 1.0);
     }
 
     #[test]
-    fn what_chance_explains_and_what_ticks_do_not_miss_stays_as_it_was_counted() {
-        let cost = cost(298, 122);
-        let of_long_ones = (1, 0.36, 400.0);
-        for (tasks, in_user, samples) in [
-            (300, 0.65, 400.0),
-            (300, 0.36, 8.0),
-            (300, 0.95, 400.0),
-            of_long_ones,
-        ] {
-            let modes = Modes::of(&cost, tasks, in_user, samples);
-            assert!((modes.user.value - 298e6).abs() < 1.0, "{in_user}");
-            assert!(modes.user.high - modes.user.low < 1.0, "{in_user}");
+    fn where_they_agree_the_time_is_what_was_counted_as_far_as_ticks_or_samples_can_tell() {
+        // 42 ticks, so off by up to 14 percentage points; 400 samples are off by up to 5.
+        for (in_user, expected) in [(0.71, 0.7095), (0.68, 0.7095), (0.62, 0.6664)] {
+            let user = Modes::of(&cost(298, 122), in_user, 400.0).user;
+            assert!((user.value / 420e6 - expected).abs() < 1e-3, "{user:?}");
+            let wide = (user.high - user.low) / 420e6;
+            assert!((0.085..0.1).contains(&wide), "{user:?}");
         }
+        // 42 s are 4,200 ticks.
+        let user = Modes::of(&cost(29_800, 12_200), 0.70, 400.0).user;
+        assert!((user.value - 29_800e6).abs() < 1.0);
+        assert!(user.high - user.low < 0.03 * 42e9, "{user:?}");
     }
 }

@@ -34,7 +34,7 @@ fn mixed() -> Profile {
 
 #[test]
 fn samples_are_weighted_to_the_exact_cpu_time() {
-    let account = super::account(1, Some(&mixed()), &cost(1000, 2000), table());
+    let account = super::account(Some(&mixed()), &cost(1000, 2000), table());
     assert_eq!(account.samples, 300);
     let entry = |id: &str| account.entry(id).unwrap();
     assert!((entry("call.read").value - 1.1e9).abs() < 1.0);
@@ -53,7 +53,7 @@ fn parts_of_the_cpu_time_add_up_to_it_and_the_allocator_has_its_own() {
     maker.samples("main;malloc;_int_malloc", 60);
     maker.samples("main;asm_exc_page_fault_k;handle_mm_fault_k", 40);
     maker.samples("runtime.gcBgMarkWorker;runtime.scanobject", 20);
-    let account = super::account(1, Some(&maker.finish()), &cost(1800, 400), table());
+    let account = super::account(Some(&maker.finish()), &cost(1800, 400), table());
     let parts: Vec<(&str, f64, &[String])> = account
         .cpu
         .iter()
@@ -82,7 +82,7 @@ fn the_librarys_allocator_is_seen_beneath_a_program_without_names() {
         let mut maker = Maker::default();
         maker.samples("?lua5.4", 140);
         maker.samples(allocator, 60);
-        let account = super::account(1, Some(&maker.finish()), &cost(2000, 0), table());
+        let account = super::account(Some(&maker.finish()), &cost(2000, 0), table());
         account.allocator().map(|part| part.time.value / 1e6)
     };
     assert_eq!(stripped("?lua5.4;malloc;_int_malloc"), Some(600.0));
@@ -91,21 +91,12 @@ fn the_librarys_allocator_is_seen_beneath_a_program_without_names() {
 }
 
 #[test]
-fn the_kernels_time_is_what_wait4_told_unless_ticks_miss_most_of_it() {
+fn the_kernels_time_is_what_samples_show_where_ticks_say_otherwise() {
     // Samples show two thirds of the time in the kernel, wait4 a half.
-    let account = super::account(1, Some(&mixed()), &cost(1500, 1500), table());
-    assert_eq!(account.kernel, Estimate::exact(1.5e9));
-    let of = |wanted: fn(&str) -> bool| -> f64 {
-        let parts = account.cpu.iter().filter(|part| wanted(&part.id));
-        parts.map(|part| part.time.value).sum()
-    };
-    assert!((of(|id| id == "own") - 1.5e9).abs() < 1.0);
-    assert!((of(|id| id != "own") - 1.5e9).abs() < 1.0);
-    // For processes that end within a tick or two, wait4 counts all time as user time.
-    let many = super::account(500, Some(&mixed()), &cost(1500, 1500), table());
-    assert!((many.kernel.value - 2.0e9).abs() < 1.0);
-    assert!(many.kernel.covers(1.5e9));
-    let all: f64 = many.cpu.iter().map(|part| part.time.value).sum();
+    let account = super::account(Some(&mixed()), &cost(1500, 1500), table());
+    assert!((account.kernel.value - 2.0e9).abs() < 1.0);
+    assert!(account.kernel.covers(1.5e9));
+    let all: f64 = account.cpu.iter().map(|part| part.time.value).sum();
     assert!((all - 3.0e9).abs() < 1.0);
 }
 
@@ -120,7 +111,7 @@ fn zeroing_and_copying_are_told_apart_from_other_work_of_faults() {
     // A fork copies tables, no pages; a read clears a page outside faults.
     maker.samples("main;__x64_sys_clone_k;copy_page_range_k", 20);
     maker.samples("main;__x64_sys_read_k;clear_page_erms_k", 20);
-    let told = super::account(1, Some(&maker.finish()), &cost(1000, 1400), table());
+    let told = super::account(Some(&maker.finish()), &cost(1000, 1400), table());
     let parts = told.faults.iter();
     let parts: Vec<(&str, f64)> = parts
         .map(|part| (&*part.id, (part.time.value / 1e6).round()))
@@ -129,7 +120,7 @@ fn zeroing_and_copying_are_told_apart_from_other_work_of_faults() {
     assert_eq!(parts, expected);
     // If contents are written inside functions that do more, nothing is reported.
     assert!(
-        super::account(1, Some(&mixed()), &cost(1000, 2000), table())
+        super::account(Some(&mixed()), &cost(1000, 2000), table())
             .faults
             .is_empty()
     );
@@ -137,7 +128,7 @@ fn zeroing_and_copying_are_told_apart_from_other_work_of_faults() {
 
 #[test]
 fn an_entry_names_its_calls_and_where_they_spend_it() {
-    let account = super::account(1, Some(&mixed()), &cost(1000, 2000), table());
+    let account = super::account(Some(&mixed()), &cost(1000, 2000), table());
     assert_eq!(account.entries[0].label, "reading (pread64)");
     assert_eq!(account.entries[0].functions, ["filemap_read"]);
 }
@@ -148,7 +139,7 @@ fn without_samples_of_the_kernel_its_time_is_unexplained() {
     maker.samples("main;work", 100);
     let user_only = maker.finish();
     for profile in [None, Some(&user_only)] {
-        let account = super::account(1, profile, &cost(1000, 2000), table());
+        let account = super::account(profile, &cost(1000, 2000), table());
         assert!(!account.sees_kernel());
         let unexplained = account.unexplained;
         assert!((unexplained.value - 2e9).abs() < 1.0);
@@ -164,7 +155,7 @@ fn without_samples_of_the_kernel_its_time_is_unexplained() {
 fn a_handful_of_samples_accounts_for_nothing() {
     let mut maker = Maker::default();
     maker.samples("main;asm_exc_page_fault_k", 10);
-    assert!(!super::account(1, Some(&maker.finish()), &cost(10, 20), table()).sees_kernel());
+    assert!(!super::account(Some(&maker.finish()), &cost(10, 20), table()).sees_kernel());
 }
 
 fn between(low: f64, value: f64, high: f64) -> Estimate {

@@ -371,6 +371,12 @@ impl Account {
         spent.cost += Nanos(cost);
     }
 
+    /// Samples of `role` so far, of the observed threads.
+    pub fn samples_of(&self, role: Role) -> u64 {
+        let of_role = self.tallies.iter().filter(|tally| tally.role == role);
+        of_role.map(|tally| tally.count).sum()
+    }
+
     /// The records of `role` since the last call.
     pub fn take(&mut self, role: Role) -> Spent {
         let fresh = self.fresh.iter_mut().find(|(known, _)| *known == role);

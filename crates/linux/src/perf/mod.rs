@@ -105,6 +105,9 @@ pub struct Options {
     pub faults: bool,
     /// Record where CPU time goes, with this many samples per second on each busy CPU.
     pub cpu: Option<u64>,
+    /// Sample CPU time more often until a short program has been seen well enough. The weights of
+    /// samples differ then. Only where whole CPUs may be watched.
+    pub cpu_dense_at_first: bool,
     /// Copy stacks of CPU time samples too: 8 KiB with each, for unwinding later.
     pub cpu_stacks: bool,
     /// Record where threads leave the CPU, and when they come back.
@@ -145,6 +148,7 @@ impl Default for Options {
             period_stacks: false,
             faults: true,
             cpu: None,
+            cpu_dense_at_first: false,
             cpu_stacks: false,
             off_cpu: false,
             block_io: false,

@@ -103,6 +103,10 @@ impl Opened {
             .partition::<Vec<_>, _>(|instance| instance.role == role);
         self.instances = staying;
         self.lost_by_closed += lost(&leaving).unwrap_or(0);
+        let closed = |fd: &RawFd| leaving.iter().any(|one| one.events[0].raw() == *fd);
+        for ring in &mut self.rings {
+            ring.pollable.retain(|fd| !closed(fd));
+        }
     }
 }
 

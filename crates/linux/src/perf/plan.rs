@@ -34,6 +34,8 @@ pub(super) enum Role {
     Locks,
     /// Where CPU time goes.
     Cpu,
+    /// The same, with more samples per second, at first.
+    DenseCpu,
     /// Where threads leave the CPU, and when they come back.
     OffCpu,
     /// Requests to block devices.
@@ -51,7 +53,7 @@ impl Role {
             Self::Mappings => "new mappings of data",
             Self::Calls => "memory system calls",
             Self::Locks => "waits for locks",
-            Self::Cpu => "samples of CPU time",
+            Self::Cpu | Self::DenseCpu => "samples of CPU time",
             Self::OffCpu => "times off the CPU",
             Self::BlockIo => "requests to block devices",
         }
@@ -68,7 +70,7 @@ impl Role {
             | Self::Paired
             | Self::PairedChains => RingClass::Faults,
             Self::Calls | Self::Locks => RingClass::Calls,
-            Self::Cpu | Self::OffCpu | Self::BlockIo => RingClass::Cpu,
+            Self::Cpu | Self::DenseCpu | Self::OffCpu | Self::BlockIo => RingClass::Cpu,
         }
     }
 }
@@ -142,6 +144,8 @@ const SAMPLING: Duration = Duration::from_millis(20);
 /// costs each fault of the program 20 to 90 ns, a closed one nothing; [`ladder`] relies on this
 /// ratio.
 const REST: Duration = Duration::from_millis(105);
+/// Samples of CPU time per second at first. One costs the program 2 to 4 µs.
+const DENSE_CPU: u64 = 1_999;
 /// Full mode: call chains for a tenth of the time, which is cheaper than chains on every fault.
 const FULL_PAIRED: Duration = Duration::from_millis(36);
 const FULL_CHAINS: Duration = Duration::from_millis(4);
@@ -174,7 +178,7 @@ impl Plan {
         let lifetimes = vec![Source::lifetimes(access)];
         plan.add_shared(Role::Lifetimes, Start::AtOnce, lifetimes, access);
         if let Some(frequency) = options.cpu {
-            plan.add_cpu(frequency, options.stacks_of_cpu(), access);
+            plan.add_cpu(frequency, options, access);
         }
         match options.mode {
             _ if !options.faults => {}
@@ -236,6 +240,12 @@ impl Plan {
         self.units.iter().any(|unit| unit.start == Start::OnTurn)
     }
 
+    /// Whether the unit is open but off at first.
+    pub fn has_later(&self, role: Role) -> bool {
+        let is_it = |unit: &Unit| unit.role == role && unit.start == Start::Later;
+        self.units.iter().any(is_it)
+    }
+
     /// Takes a unit that cannot be opened out of the turns. A single remaining unit goes on alone.
     pub fn forget(&mut self, role: Role) {
         self.cycle.retain(|slot| slot.role != role);
@@ -258,17 +268,25 @@ impl Plan {
     /// switches three times as expensive, and it never fires in a process that lives shorter than
     /// its period. A timer for each CPU has neither problem. Copies of others' stacks would be too
     /// much to throw away.
-    fn add_cpu(&mut self, frequency: u64, stacks: bool, access: Access) {
-        let source = Source::cpu(frequency, stacks, access);
+    fn add_cpu(&mut self, frequency: u64, options: &Options, access: Access) {
+        let stacks = options.stacks_of_cpu();
+        let source = |frequency| Source::cpu(frequency, stacks, access);
         if stacks || !access.machine {
-            return self.add(Role::Cpu, Start::WithProgram, vec![source]);
+            return self.add(Role::Cpu, Start::WithProgram, vec![source(frequency)]);
         }
-        self.units.push(Unit {
-            role: Role::Cpu,
-            sources: vec![source.passing_over_idleness()],
-            start: Start::AtOnce,
-            reach: Reach::Machine,
-        });
+        let mut add = |role, frequency, start| {
+            self.units.push(Unit {
+                role,
+                sources: vec![source(frequency).passing_over_idleness()],
+                start,
+                reach: Reach::Machine,
+            });
+        };
+        if !options.cpu_dense_at_first {
+            return add(Role::Cpu, frequency, Start::AtOnce);
+        }
+        add(Role::Cpu, frequency, Start::Later);
+        add(Role::DenseCpu, DENSE_CPU, Start::AtOnce);
     }
 
     /// Records of whole CPUs where that is allowed; of the program's threads otherwise. The events

@@ -76,6 +76,7 @@ impl ObserveOptions {
             subject,
             recorder: Options {
                 cpu: Some(CPU_FREQUENCY),
+                cpu_dense_at_first: true,
                 ..Options::default()
             },
             counters: false,

@@ -6,7 +6,7 @@ use super::super::governor::Verdict;
 use super::super::ladder::Ladder;
 use super::super::notes::Note;
 use super::super::plan::Role;
-use super::{AFTER_STORM, Drain, NO_REST, TELLING, TOO_LATE};
+use super::{AFTER_STORM, DENSE_SAMPLES, Drain, NO_REST, TELLING, TOO_LATE};
 use crate::sys::machine::thread_cpu_time;
 use crate::sys::perf_event::monotonic_now;
 use pagewise_model::units::Nanos;
@@ -55,6 +55,21 @@ impl Drain {
         let samples = self.account.take(self.current).records;
         if ladder.observe(samples, monotonic_now()).is_some() {
             self.switch_to(Role::Sampled(0));
+        }
+    }
+
+    /// Samples CPU time less often once enough has been seen of a short program.
+    pub(super) fn thin_out_cpu(&mut self) {
+        let Some(left) = self.dense_samples_left else {
+            return;
+        };
+        let left = left.saturating_sub(self.account.take(Role::DenseCpu).records);
+        let is_enough = self.account.samples_of(Role::DenseCpu) >= DENSE_SAMPLES;
+        self.dense_samples_left = (left > 0 && !is_enough).then_some(left);
+        if self.dense_samples_left.is_none() {
+            self.set(Role::Cpu, true);
+            self.set(Role::DenseCpu, false);
+            self.close(Role::DenseCpu);
         }
     }
 
