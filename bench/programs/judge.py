@@ -61,12 +61,15 @@ class Judged:
 
     @property
     def gain(self):
-        """What the arm gained that a proof chose; without a proof, what the first advised setting gained; 1 without."""
-        if self.proof:
-            chosen = comparison(self.proof, self.proof.get("winner"))
-            return chosen[f"{self.program.gain}_speedup"]["value"] if chosen else 1.0
-        first = self.advised[0]["rule"] if self.advised else None
-        return self.gains[first]["value"] if first in self.gains else 1.0
+        """What the arm gained that a proof chose. Without one, what the first advice gained, if no proof
+        could try it, since only a hand can do that. 1 without any."""
+        chosen = comparison(self.proof, self.proof.get("winner")) if self.proof else None
+        if chosen:
+            return chosen[f"{self.program.gain}_speedup"]["value"]
+        first = self.advised[0] if self.advised else None
+        if not first or first["rule"] not in self.gains or (self.proof and first["settings"]):
+            return 1.0
+        return self.gains[first["rule"]]["value"]
 
     @property
     def cure_right(self):

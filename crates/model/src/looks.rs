@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Looks {
-    /// Looks taken.
+    /// Looks taken, as many equally spaced ones as would be as precise.
     pub count: u64,
     /// Elapsed time from the first to the last look: the times of all scenes, and `unkept`.
     pub span: Nanos,

@@ -2,6 +2,7 @@
 
 use crate::rule_file::{self, RuleFile, rule_file};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// The contents of the file.
@@ -40,6 +41,9 @@ struct CallFamily {
     #[serde(default)]
     files: bool,
     calls: Vec<String>,
+    /// Functions that stand in place of a call's own function, with the call's name.
+    #[serde(default)]
+    bodies: BTreeMap<String, String>,
 }
 
 /// A kind of work in the kernel.
@@ -103,7 +107,7 @@ impl rule_file::Content for KernelTable {}
 
 /// Prefixes of system-call functions: `SYSCALL_DEFINE` of x86-64, AArch64, and the compat calls of
 /// 32-bit programs (arch/*/include/asm/syscall_wrapper.h).
-const CALL_PREFIXES: [&str; 8] = [
+const CALL_PREFIXES: [&str; 9] = [
     "__x64_sys_",
     "__arm64_sys_",
     "__ia32_sys_",
@@ -111,6 +115,7 @@ const CALL_PREFIXES: [&str; 8] = [
     "__arm64_compat_sys_",
     "__se_sys_",
     "__do_sys_",
+    "__sys_",
     "ksys_",
 ];
 
@@ -138,10 +143,22 @@ impl KernelTable {
                 // Each system call comes through it: the functions that follow are more specific.
                 Some(found) if found.id == "gate" => gate = Some(found),
                 Some(found) => return Some(Reason::of(found)),
+                None if gate.is_some() => {
+                    if let Some(call) = self.with_body(name) {
+                        return Some(self.call(call));
+                    }
+                }
                 None => {}
             }
         }
         gate.map(Reason::of)
+    }
+
+    /// The system call that ends by jumping to this function.
+    fn with_body(&self, function: &str) -> Option<&str> {
+        let plain = function.split('.').next().unwrap_or(function);
+        let mut bodies = self.call.iter().map(|family| &family.bodies);
+        bodies.find_map(|bodies| bodies.get(plain).map(String::as_str))
     }
 
     fn call(&self, call: &str) -> Reason {
@@ -255,6 +272,28 @@ mod tests {
         assert_eq!(reason(&stack).as_deref(), Some("fault"));
         assert_eq!(reason(&stack[..4]).as_deref(), Some("call.read"));
         assert_eq!(reason(&stack[..2]).as_deref(), Some("gate"));
+    }
+
+    #[test]
+    fn a_call_is_known_by_its_body_where_its_own_frame_is_gone() {
+        let table = KernelTable::shipped();
+        let reason = |body| {
+            let stack = ["entry_SYSCALL_64_after_hwframe", "do_syscall_64", body];
+            let found = table.reason(&stack).expect("a reason");
+            (found.id, found.call.unwrap_or_default())
+        };
+        let expected = |id: &str, call: &str| (id.to_owned(), call.to_owned());
+        assert_eq!(reason("__vm_munmap"), expected("call.map", "munmap"));
+        assert_eq!(reason("do_futex.isra.0"), expected("call.futex", "futex"));
+        assert_eq!(reason("__sys_sendto"), expected("call.socket", "sendto"));
+        // A fork's child takes this way without a call.
+        assert_eq!(table.reason(&["kernel_clone"]), None);
+        for family in &table.call {
+            let named = family.bodies.values();
+            for call in named {
+                assert!(family.calls.contains(call), "{call} is of no family");
+            }
+        }
     }
 
     #[test]

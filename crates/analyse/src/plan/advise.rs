@@ -25,8 +25,8 @@ const BESIDE: f64 = 0.1;
 /// if it takes less: among the programs of `bench/programs` with 9 to 12 %, one gained 14 %, one
 /// nothing, and one lost 12 %.
 const SURELY_HOT: f64 = 0.2;
-/// A predicted speed-up below this is not worth a change.
-const WORTHWHILE: f64 = 1.03;
+/// A predicted speed-up below this is not worth a change, nor is the prediction sure enough.
+const WORTHWHILE: f64 = 1.05;
 /// Share of the targeted faults that a setting avoids (the others are first touches of the memory
 /// that is kept, and growth between phases). Measured over the programs of `bench/programs`.
 const VANISHING: Estimate = Estimate {

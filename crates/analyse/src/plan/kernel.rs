@@ -49,9 +49,9 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
         .filter(|one| !told_elsewhere(one))
         .collect();
     let others = with_their_gate(&others, &account.entries);
-    let nanos: f64 =
-        others.iter().map(|entry| entry.time.value).sum::<f64>() + account.unexplained.value;
-    let share = share_of(Estimate::exact(nanos), findings);
+    let times = others.iter().map(|entry| entry.time);
+    let mut share = share_of(together(times.chain([account.unexplained])), findings);
+    share.high = share.high.min(1.0);
     let first = others.iter().find(|entry| !is_gate(entry))?;
     if share.value < TOLD {
         return None;
@@ -67,6 +67,21 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
         share_of_cpu: Some(share),
         ..words(Symptom::KernelWork, when).found(severity, &values, evidence)
     })
+}
+
+/// The sum of estimates that err independently of each other.
+fn together(times: impl Iterator<Item = Estimate>) -> Estimate {
+    let (mut sum, mut below, mut above) = (0.0, 0.0, 0.0);
+    for time in times {
+        sum += time.value;
+        below += (time.value - time.low).powi(2);
+        above += (time.high - time.value).powi(2);
+    }
+    Estimate {
+        value: sum,
+        low: (sum - below.sqrt()).max(0.0),
+        high: sum + above.sqrt(),
+    }
 }
 
 fn is_gate(entry: &KernelEntry) -> bool {
