@@ -111,6 +111,7 @@ pub fn measure(
         flame: flame(&stacks, &names),
         fault_map: fault_map(attribution, &ledger, &scale),
         timeline: sidecar.timeline.clone(),
+        kernel_threads: sidecar.kernel_threads.clone(),
         collection,
         profile: None,
     };

@@ -4,6 +4,7 @@ use crate::account::Account;
 use crate::allocator::Allocator;
 use crate::answer::{Document, Evidence, Kind};
 use crate::histogram::Histogram;
+use crate::kernel_threads::KernelThread;
 use crate::profile_findings::ProfileSummary;
 use crate::recording::{Collection, HugePageUse};
 use crate::run::{Ending, RunCost};
@@ -433,6 +434,9 @@ pub struct Run {
     pub fault_map: FaultMap,
     /// Process tree and pressure over time.
     pub timeline: Timeline,
+    /// Kernel threads of the machine that managed memory meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel_threads: Vec<KernelThread>,
     /// How events were collected.
     pub collection: Collection,
     /// What its samples show, if it has any.

@@ -32,6 +32,7 @@ pub mod huge_map;
 pub mod huge_pages;
 pub mod huge_simulation;
 pub mod huge_undo;
+pub mod kernel_threads;
 mod known;
 pub mod looks;
 pub mod loss;

@@ -6,6 +6,7 @@ use crate::contention::Contention;
 use crate::delays::Delays;
 use crate::findings::Diagnosis;
 use crate::host::HostSnapshot;
+use crate::kernel_threads::KernelThread;
 use crate::looks::Looks;
 use crate::loss::Losses;
 use crate::proof::Proof;
@@ -74,6 +75,9 @@ pub struct Sidecar {
     /// Other threads that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_tasks: Option<OtherTasks>,
+    /// Kernel threads that managed memory meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel_threads: Vec<KernelThread>,
     /// What was concluded after settings had been tried; `None` if none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concluded: Option<Concluded>,

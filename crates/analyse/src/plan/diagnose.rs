@@ -8,6 +8,7 @@ use super::wording::{When, words};
 use super::{doing, kernel, say, verdict};
 use crate::page_sizes;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::kernel_threads::KernelThread;
 use pagewise_model::quantity::{count, percent, percent_seen};
 use pagewise_model::units::{Estimate, Nanos};
 
@@ -52,6 +53,7 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
         .collect();
     found.extend(kernel::diagnosis(findings, symptoms));
     found.extend(huge_page_fallback(findings));
+    found.extend(kernel_threads(findings));
     found.sort_by(|a, b| {
         let lost = |one| seconds(findings, one);
         (b.severity.cmp(&a.severity)).then(lost(b).total_cmp(&lost(a)))
@@ -125,6 +127,26 @@ fn huge_page_fallback(findings: &Findings) -> Option<Diagnosis> {
     (fallback >= 16 && fallback * 4 > given).then(|| {
         let told = say::huge_fallback(count(fallback), count(given));
         words(Symptom::HugeFallback, None).found(Severity::Note, &[], vec![told])
+    })
+}
+
+/// Part of the elapsed time from which the kernel's own threads are reported, and the least time.
+const KERNEL_THREADS: f64 = 0.05;
+const KERNEL_THREADS_TIME: Nanos = Nanos(50_000_000);
+
+/// Kernel threads that managed memory meanwhile. They work for the whole machine, so it is a note.
+fn kernel_threads(findings: &Findings) -> Option<Diagnosis> {
+    let wall = findings.cost.wall.as_secs_f64().max(1e-9);
+    let all: Nanos = findings.kernel_threads.iter().map(|one| one.cpu).sum();
+    let much = all >= KERNEL_THREADS_TIME && all.as_secs_f64() >= KERNEL_THREADS * wall;
+    let line = |one: &KernelThread| {
+        let share = percent(one.cpu.as_secs_f64() / wall);
+        say::kernel_thread(&one.name, one.cpu, share)
+    };
+    let worth = |one: &&KernelThread| one.cpu.0 * 10 >= all.0;
+    much.then(|| {
+        let told = findings.kernel_threads.iter().filter(worth).map(line);
+        words(Symptom::KernelThreads, None).found(Severity::Note, &[], told.collect())
     })
 }
 

@@ -62,6 +62,7 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
         | Symptom::WriteProtect
         | Symptom::Runtime
         | Symptom::Thrashing
+        | Symptom::KernelThreads
         | Symptom::KernelWork
         | Symptom::KernelUnexplained
         | Symptom::Healthy

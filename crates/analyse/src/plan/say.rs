@@ -71,6 +71,7 @@ phrases! {
         huge_held(size);
         huge_zeros(size, zeros);
         huge_fallback(failed, given);
+        kernel_thread(name, time, share);
         faults_in(faults, cpu);
         faults_share(share);
         used(cpu, wall);

@@ -87,6 +87,8 @@ symptoms! {
     LockSpin = "lock.spin",
     /// TLBs of other CPUs are flushed.
     TlbFlush = "tlb.flush",
+    /// The kernel's own threads manage memory on the same CPUs.
+    KernelThreads = "kernel.threads",
     /// The kernel works apart from page faults.
     KernelWork = "kernel.work",
     /// The kernel's time is not explained.
@@ -121,8 +123,8 @@ impl Symptom {
             FirstTouch | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
             | ForkTables | ForkEach | File | FileCopies | Shared | FileRemap | FileReads | Swap
             | WriteProtect | HotAllocator | HotCollector | Runtime | Limit | Thrashing
-            | Reclaim | LockWait | LockSpin | TlbFlush | KernelWork | KernelUnexplained
-            | Healthy | Open | Short | Computing => false,
+            | Reclaim | LockWait | LockSpin | TlbFlush | KernelThreads | KernelWork
+            | KernelUnexplained | Healthy | Open | Short | Computing => false,
         }
     }
 
@@ -135,7 +137,7 @@ impl Symptom {
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies | File
             | FileCopies | Shared | FileRemap | FileReads | Swap | WriteProtect | Runtime
-            | Limit | Thrashing | Reclaim | LockWait => false,
+            | Limit | Thrashing | Reclaim | LockWait | KernelThreads => false,
         }
     }
 }

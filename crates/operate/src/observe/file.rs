@@ -72,6 +72,7 @@ pub(super) fn conclude(
         delays: outcome.delays,
         tasks: outcome.tasks,
         other_tasks: outcome.other_tasks,
+        kernel_threads: outcome.kernel_threads,
         concluded: None,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {

@@ -45,7 +45,7 @@ pub(super) fn observe(
     let counters = counters(options, &target);
     let recorder = Recorder::open(target, &options.recorder)?;
     let mut recording = file::begin(recorder, &options.output)?;
-    let beginning = Beginning::now();
+    let mut beginning = Beginning::now();
     let running = release(gated, &mut recording, &options.output)?;
     let sampler = Sampler::start(pid, options.interval);
     let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::from_birth(pid));
@@ -64,6 +64,7 @@ pub(super) fn observe(
         cost: finished.cost,
         timeline: sampler.stop_after(&finished.cost),
         contention: beginning.contention.so_far(),
+        kernel_threads: beginning.kernel_threads.stop(),
         looks: onlooker.and_then(|onlooker| onlooker.stop_after(last)),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         delays,

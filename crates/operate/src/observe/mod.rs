@@ -14,11 +14,12 @@ pub use running::is_alive;
 
 use pagewise_linux::host;
 use pagewise_linux::perf::{Counters, EventCount, Options, Target};
-use pagewise_linux::proc::{ContentionWatch, ProcRoot};
+use pagewise_linux::proc::{ContentionWatch, KernelThreadWatch, ProcRoot};
 use pagewise_linux::process::{Launch, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
 use pagewise_model::contention::Contention;
 use pagewise_model::delays::Delays;
+use pagewise_model::kernel_threads::KernelThread;
 use pagewise_model::looks::Looks;
 use pagewise_model::loss::Losses;
 use pagewise_model::recording::Counter;
@@ -171,6 +172,8 @@ struct Outcome {
     seen: Seen,
     /// How much the CPUs were shared.
     contention: Option<Contention>,
+    /// What kernel threads that manage memory used.
+    kernel_threads: Vec<KernelThread>,
     /// What threads were seen to do.
     looks: Option<Looks>,
     /// How long its tasks waited.
@@ -189,6 +192,8 @@ struct Beginning {
     machine: Option<RunCost>,
     /// How long tasks had waited for CPUs up to then.
     contention: ContentionWatch,
+    /// What kernel threads had used up to then.
+    kernel_threads: KernelThreadWatch,
 }
 
 impl Beginning {
@@ -201,6 +206,7 @@ impl Beginning {
             instant: Instant::now(),
             machine: ProcRoot::default().machine_cost().ok().flatten(),
             contention: ContentionWatch::begin(),
+            kernel_threads: KernelThreadWatch::begin(),
         }
     }
 

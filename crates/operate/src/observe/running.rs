@@ -31,7 +31,7 @@ pub(super) fn observe(
     let counters = counters(options, &target);
     let recorder = Recorder::open(target, &options.recorder)?;
     let recording = file::begin(recorder, &options.output)?;
-    let beginning = Beginning::now();
+    let mut beginning = Beginning::now();
     let sampler = Sampler::start(pid, options.interval);
     let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::start(pid));
     let mut seen = Seen::default();
@@ -68,6 +68,7 @@ pub(super) fn observe(
         cost: cost_of(&timeline, beginning.instant.elapsed()),
         timeline,
         contention: beginning.contention.so_far(),
+        kernel_threads: beginning.kernel_threads.stop(),
         looks: onlooker.and_then(Onlooker::stop),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         delays,

@@ -32,6 +32,7 @@ use pagewise_model::findings::{
 };
 use pagewise_model::histogram::Histogram;
 use pagewise_model::host::HostSnapshot;
+use pagewise_model::kernel_threads::KernelThread;
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::recording::{Collection, HugePageUse};
 use pagewise_model::run::{Ending, RunCost};
@@ -95,6 +96,10 @@ pub fn churning() -> Findings {
         flame: picture::flame(),
         fault_map: picture::fault_map(),
         timeline: picture::timeline(),
+        kernel_threads: vec![KernelThread {
+            name: "khugepaged".into(),
+            cpu: Nanos(12_000_000),
+        }],
         collection: Collection {
             whole_machine: false,
             attached: false,

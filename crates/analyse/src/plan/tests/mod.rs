@@ -18,6 +18,7 @@ use pagewise_model::findings::{
     Cause, ChurnRoute, RegionKind, Run, Severity, Share, Site, ThreadShare,
 };
 use pagewise_model::histogram::Histogram;
+use pagewise_model::kernel_threads::KernelThread;
 use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::recording::HugePageUse;
 use pagewise_model::run::{Ending, RunCost};
