@@ -1,7 +1,7 @@
 //! MB/s from function_graph text to findings: parse, call trees, classification, time splits,
 //! histograms, mining (Algorithm 1 at 1 %) and the report's figures, on one core; and the same
-//! on two. MB/s are of CPU time (`/proc/thread-self/schedstat`),
-//! which a busy machine changes least; the gain by two cores is of wall time and needs an idle one.
+//! on two. MB/s are of CPU time, which a busy machine changes least; the gain by two cores is of wall
+//! time and needs an idle one.
 //!
 //! `cargo bench -p pagewise-analyse --bench fault_paths -- TRACE.txt[.zst] [MIB]` repeats the
 //! trace to the given size (500 MiB) in memory. Beside it, on the same text:
@@ -10,6 +10,7 @@
 use pagewise_analyse::fault_paths::{Collector, FaultPaths, analyse, estimate};
 use pagewise_analyse::mine::{Algorithm, Query, patterns};
 use pagewise_model::formats::function_graph::{self, Cores};
+use rustix::time::{ClockId, clock_gettime};
 use std::io::Read;
 use std::time::Instant;
 
@@ -60,11 +61,10 @@ fn end_to_end(text: &[u8], threads: usize) -> (FaultPaths, usize) {
     (findings, found)
 }
 
-/// Nanoseconds that this thread has run (proc(5), schedstat).
+/// Nanoseconds that this process has run.
 fn cpu_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    let first = text.split_whitespace().next().expect("a number");
-    first.parse().expect("a number")
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).expect("a positive time")
 }
 
 fn load(path: &str) -> Vec<u8> {

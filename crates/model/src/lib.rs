@@ -17,6 +17,7 @@ pub mod busiest;
 pub mod call_map;
 pub mod capability;
 pub mod capture_summary;
+pub mod column;
 pub mod contention;
 pub mod delays;
 pub mod event;

@@ -4,6 +4,7 @@
 //! with parent pointers, so a stack ten thousand deep costs only its new frames; samples are
 //! columns, so a range of time is a slice and eight million samples are a few arrays.
 
+use crate::column::Column;
 use crate::contention::Contention;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
@@ -168,9 +169,9 @@ pub struct Samples {
     /// CPU number, or [`NO_CPU`].
     pub cpus: Vec<u16>,
     /// Index in [`Profile::events`].
-    pub events: Vec<u8>,
+    pub events: Column<u8>,
     /// How much the sample stands for, in the event's unit.
-    pub weights: Vec<u64>,
+    pub weights: Column<u64>,
     /// Its stack.
     pub stacks: Vec<NodeId>,
 }
@@ -424,10 +425,10 @@ impl Profile {
     /// Sum of the weights of one event's samples.
     #[must_use]
     pub fn weight_of(&self, event: u8) -> u64 {
-        let pairs = self.samples.events.iter().zip(&self.samples.weights);
+        let pairs = self.samples.events.iter().zip(self.samples.weights.iter());
         pairs
-            .filter(|&(&of, _)| of == event)
-            .map(|(_, &weight)| weight)
+            .filter(|&(of, _)| of == event)
+            .map(|(_, weight)| weight)
             .sum()
     }
 }

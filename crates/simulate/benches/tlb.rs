@@ -14,7 +14,7 @@ use std::process::Command;
 
 /// Accesses of each workload; the first quarter warms up.
 const ACCESSES: usize = 1 << 23;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 /// CPU seconds of this thread: other work on the machine does not count.
 fn cpu_seconds() -> f64 {

@@ -19,7 +19,7 @@ use super::trees::{TreeQuery, frequent_trees};
 use pagewise_model::answer::Document;
 use pagewise_model::fault_paths::{
     ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, OtherCalls, Path,
-    TimeSplit, TracedFaults,
+    TimeSplit, Timeline, TracedFaults,
 };
 use pagewise_model::formats::function_graph::{NameId, Names, Summary};
 use pagewise_model::histogram::Histogram;
@@ -27,6 +27,7 @@ use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::quantity::counted;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::thread::{self, ScopedJoinHandle};
 
 /// Contributors and paths in a report.
 const MOST_CONTRIBUTORS: usize = 40;
@@ -39,56 +40,40 @@ const TREE_SHARE: f64 = 0.01;
 #[must_use]
 pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibration) -> FaultPaths {
     let names = &summary.names;
-    let shapes: Vec<&Shape> = collector.shapes.all.iter().collect();
-    let costs = Costs::new(collector, &calibration);
     let view = View {
         collector,
         names,
-        costs,
+        costs: Costs::new(collector, &calibration),
     };
-    let latency = view.latencies(&shapes, Layer::Fault);
-    let trees = frequent_trees(collector, names, calibration, wanted_trees(collector));
-    let exceeds = latency.corrected.mean_ns < latency.raw.mean_ns / 2.0;
-    let found = TracedFaults {
-        faults: collector.checks.faults,
-        duration_ns: collector.duration(),
-        calibration,
-        correction_exceeds_signal: exceeds && costs.corrects(),
-        latency,
-        elapsed: figures(&merged(shapes.iter().map(|shape| &shape.elapsed))),
-        split: split(&shapes),
-        conservation: Conservation {
-            faults: collector.checks.faults,
-            violations: collector.checks.violations,
-            without_durations: collector.checks.untimed,
-        },
-        classes: view.classes(),
-        layers: view.layers(&shapes),
-        paths: view.paths(&shapes),
-        distinct_paths: shapes.len() as u64,
-        contributors: view.contributors(None, collector.checks.faults),
-        call_map: call_map(collector, names, costs),
-        calls_below_1us: below_1us(collector),
-        other_calls: view.others(&collector.others),
-        bare_ends: view.others(&collector.bare),
-        descent: collector
-            .descent
-            .as_ref()
-            .map_or(Vec::new(), |descent| descent.findings()),
-        contrasts: contrasts(collector, names, calibration),
-        timeline: timeline(collector, calibration),
-        lock_waits: collector.locks.findings(names, whole_time(collector)),
-        charges: charges(collector, names, costs),
-        trees: trees.trees,
-        trees_left_out: trees.left_out,
-        reading: reading(collector),
-    };
+    // These depend on nothing else, and take about as long as all the rest.
+    let found = thread::scope(|scope| {
+        let contrasts = scope.spawn(|| contrasts(collector, names, calibration));
+        let timeline = scope.spawn(|| timeline(collector, calibration));
+        let trees =
+            scope.spawn(|| frequent_trees(collector, names, calibration, wanted_trees(collector)));
+        let found = view.findings(calibration);
+        let trees = joined(trees);
+        TracedFaults {
+            contrasts: joined(contrasts),
+            timeline: joined(timeline),
+            trees: trees.trees,
+            trees_left_out: trees.left_out,
+            ..found
+        }
+    });
     let mut losses = losses(summary);
     losses.add(LossKind::Unmeasured, collector.unmeasured(&calibration));
     Document {
         losses,
         ..Document::of(found).with_notes(notes(collector))
     }
+}
+
+/// A thread's result.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// What a reader should know about how the figures were computed.
@@ -155,6 +140,52 @@ struct View<'a> {
 }
 
 impl View<'_> {
+    /// Everything but contrasts, the timeline and frequent trees.
+    fn findings(&self, calibration: Calibration) -> TracedFaults {
+        let Self {
+            collector,
+            names,
+            costs,
+        } = *self;
+        let shapes: Vec<&Shape> = collector.shapes.all.iter().collect();
+        let latency = self.latencies(&shapes, Layer::Fault);
+        let exceeds = latency.corrected.mean_ns < latency.raw.mean_ns / 2.0;
+        TracedFaults {
+            faults: collector.checks.faults,
+            duration_ns: collector.duration(),
+            calibration,
+            correction_exceeds_signal: exceeds && costs.corrects(),
+            latency,
+            elapsed: figures(&merged(shapes.iter().map(|shape| &shape.elapsed))),
+            split: split(&shapes),
+            conservation: Conservation {
+                faults: collector.checks.faults,
+                violations: collector.checks.violations,
+                without_durations: collector.checks.untimed,
+            },
+            classes: self.classes(),
+            layers: self.layers(&shapes),
+            paths: self.paths(&shapes),
+            distinct_paths: shapes.len() as u64,
+            contributors: self.contributors(None, collector.checks.faults),
+            call_map: call_map(collector, names, costs),
+            calls_below_1us: below_1us(collector),
+            other_calls: self.others(&collector.others),
+            bare_ends: self.others(&collector.bare),
+            descent: collector
+                .descent
+                .as_ref()
+                .map_or(Vec::new(), |descent| descent.findings()),
+            contrasts: Vec::new(),
+            timeline: Timeline::default(),
+            lock_waits: collector.locks.findings(names, whole_time(collector)),
+            charges: charges(collector, names, costs),
+            trees: Vec::new(),
+            trees_left_out: 0,
+            reading: reading(collector),
+        }
+    }
+
     fn classes(&self) -> Vec<ClassFindings> {
         let mut by_class: BTreeMap<Class, Vec<&Shape>> = BTreeMap::new();
         for shape in &self.collector.shapes.all {

@@ -1,9 +1,8 @@
-//! Settings and counters of huge pages below `/sys/kernel/mm`
+//! Settings of huge pages and their pools below `/sys/kernel/mm`
 //! (Documentation/admin-guide/mm/transhuge.rst and hugetlbpage.rst).
 
 use crate::pseudo_file;
 use pagewise_model::units::Bytes;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Transparent huge pages of the machine.
@@ -19,8 +18,6 @@ pub struct Transparent {
     pub use_zero_page: Option<bool>,
     /// Size of a huge page at PMD level.
     pub pmd_size: Option<Bytes>,
-    /// Settings and counters of khugepaged by file name.
-    pub khugepaged: BTreeMap<String, String>,
     /// Sizes between a base page and a PMD (Linux 6.8 and later), smallest first.
     pub sizes: Vec<Size>,
 }
@@ -34,8 +31,6 @@ pub struct Size {
     pub enabled: String,
     /// Policy for shared memory (Linux 6.11 and later).
     pub shmem_enabled: Option<String>,
-    /// Counters since boot by file name (`anon_fault_alloc`, `split`…; Linux 6.10 and later).
-    pub stats: BTreeMap<String, u64>,
 }
 
 /// One pool of hugetlb pages.
@@ -64,7 +59,6 @@ pub fn transparent(sys: &Path) -> Option<Transparent> {
         shmem_enabled: choice(&folder.join("shmem_enabled")),
         use_zero_page: pseudo_file::setting(&folder.join("use_zero_page")).map(|word| word == "1"),
         pmd_size: number(&folder.join("hpage_pmd_size")).map(Bytes),
-        khugepaged: texts(&folder.join("khugepaged")),
         sizes: sized_folders(&folder)
             .filter_map(|(size, folder)| page_size(size, &folder))
             .collect(),
@@ -88,15 +82,10 @@ pub fn pools(sys: &Path) -> Vec<Pool> {
 }
 
 fn page_size(size: Bytes, folder: &Path) -> Option<Size> {
-    let stats = folder.join("stats");
-    let counted = pseudo_file::names(&stats).into_iter();
     Some(Size {
         size,
         enabled: choice(&folder.join("enabled"))?,
         shmem_enabled: choice(&folder.join("shmem_enabled")),
-        stats: counted
-            .filter_map(|name| Some((name.clone(), number(&stats.join(name))?)))
-            .collect(),
     })
 }
 
@@ -123,13 +112,6 @@ fn number(path: &Path) -> Option<u64> {
     pseudo_file::number(path).ok().flatten()
 }
 
-fn texts(folder: &Path) -> BTreeMap<String, String> {
-    pseudo_file::names(folder)
-        .into_iter()
-        .filter_map(|name| Some((name.clone(), pseudo_file::setting(&folder.join(name))?)))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,22 +130,14 @@ mod tests {
         let thp = "kernel/mm/transparent_hugepage";
         write(sys, &format!("{thp}/enabled"), "always [madvise] never\n");
         write(sys, &format!("{thp}/hpage_pmd_size"), "2097152\n");
-        write(
-            sys,
-            &format!("{thp}/khugepaged/scan_sleep_millisecs"),
-            "10000\n",
-        );
         let always = "[always] inherit madvise never\n";
         write(sys, &format!("{thp}/hugepages-1024kB/enabled"), always);
         write(sys, &format!("{thp}/hugepages-64kB/enabled"), always);
-        write(sys, &format!("{thp}/hugepages-64kB/stats/split"), "4\n");
         let found = transparent(sys).unwrap();
         assert_eq!((found.enabled.as_str(), found.defrag), ("madvise", None));
         assert_eq!(found.pmd_size, Some(Bytes(2 << 20)));
-        assert_eq!(found.khugepaged["scan_sleep_millisecs"], "10000");
         let sizes: Vec<_> = found.sizes.iter().map(|size| size.size.0 >> 10).collect();
         assert_eq!(sizes, [64, 1024]);
-        assert_eq!(found.sizes[0].stats["split"], 4);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Changes outside our own process, written to disk before they are made, so that they can be
+//! Changes outside our own process, written to a file before they are made, so that they can be
 //! undone however we end.
 //!
 //! A text file, mode 0600, one JSON object per line: the owner, then each file or object about to
@@ -16,7 +16,8 @@
 //! ```
 //!
 //! A line cut off by a crash is the last one and is ignored: its change was not started. No noted
-//! change survives a reboot, so a journal of another boot has nothing to restore.
+//! change survives a reboot, so a journal of another boot has nothing to restore, and lines are
+//! passed to the kernel without waiting for the disk, which takes milliseconds.
 
 mod legacy;
 mod record;
@@ -152,18 +153,12 @@ impl Journal {
         Record::parse(&self.path, &text)
     }
 
-    /// Notes what is about to be changed. A setting is on disk when this returns; slots, of which
-    /// there are many, are only passed to the kernel, which is enough to survive a kill.
+    /// Notes what is about to be changed.
     ///
     /// # Errors
     /// [`Error::File`]: then nothing must be changed.
     pub fn note(&mut self, line: &Line) -> Result<(), Error> {
-        let written = write_line(&mut self.file, line);
-        let kept = written.and_then(|()| match line.slot {
-            None => self.file.sync_data(),
-            Some(_) => Ok(()),
-        });
-        kept.map_err(|source| file_error("write", &self.path, source))
+        write_line(&mut self.file, line).map_err(|source| file_error("write", &self.path, source))
     }
 
     /// Cuts off an unfinished last line, left by a process that died while writing it, so that the

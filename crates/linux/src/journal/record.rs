@@ -135,6 +135,8 @@ impl Owner {
 impl Record {
     /// The record in `text`, read from `path`.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Self>, Error> {
+        // After a crash of the machine, some file systems have zeros where a line was not written yet.
+        let text = text.trim_end_matches('\0');
         // Cut off within the first line: nothing was started.
         let is_cut = text.starts_with('{') && !text.contains('\n');
         if text.is_empty() || is_cut {

@@ -119,4 +119,7 @@ fn what_is_no_journal_says_so_and_only_the_end_may_be_cut() {
     let cut = parse(&format!("{line}\n{{\"set")).unwrap().unwrap();
     assert_eq!(cut.settings.len(), 1);
     assert_eq!(parse("{\"owner\":{").unwrap(), None);
+    assert_eq!(parse("\0\0\0").unwrap(), None);
+    let zeros = parse(&format!("{line}\n\0\0")).unwrap().unwrap();
+    assert_eq!(zeros.settings.len(), 1);
 }

@@ -4,6 +4,7 @@ use super::ending::{end, end_in_time};
 use super::seen::{FIRST_LOOK, STEP, Seen};
 use super::{Beginning, Observation, ObserveOptions, Outcome, Subject, counters, file, identity};
 use pagewise_linux::delays::DelayWatch;
+use pagewise_linux::host;
 use pagewise_linux::perf::{Counters, Recorder, Recording, Target};
 use pagewise_linux::proc::{Onlooker, ProcRoot, Sampler, Scheduled};
 use pagewise_linux::process::{self, Finished, Gated, Launch, Running, interrupt};
@@ -14,6 +15,7 @@ use pagewise_model::tasks::largest;
 use pagewise_model::units::Nanos;
 use std::fs;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 /// Allocators are looked up at these times after the start: early for programs that end soon, later
@@ -28,11 +30,10 @@ const LOOKS_FOR_ALLOCATORS: [Duration; 6] = [
 ];
 
 /// Starts the program and observes it until it ends.
-pub(super) fn observe(
-    options: &ObserveOptions,
-    launch: &Launch,
-    host: HostSnapshot,
-) -> anyhow::Result<Observation> {
+pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Result<Observation> {
+    // Reading some hundred files takes milliseconds, for which the program need not wait; but among
+    // samples of the whole machine it would be seen.
+    let mut host = options.subject.is_whole_machine().then(host_of_own);
     // The kernel counts for tasks that are created from now on.
     let delays = options.delays.then(DelayWatch::begin).flatten();
     let gated = launch.spawn_gated()?;
@@ -47,6 +48,10 @@ pub(super) fn observe(
     let mut recording = file::begin(recorder, &options.output)?;
     let mut beginning = Beginning::now();
     let running = release(gated, &mut recording, &options.output)?;
+    let reader = match &host {
+        Some(_) => None,
+        None => thread::Builder::new().spawn(host_of_own).ok(),
+    };
     let sampler = Sampler::start(pid, options.interval);
     let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::from_birth(pid));
     let (finished, seen, last) = accompany(running, options, &beginning)?;
@@ -73,7 +78,17 @@ pub(super) fn observe(
         notes: identity.into_iter().collect(),
         seen,
     };
+    if let Some(reader) = reader {
+        host = reader.join().ok();
+    }
+    let host = host.unwrap_or_else(host_of_own);
     file::conclude(options, recording, outcome, &beginning, host)
+}
+
+/// The machine, and our own settings, which the program inherits.
+fn host_of_own() -> HostSnapshot {
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    host::snapshot_with(own)
 }
 
 /// Lets the program call exec. If exec fails, the recording is removed again.

@@ -131,11 +131,9 @@ pub fn observe_while(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> anyhow::Result<Observation> {
     interrupt::install()?;
-    let own = i32::try_from(std::process::id()).unwrap_or_default();
     match &options.subject {
         Subject::Command(launch) | Subject::SystemDuring(launch) => {
-            // The program inherits our settings.
-            launched::observe(options, launch, host::snapshot_with(own))
+            launched::observe(options, launch)
         }
         Subject::Processes(pids) => {
             let first = pids.first().copied().unwrap_or_default();

@@ -198,7 +198,7 @@ pub(super) fn weights(
     let mut first: Vec<(Option<u32>, u64)> = vec![(None, 0); profile.stacks.len()];
     let mut others: FxHashMap<(Option<u32>, NodeId), u64> = FxHashMap::default();
     let samples = &profile.samples;
-    for (at, &of) in samples.events.iter().enumerate() {
+    for (at, of) in samples.events.iter().enumerate() {
         if of != event {
             continue;
         }

@@ -10,6 +10,9 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use std::io::{self, Write};
 
+/// Bytes of a column that are deflated at once.
+const PIECE: usize = 64 << 10;
+
 /// Position of a column among a page's bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Column(usize, usize);
@@ -21,16 +24,20 @@ pub(super) struct Columns(Vec<u8>);
 impl Columns {
     /// Adds a column.
     pub(super) fn add(&mut self, numbers: impl Iterator<Item = u64>) -> io::Result<Column> {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(PIECE + 10);
+        let from = self.0.len();
+        let mut deflate = DeflateEncoder::new(std::mem::take(&mut self.0), Compression::new(7));
         for mut number in numbers {
             while number >= 0x80 {
                 bytes.push(number.to_le_bytes()[0] | 0x80);
                 number >>= 7;
             }
             bytes.push(number.to_le_bytes()[0]);
+            if bytes.len() >= PIECE {
+                deflate.write_all(&bytes)?;
+                bytes.clear();
+            }
         }
-        let from = self.0.len();
-        let mut deflate = DeflateEncoder::new(std::mem::take(&mut self.0), Compression::new(7));
         deflate.write_all(&bytes)?;
         self.0 = deflate.finish()?;
         Ok(Column(from, self.0.len() - from))

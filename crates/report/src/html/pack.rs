@@ -7,7 +7,7 @@
 //! CPU keeps its thread, that a thread keeps its stack.
 
 use super::bytes::{Column, Columns, zigzag};
-use super::track::{Rows, Track};
+use super::track::{Numbers, Rows, Track};
 use pagewise_model::profile::{
     CounterSeries, Frame, FrameId, FrameKind, FrameTable, NodeId, Profile, StackTree,
 };
@@ -91,7 +91,7 @@ pub(super) fn pack<'a>(
         .filter_map(|&node| shared.tree.frame(node));
     let frames = frames.map(|frame| u64::from(order.frame_places[frame.0 as usize]));
     let (ups, node_frames) = (columns.add(ups.into_iter())?, columns.add(frames)?);
-    let mut modules = Numbers::default();
+    let mut modules = Texts::default();
     let in_order = order
         .frames
         .iter()
@@ -239,20 +239,20 @@ fn side<'a>(
     // Frequent threads get small numbers.
     let threads = by_frequency(samples.threads.iter().copied(), profile.threads.len());
     let known = || threads.iter().map(|&at| &profile.threads[at as usize]);
-    let mut comms = Numbers::default();
+    let mut comms = Texts::default();
     let thread_comms: Vec<u32> = known().map(|thread| comms.of(&thread.comm)).collect();
     let thread_comms = thread_comms.into_iter().map(u64::from);
-    let mut cgroups = Numbers::default();
+    let mut cgroups = Texts::default();
     let thread_cgroups: Vec<u32> = known().map(|thread| cgroups.of(&thread.cgroup)).collect();
     let thread_cgroups = thread_cgroups.into_iter().map(u64::from);
     if cgroups.names.iter().all(|path| path.is_empty()) {
         cgroups.names.clear();
     }
-    let of_events = rows_of_events(profile);
+    let of_events = Numbers::by_event(samples, profile.events.len());
     let places = inverse(&threads, profile.threads.len());
     let tracks = profile.events.iter().zip(&of_events);
     let tracks = tracks
-        .filter(|(_, rows)| !rows.is_empty())
+        .filter(|(_, rows)| rows.len() > 0)
         .map(|(event, rows)| {
             let rows = Rows {
                 samples,
@@ -280,14 +280,6 @@ fn side<'a>(
         cgroups: cgroups.names,
         counters: profile.counters.iter().map(Counter::of).collect(),
     })
-}
-
-fn rows_of_events(profile: &Profile) -> Vec<Vec<u32>> {
-    let mut of_events = vec![Vec::new(); profile.events.len()];
-    for (&event, at) in profile.samples.events.iter().zip(0..) {
-        of_events[usize::from(event)].push(at);
-    }
-    of_events
 }
 
 /// Each number as its difference from the previous one.
@@ -328,12 +320,12 @@ pub(super) fn by_frequency(numbers: impl Iterator<Item = u32>, end: usize) -> Ve
 
 /// Distinct texts.
 #[derive(Default)]
-struct Numbers {
+struct Texts {
     names: Vec<Box<str>>,
     numbers: HashMap<Box<str>, u32>,
 }
 
-impl Numbers {
+impl Texts {
     fn of(&mut self, name: &str) -> u32 {
         if let Some(&known) = self.numbers.get(name) {
             return known;

@@ -30,12 +30,54 @@ pub(super) struct Track<'a> {
 /// The samples of a track.
 pub(super) struct Rows<'a> {
     pub(super) samples: &'a Samples,
-    pub(super) rows: &'a [u32],
+    pub(super) rows: &'a Numbers,
     /// Time of the first sample, by the recording's clock.
     pub(super) start: u64,
     pub(super) tick: u64,
     /// The number of each thread on the page.
     pub(super) threads: &'a [u32],
+}
+
+/// Which samples are a track's. Millions of them are gone through once for each column rather than
+/// copied.
+pub(super) enum Numbers {
+    /// All, of this many.
+    All(usize),
+    /// These.
+    Some(Vec<u32>),
+}
+
+impl Numbers {
+    /// The samples of each event.
+    pub(super) fn by_event(samples: &Samples, events: usize) -> Vec<Self> {
+        let mut of_events: Vec<Self> = (0..events).map(|_| Self::Some(Vec::new())).collect();
+        if let Some(event) = samples.events.common() {
+            of_events[usize::from(event)] = Self::All(samples.len());
+            return of_events;
+        }
+        for (event, at) in samples.events.iter().zip(0..) {
+            if let Self::Some(numbers) = &mut of_events[usize::from(event)] {
+                numbers.push(at);
+            }
+        }
+        of_events
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::All(count) => *count,
+            Self::Some(numbers) => numbers.len(),
+        }
+    }
+
+    /// In time order.
+    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        let (all, some) = match self {
+            Self::All(count) => (*count, &[][..]),
+            Self::Some(numbers) => (0, &numbers[..]),
+        };
+        (0..all).chain(some.iter().map(|&at| at as usize))
+    }
 }
 
 /// Encodes a value that is as expected.
@@ -49,26 +91,21 @@ impl<'a> Track<'a> {
         columns: &mut Columns,
     ) -> io::Result<Self> {
         let all = rows.samples;
-        let row = || rows.rows.iter().map(|&at| at as usize);
-        let mut numbers: Vec<u16> = row().map(|at| all.cpus[at]).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let cpus: Vec<u32> = row()
-            .map(|at| numbers.binary_search(&all.cpus[at]).unwrap_or(0))
-            .map(|cpu| u32::try_from(cpu).unwrap_or(0))
-            .collect();
-        let threads: Vec<u32> = row()
-            .map(|at| rows.threads[all.threads[at] as usize])
-            .collect();
-        let nodes: Vec<u32> = row().map(|at| place(all.stacks[at])).collect();
-        let end = nodes.iter().max().map_or(0, |&node| node as usize + 1);
-        let leaves = by_frequency(nodes.iter().copied(), end);
+        let row = || rows.rows.iter();
+        let numbers = different(row().map(|at| all.cpus[at]));
+        let places = numbers.iter().map(|&cpu| u32::from(cpu));
+        let places = inverse(&places.collect::<Vec<_>>(), usize::from(NO_CPU) + 1);
+        let cpus = || row().map(|at| places[usize::from(all.cpus[at])]);
+        let threads = row().map(|at| rows.threads[all.threads[at] as usize]);
+        let nodes = || row().map(|at| place(all.stacks[at]));
+        let end = nodes().max().map_or(0, |node| node as usize + 1);
+        let leaves = by_frequency(nodes(), end);
         let ranks = inverse(&leaves, end);
-        let stacks = nodes.iter().map(|&node| ranks[node as usize]);
+        let stacks = nodes().map(|node| ranks[node as usize]);
         let first = row().next().map(|at| all.weights[at]);
         let weight = first.filter(|&first| row().all(|at| all.weights[at] == first));
         let mut held = vec![0; numbers.len()];
-        let weights = row().zip(&cpus).map(|(at, &cpu)| {
+        let weights = row().zip(cpus()).map(|(at, cpu)| {
             let weight = all.weights[at];
             match std::mem::replace(&mut held[cpu as usize], weight) == weight {
                 true => SAME,
@@ -86,8 +123,8 @@ impl<'a> Track<'a> {
             leaf_count: leaves.len(),
             leaves: columns.add(leaves.iter().map(|&node| u64::from(node)))?,
             times: columns.add(ticks(rows))?,
-            cpus: columns.add(by_turns(&cpus, numbers.len()))?,
-            threads: columns.add(kept(&threads, &cpus, numbers.len()))?,
+            cpus: columns.add(by_turns(cpus(), numbers.len()))?,
+            threads: columns.add(kept(threads.zip(cpus()), numbers.len()))?,
             stacks: columns.add(stacks.map(u64::from))?,
             weights: match weight {
                 Some(_) => None,
@@ -97,20 +134,31 @@ impl<'a> Track<'a> {
     }
 }
 
+/// The numbers that occur, in order.
+fn different(numbers: impl Iterator<Item = u16>) -> Vec<u16> {
+    let mut occurs = vec![false; usize::from(u16::MAX) + 1];
+    for number in numbers {
+        occurs[usize::from(number)] = true;
+    }
+    (0..=u16::MAX)
+        .filter(|&number| occurs[usize::from(number)])
+        .collect()
+}
+
 /// Times as ticks since the previous sample.
 fn ticks<'a>(rows: &'a Rows<'_>) -> impl Iterator<Item = u64> + 'a {
     let mut before = rows.start / rows.tick;
-    rows.rows.iter().map(move |&at| {
-        let tick = (rows.start + rows.samples.times[at as usize]) / rows.tick;
+    rows.rows.iter().map(move |at| {
+        let tick = (rows.start + rows.samples.times[at]) / rows.tick;
         tick.saturating_sub(std::mem::replace(&mut before, tick))
     })
 }
 
 /// CPUs: 0 for the CPU that followed the previous one the last time, otherwise its number plus one.
-fn by_turns(cpus: &[u32], count: usize) -> impl Iterator<Item = u64> {
+fn by_turns(cpus: impl Iterator<Item = u32>, count: usize) -> impl Iterator<Item = u64> {
     let mut next = vec![0_u32; count];
     let mut before = 0;
-    cpus.iter().map(move |&cpu| {
+    cpus.map(move |cpu| {
         let expected = std::mem::replace(&mut next[before], cpu);
         before = cpu as usize;
         match expected == cpu {
@@ -121,9 +169,12 @@ fn by_turns(cpus: &[u32], count: usize) -> impl Iterator<Item = u64> {
 }
 
 /// A value per sample: 0 if it equals the last value on the same CPU, otherwise the value plus one.
-fn kept(numbers: &[u32], cpus: &[u32], count: usize) -> impl Iterator<Item = u64> {
+fn kept(
+    numbers_by_cpu: impl Iterator<Item = (u32, u32)>,
+    count: usize,
+) -> impl Iterator<Item = u64> {
     let mut held = vec![u32::MAX; count];
-    numbers.iter().zip(cpus).map(move |(&number, &cpu)| {
+    numbers_by_cpu.map(move |(number, cpu)| {
         match std::mem::replace(&mut held[cpu as usize], number) == number {
             true => SAME,
             false => u64::from(number) + 1,

@@ -27,8 +27,10 @@ use super::{Summary, summary};
 use crate::formats::text::blocks::Lines;
 use crate::formats::text::{BLOCK, Memory, Shared, Source, Stream, on_threads};
 use piece::Piece;
+use std::hint;
 use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Of a longer line, the parser gets only enough to see that it is too long.
@@ -91,8 +93,9 @@ fn read_source(
     }
     let input = Shared::new(source);
     let turn = Turn {
+        next: AtomicU64::new(0),
         state: Mutex::new(State {
-            next: 0,
+            asleep: 0,
             builder: Builder::new(),
             names: Names::default(),
             header: Header::default(),
@@ -135,13 +138,19 @@ fn read_on_one(mut source: impl Source, sink: &mut impl Sink) -> io::Result<Summ
 
 /// What has been seen of the text up to a border, and which piece is next.
 struct Turn<'s, S> {
+    /// The piece whose turn it is; changed by who holds `state`.
+    next: AtomicU64,
     state: Mutex<State<'s, S>>,
     passed: Condvar,
 }
 
+/// How often a thread looks whether it is its turn before it sleeps: some 20 µs, in which most turns
+/// come. Sleeping and being woken takes longer than that.
+const LOOKS: usize = 400;
+
 struct State<'s, S> {
-    /// The piece whose turn it is.
-    next: u64,
+    /// Threads that sleep until their turn.
+    asleep: usize,
     builder: Builder,
     names: Names,
     header: Header,
@@ -154,14 +163,29 @@ impl<'s, S: Sink> Turn<'s, S> {
     /// Waits for the turn of a piece. A thread that panics never passes its turn on; the others
     /// then stop, too.
     fn of(&self, piece: u64) -> Option<MutexGuard<'_, State<'s, S>>> {
-        let state = self.state.lock().ok()?;
-        self.passed.wait_while(state, |s| s.next != piece).ok()
+        let is_next = || self.next.load(Ordering::Acquire) == piece;
+        for _ in 0..LOOKS {
+            if is_next() {
+                break;
+            }
+            hint::spin_loop();
+        }
+        let mut state = self.state.lock().ok()?;
+        while !is_next() {
+            state.asleep += 1;
+            state = self.passed.wait(state).ok()?;
+            state.asleep -= 1;
+        }
+        Some(state)
     }
 
-    fn pass(&self, mut state: MutexGuard<'_, State<'s, S>>) {
-        state.next += 1;
+    fn pass(&self, state: MutexGuard<'_, State<'s, S>>) {
+        self.next.fetch_add(1, Ordering::Release);
+        let is_awaited = state.asleep > 0;
         drop(state);
-        self.passed.notify_all();
+        if is_awaited {
+            self.passed.notify_all();
+        }
     }
 }
 
