@@ -4093,6 +4093,10 @@ export interface Run {
    * Huge pages seen in the program's memory.
    */
   huge_pages: HugePageUse | null;
+  /**
+   * Kernel threads of the machine that managed memory meanwhile.
+   */
+  kernel_threads?: KernelThread[];
   profile?: ProfileSummary;
   /**
    * Fault samples seen.
@@ -4138,7 +4142,8 @@ export interface Account {
   faults?: TimePart[];
   kernel: Estimate;
   /**
-   * Samples of CPU time behind it; 0 where none could be taken.
+   * Samples of CPU time behind it, as many of equal weight as would be as precise; 0 where none
+   * could be taken.
    */
   samples: number;
   tasks?: Tasks;
@@ -4581,6 +4586,16 @@ export interface HugePageUse {
    * read.
    */
   zeros: number | null;
+}
+/**
+ * What one of them used while a program was observed, whatever it worked for.
+ */
+export interface KernelThread {
+  cpu: Nanos;
+  /**
+   * Its name: `khugepaged`, `ksmd`, `kswapd0`, `kcompactd0`…
+   */
+  name: string;
 }
 /**
  * Time that faults cost.
