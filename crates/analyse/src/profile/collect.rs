@@ -525,7 +525,7 @@ mod tests {
             .samples
             .events
             .iter()
-            .map(|&event| profile.events[usize::from(event)].name.as_str())
+            .map(|event| profile.events[usize::from(event)].name.as_str())
             .collect();
         assert_eq!(events, [BLOCKED, PREEMPTED]);
     }
