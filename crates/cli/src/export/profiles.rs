@@ -112,7 +112,7 @@ fn one_event(profile: &Profile, name: Option<&str>) -> Result<u8> {
             .events
             .iter()
             .min()
-            .map(|&event| event.into()),
+            .map(|event| event.into()),
     };
     match found.and_then(|at| u8::try_from(at).ok()) {
         Some(event) => Ok(event),
