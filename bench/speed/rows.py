@@ -208,9 +208,9 @@ def page(bench):
     samples = counted(recording) / 1e6
     title = f"perf.data of stress-ng, {samples:.1f} M samples, to a page"
     return [
-        Figure(f"{title}; seconds for 14 M", "s", ".2f", {name: [cost.cpu * 14 / samples for cost in costs]
+        Figure(f"{title}, scaled to 14 M", "s", ".2f", {name: [cost.cpu * 14 / samples for cost in costs]
                                                   for name, costs in found.items()}, most=5),
-        Figure("peak memory for 14 M", "MiB", ".0f", {name: [peak * 14 / samples for peak in column]
+        Figure("peak memory, scaled to 14 M", "MiB", ".0f", {name: [peak * 14 / samples for peak in column]
                                                       for name, column in peaks(bench, found).items()}, most=300),
     ]
 
