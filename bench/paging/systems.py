@@ -16,6 +16,8 @@ FOLDER = pathlib.Path(os.environ.get("PAGING_FOLDER", "/var/tmp"))
 GROUP = pathlib.Path("/sys/fs/cgroup/memory/pagewise-bench")
 ZSWAP = pathlib.Path("/sys/module/zswap/parameters")
 ZRAM = pathlib.Path("/sys/class/zram-control")
+# The file that workloads map.
+MAPPED = FOLDER / f"pagewise-bench-mapped-{os.getpid()}"
 SWAP_BYTES = 2 << 30
 EXTMEM_BYTES = 1 << 30
 # Above other swap files of the machine, and below the compressed one.
@@ -75,6 +77,7 @@ def machine():
         subprocess.run(["swapoff", str(swap)], check=False)
         swap.unlink(missing_ok=True)
         peers_file.unlink(missing_ok=True)
+        MAPPED.unlink(missing_ok=True)
         try:
             GROUP.rmdir()
         except OSError as error:

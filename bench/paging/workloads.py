@@ -9,13 +9,14 @@ FD = "pagewise:fd:prefetch"
 @dataclasses.dataclass
 class Workload:
     """One program under several systems. Budget and pool of compressed pages are in MiB; `bars` has
-    the least ratio of figures of a pair of systems."""
+    the least ratio of figures of a pair of systems, `options` are more ones of `pagewise run`."""
     name: str
     words: list
     budget: int
     systems: list
     bars: dict
     pool: int = 0
+    options: list = dataclasses.field(default_factory=list)
 
     def grow(self, scale):
         """Multiplies memory and budget, where the program is the microbenchmark."""
@@ -56,6 +57,12 @@ def program(name, budget, systems=("linux", FD)):
     return Workload(name, ["programs.py", name, str(2 * budget)], budget, list(systems), {})
 
 
+def file(order, bar):
+    """(f): a mapped file of 1/0.7 of the budget, beside Linux's own mapping of it."""
+    return Workload(f"file {order}", ["file", order, "512", "1,4"], 358, ["linux", OURS, FD],
+                    {(system, "linux"): bar for system in (OURS, FD)}, options=["--files", "16M"])
+
+
 WORKLOADS = [
     microbenchmark("random", "read", 2, 1.5),
     microbenchmark("random", "write", 2, 1.2),
@@ -65,6 +72,9 @@ WORKLOADS = [
     Workload("hot set beside a scan", ["touch", "hotset", "read", "256", "1"], 128,
              ["linux", OURS, "pagewise:sigbus:2q"], {}),
     *[graph(algorithm, kind) for algorithm in ("pagerank", "bfs") for kind in ("uniform", "kronecker")],
+    file("sequential", 1.5),
+    file("strided", 1.5),
+    file("random", 1.0),
     program("redis", 64),
     program("sqlite", 48),
     program("numpy", 128, ("linux", FD, OURS)),

@@ -60,6 +60,9 @@ pub struct OtherProcesses {
     pub pages: PagesMoved,
     /// How long their faults took.
     pub latency: FaultLatency,
+    /// Their mapped files.
+    #[serde(default)]
+    pub files: FilesPaged,
 }
 
 /// One process.
@@ -102,6 +105,9 @@ pub struct PagedProcess {
     pub pages: PagesMoved,
     /// How long its faults took.
     pub latency: FaultLatency,
+    /// Its mapped files.
+    #[serde(default)]
+    pub files: FilesPaged,
     /// How long its pages stayed away.
     pub refault_distances: RefaultDistances,
     /// How soon its pages are used again, over the whole run.
@@ -168,6 +174,24 @@ pub struct PagesMoved {
     pub refused: u64,
     /// Reads and writes of the store that failed.
     pub store_errors: u64,
+}
+
+/// Mapped files that are managed (`--files`): their pages are read from the files themselves, and are
+/// not counted among those of the store.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FilesPaged {
+    /// Bytes of files that are mapped and managed: part of `managed_bytes`.
+    pub managed_bytes: u64,
+    /// Pages read from files.
+    pub pages_read: u64,
+    /// Faults on pages that had been evicted.
+    pub refaults: u64,
+    /// Mappings that the kernel took over while they were in use: somebody opened their file for
+    /// writing or truncated it, or it could not be read.
+    pub changed: u64,
+    /// Mappings that are large enough, and stayed the kernel's.
+    pub left: u64,
 }
 
 /// Time inside the pager.

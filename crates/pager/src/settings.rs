@@ -75,6 +75,8 @@ pub struct Settings {
     pub smallest: u64,
     /// Lower limit of that size while much memory is in smaller regions, bytes.
     pub smallest_ever: u64,
+    /// Smallest mapping of a file to manage, bytes; 0 if none is.
+    pub files: u64,
     /// Processors whose time the run may use.
     pub processors: u32,
     /// Resident pages per second whose next use is watched.
@@ -102,7 +104,7 @@ impl Settings {
         };
         format!(
             "memory={}\npolicy={}\nstore={}\nkind={}\nstore-bytes={}\ncompressed-bytes={}\n\
-             encrypt={}\ndelivery={delivery}\nsmallest={}\nsmallest-ever={}\nprocessors={}\nwatch={}\n\
+             encrypt={}\ndelivery={delivery}\nsmallest={}\nsmallest-ever={}\nfiles={}\nprocessors={}\nwatch={}\n\
              when-full={}\nstrict={}\nlauncher={}\nshared={}\nrecord={}",
             self.memory,
             self.policy,
@@ -113,6 +115,7 @@ impl Settings {
             self.encrypt,
             self.smallest,
             self.smallest_ever,
+            self.files,
             self.processors,
             self.watch,
             self.when_full.name(),
@@ -153,6 +156,7 @@ impl Settings {
             },
             smallest: number("smallest")?,
             smallest_ever: number("smallest-ever")?,
+            files: number("files")?,
             processors: number("processors")?.try_into().map_err(|_| "processors")?,
             watch: number("watch")?.try_into().map_err(|_| "watch")?,
             when_full: WhenFull::by_name(part("when-full")?).ok_or("when-full")?,
@@ -181,6 +185,7 @@ mod tests {
             delivery: Choice::Signal,
             smallest: 64 << 20,
             smallest_ever: 256 << 10,
+            files: 1 << 20,
             processors: 4,
             watch: 40,
             when_full: WhenFull::Wait,

@@ -130,6 +130,7 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     pager
         .smallest_ever
         .store(settings.smallest_ever, Ordering::Relaxed);
+    pager.files.least.store(settings.files, Ordering::Relaxed);
     pager.total_bytes.store(settings.memory, Ordering::Relaxed);
     guard_asynchronous(pager);
     pager.count_as_process(0);
@@ -195,6 +196,7 @@ fn probe(pager: &Pager) {
     inject::prepare();
     discard::DENIED.store(takes_away("process_madvise"), Ordering::Relaxed);
     ring::DENIED.store(takes_away("io_uring"), Ordering::Relaxed);
+    sys::files::DENIED.store(takes_away("direct_reads"), Ordering::Relaxed);
     pager.capabilities.store(found, Ordering::Relaxed);
 }
 

@@ -202,6 +202,17 @@ pub struct Process {
     pub hold: AtomicU32,
     /// The last process for which all pages were in memory.
     pub filled_for: AtomicU32,
+    /// Of [`Process::managed_bytes`], bytes of mapped files. Rises and falls.
+    pub file_bytes: AtomicU64,
+    /// Pages read from mapped files.
+    pub file_pages_read: AtomicU64,
+    /// Faults on pages of mapped files that had been evicted.
+    pub file_refaults: AtomicU64,
+    /// Mappings that the kernel took over while they were in use, because somebody opened their file
+    /// for writing or truncated it, or it could not be read.
+    pub files_changed: AtomicU64,
+    /// Mappings of files that stayed the kernel's although they were large enough.
+    pub files_left: AtomicU64,
 }
 
 /// In [`Process::hold`]: no process wants the pages any more.
@@ -240,6 +251,10 @@ impl Process {
             &self.heat_written,
             &self.heat_later_of,
             &self.heat_later,
+            &self.file_pages_read,
+            &self.file_refaults,
+            &self.files_changed,
+            &self.files_left,
         ];
         let latencies = self.latency_fast.iter().chain(&self.latency_read);
         let distances = self.distance_waited.iter().chain(&self.distance_ahead);
@@ -275,6 +290,7 @@ impl Process {
             &self.unmanaged_bytes,
             &self.smallest_bytes,
             &self.managed_bytes,
+            &self.file_bytes,
             &self.store_memory_bytes,
             &self.store_disk_bytes,
             &self.distance_pages,

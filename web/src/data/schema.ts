@@ -2979,6 +2979,7 @@ export interface OtherProcesses {
    */
   ended: number;
   faults: PagingFaults;
+  files: FilesPaged;
   latency: FaultLatency;
   pages: PagesMoved;
   /**
@@ -3026,6 +3027,33 @@ export interface PagingFaults {
    * How long these waited, in nanoseconds.
    */
   throttled_ns: number;
+}
+/**
+ * Mapped files that are managed (`--files`): their pages are read from the files themselves, and are
+ * not counted among those of the store.
+ */
+export interface FilesPaged {
+  /**
+   * Mappings that the kernel took over while they were in use: somebody opened their file for
+   * writing or truncated it, or it could not be read.
+   */
+  changed: number;
+  /**
+   * Mappings that are large enough, and stayed the kernel's.
+   */
+  left: number;
+  /**
+   * Bytes of files that are mapped and managed: part of `managed_bytes`.
+   */
+  managed_bytes: number;
+  /**
+   * Pages read from files.
+   */
+  pages_read: number;
+  /**
+   * Faults on pages that had been evicted.
+   */
+  refaults: number;
 }
 /**
  * Time inside the pager.
@@ -3122,6 +3150,7 @@ export interface PagedProcess {
    */
   ended_in_order: boolean;
   faults: PagingFaults;
+  files: FilesPaged;
   /**
    * How soon its pages are used again, over the whole run.
    */

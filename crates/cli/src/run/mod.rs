@@ -98,6 +98,15 @@ pub struct Args {
     /// regions]
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     min_region: Option<Bytes>,
+    /// Manage files, too, that the program maps to read, from this size on
+    ///
+    /// Private and shared mappings with read access alone. Pages are read from the file itself, past the page cache
+    /// where its file system allows that, in pieces that the policy chooses, and are dropped to make room; nothing of
+    /// them is written. Each file is under a lease: as soon as somebody opens it for writing, the mapping becomes an
+    /// ordinary one, and a line at the end says so. This needs the rights of the file's owner and a file that is not
+    /// open for writing; other mappings stay the kernel's. [default: none is managed]
+    #[arg(long, value_name = "SIZE", value_parser = size::positive)]
+    files: Option<Bytes>,
     /// Show figures while the program runs (on a terminal) and a table at its end, on stderr
     #[arg(long)]
     stats: bool,
@@ -223,7 +232,7 @@ fn present(args: &Args, paged: &Paged, files: Files) -> Result<()> {
             _ => terminal::output(true).write_all(json.as_bytes())?,
         }
     }
-    for words in &paged.outside {
+    for words in paged.outside.iter().chain(&paged.notes) {
         terminal::tell(&format!("pagewise: {words}"));
     }
     let Some(course) = &paged.timeline else {
@@ -289,6 +298,7 @@ impl Args {
                 _ => Choice::Auto,
             },
             min_region: self.min_region,
+            files: self.files,
             heat: self.heat.unwrap_or_else(|| self.watched()),
             record: self.record.clone(),
             library: own_library::installed,

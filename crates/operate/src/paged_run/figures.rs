@@ -5,7 +5,8 @@ use anyhow::{Context, Result};
 use pagewise_analyse::paging::{Watched, heat};
 use pagewise_linux::process::is_byte_locked;
 use pagewise_model::paged_run::{
-    FaultLatency, OtherProcesses, PagedProcess, PagedRegion, PagesMoved, PagingFaults, Quantiles,
+    FaultLatency, FilesPaged, OtherProcesses, PagedProcess, PagedRegion, PagesMoved, PagingFaults,
+    Quantiles,
 };
 use pagewise_model::paging::{Heat, RefaultDistances};
 use pagewise_wire::counter;
@@ -106,6 +107,7 @@ impl Figures {
                 faults: faults(&others),
                 pages: pages(&others),
                 latency: latency(&others),
+                files: files(&others),
             },
             watched: samples::sum(all().map(|one| samples::watched(&one))),
             refault_distances: samples::distances(all()),
@@ -134,6 +136,12 @@ impl Figures {
     pub fn sum_faults(&self, of: fn(&PagingFaults) -> u64) -> u64 {
         let own = self.processes.iter().map(|one| of(&one.faults));
         own.sum::<u64>() + of(&self.others.faults)
+    }
+
+    /// A counter of mapped files, over all processes.
+    pub fn sum_files(&self, of: fn(&FilesPaged) -> u64) -> u64 {
+        let own = self.processes.iter().map(|one| of(&one.files));
+        own.sum::<u64>() + of(&self.others.files)
     }
 
     /// A counter of pages, over all processes.
@@ -174,6 +182,7 @@ fn process(from: &ProcessBytes<'_>, living: bool) -> PagedProcess {
         faults: faults(from),
         pages: pages(from),
         latency: latency(from),
+        files: files(from),
         refault_distances: samples::distances([*from]),
         heat: heat(&samples::watched(from)),
         survey_ns: counter!(from, survey_ns),
@@ -211,6 +220,16 @@ fn pages(from: &ProcessBytes<'_>) -> PagesMoved {
         seen_used: counter!(from, pages_sampled),
         refused: counter!(from, refused),
         store_errors: counter!(from, store_errors),
+    }
+}
+
+fn files(from: &ProcessBytes<'_>) -> FilesPaged {
+    FilesPaged {
+        managed_bytes: counter!(from, file_bytes),
+        pages_read: counter!(from, file_pages_read),
+        refaults: counter!(from, file_refaults),
+        changed: counter!(from, files_changed),
+        left: counter!(from, files_left),
     }
 }
 

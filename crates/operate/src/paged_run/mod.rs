@@ -81,6 +81,8 @@ pub struct Request {
     pub delivery: Choice,
     /// Smallest mapping to manage.
     pub min_region: Option<Bytes>,
+    /// Smallest mapping of a file to manage; `None` for none.
+    pub files: Option<Bytes>,
     /// Pages per second whose next use is watched.
     pub heat: u32,
     /// File for recorded page events.
@@ -98,6 +100,8 @@ pub struct Paged {
     pub timeline: Option<Document<PagingTimeline>>,
     /// What was outside the budget, in words.
     pub outside: Vec<String>,
+    /// What else the user should know.
+    pub notes: Vec<String>,
 }
 
 /// A run that is ready to start: everything that could prevent it has been checked.
@@ -195,6 +199,7 @@ impl Ready {
             timeline: timeline.map(|timeline: Timeline| timeline.finish(&run, &figures)),
             run,
             outside: outside.collect(),
+            notes: outside::changed_files(&figures).into_iter().collect(),
         })
     }
 }

@@ -229,6 +229,18 @@ pub fn strangers(figures: &Figures) -> Option<String> {
         .then(|| format!("not managed, and outside the budget: {}", words.join(", ")))
 }
 
+/// Mappings of files that became ordinary ones while they were in use.
+pub fn changed_files(figures: &Figures) -> Option<String> {
+    let which = match figures.sum_files(|all| all.changed) {
+        0 => return None,
+        1 => "a mapping".to_owned(),
+        count => format!("{count} mappings"),
+    };
+    Some(format!(
+        "{which} of --files became ordinary: the file was opened for writing or truncated, or could not be read"
+    ))
+}
+
 fn reason(code: u32) -> &'static str {
     let all = [
         (Stranger::Static, "linked statically"),

@@ -7,13 +7,14 @@
 //!   scales; but a system call that touches a missing page fails with EFAULT.
 //!
 //! The evictor and the threads that read ahead run next to them, all asleep while nothing faults,
-//! and so does the observer if the run shows figures; the child of a fork may have a [`warden`]. A
+//! and so does the observer if the run shows figures, and [`leases`] while files are mapped; the child of a fork may have a [`warden`]. A
 //! program has none of these threads before its first memory comes under management, and the child
 //! of a fork only one handler thread before its first fault: most programs never own that much
 //! memory, and most children soon become another program.
 
 pub mod ahead;
 pub mod evictor;
+pub mod leases;
 pub mod observer;
 pub mod signal;
 pub mod threads;
@@ -27,6 +28,7 @@ use crate::paging::own_threads::Above;
 pub static ABOVE: Above = Above {
     start,
     start_first: |pager| threads::start_first(pager) && warden::start(pager),
+    start_watcher: leases::start,
     forget: threads::forked,
 };
 

@@ -6,6 +6,7 @@
 
 use crate::paging::PAGER;
 use crate::paging::resolve::{self, Fault, Outcome};
+use crate::paging::scan;
 use crate::sys::signals::{self, KernelAction};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -88,14 +89,16 @@ extern "C" fn on_fault(number: i32, info: *mut libc::siginfo_t, context: *mut li
     pass_on(number, info, context);
 }
 
-/// Whether the address is managed once no change of ranges is under way; if so, the access is
-/// retried. Signals are blocked here.
+/// Whether the address is managed once no change of ranges is under way, or belongs to the kernel
+/// since then and can be read; if so, the access is retried. Signals are blocked here.
 fn is_changing(address: u64) -> bool {
-    let _regions = PAGER.regions.lock.hold();
-    PAGER
-        .regions
-        .find(address)
-        .is_some_and(|region| region.kind.managed)
+    let found = {
+        let _regions = PAGER.regions.lock.hold();
+        PAGER.regions.find(address)
+    };
+    found.is_some_and(|region| {
+        region.kind.managed || (region.kind.ceded && scan::copy(address, &mut [0]))
+    })
 }
 
 /// The thread pointer, which distinguishes threads without a call.

@@ -2,6 +2,7 @@
 
 use super::{libc_answer, set_errno};
 use crate::paging::PAGER;
+use crate::paging::descriptors::OURS;
 use crate::sys::{call3, call6};
 use core::ffi::c_int;
 
@@ -28,7 +29,7 @@ pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_i
     let mut from = first;
     let mut ours = match PAGER.is_started() {
         true => PAGER.ours(),
-        false => [-1; 17],
+        false => [-1; OURS],
     };
     ours.sort_unstable();
     let inside = ours.iter().filter_map(|&fd| u32::try_from(fd).ok());

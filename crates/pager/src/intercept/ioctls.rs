@@ -59,7 +59,10 @@ fn cede(start: u64, bytes: u64) -> Result<(), c_int> {
         .iter()
         .all(|one| one.is_multiple_of(PAGE_BYTES as u64));
     match start.checked_add(bytes) {
-        Some(end) if whole && bytes > 0 => PAGER.cede(start, end),
+        Some(end) if whole && bytes > 0 => {
+            PAGER.give_back_files(start, end);
+            PAGER.cede(start, end)
+        }
         _ => Ok(()),
     }
 }

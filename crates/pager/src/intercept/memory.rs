@@ -1,5 +1,6 @@
 //! Calls that change the address space.
 
+use super::file_mappings;
 use super::locks::{self, mlock, mlock2, mlockall, munlock, munlockall};
 use super::{libc_answer, set_errno};
 use crate::mapped_files;
@@ -60,9 +61,10 @@ pub unsafe extern "C" fn mmap(
         set_errno(libc::EAGAIN);
         return libc::MAP_FAILED;
     }
+    let managed = file_mappings::may_be_managed(length, protection, flags, fd);
     // Filled at once, a mapping would exceed the budget before it is known.
     let filled = is_plain(flags, fd) && flags & (libc::MAP_POPULATE | libc::MAP_LOCKED) != 0;
-    let call = || match filled {
+    let call = || match filled || managed {
         true => call(flags & !(libc::MAP_POPULATE | libc::MAP_LOCKED)),
         false => call(flags),
     };
@@ -81,10 +83,16 @@ pub unsafe extern "C" fn mmap(
             fill(answer as *mut c_void, length, protection, flags);
         }
     }
+    let answer = match is_ok(answer) && managed {
+        true => file_mappings::manage(answer, length, flags, fd, offset),
+        false => answer,
+    };
     if is_ok(answer) {
         let start = answer as u64;
         locks::follow(start, page_ceil(start + length as u64), protection);
-        mapped_files::advise(answer as usize, length, protection, fd);
+        if !PAGER.has_file(start, start + 1) {
+            mapped_files::advise(answer as usize, length, protection, fd);
+        }
     }
     libc_answer(answer) as *mut c_void
 }
@@ -191,6 +199,11 @@ pub unsafe extern "C" fn detoured_mremap(
             )
         }
     };
+    // With a length of 0 a second mapping of the file is wanted.
+    file_mappings::before_change(address, old.max(1));
+    if flags & libc::MREMAP_FIXED != 0 {
+        file_mappings::before_change(target, new);
+    }
     let start = address as u64;
     let (old_end, fixed) = (
         page_ceil(start.saturating_add(old as u64)),
@@ -239,6 +252,9 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
     let known = PAGER.is_started() && PAGER.regions.touches(start, end, !forks);
     if !known || start != page_floor(start) {
         return libc_answer(call(advice)) as c_int;
+    }
+    if let Some(answer) = file_mappings::advised(start, end, advice) {
+        return answer;
     }
     let answer = match advice {
         // Given back lazily or at once: the program may see either, but a page that is still in the
@@ -289,6 +305,13 @@ pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64
             libc::SYS_munmap => i64::from(munmap(place, b)),
             libc::SYS_mremap => detoured_mremap(place, b, c, d as c_int, e as *mut c_void) as i64,
             libc::SYS_madvise => i64::from(madvise(place, b, c as c_int)),
+            libc::SYS_mprotect => i64::from(file_mappings::mprotect(place, b, c as c_int)),
+            libc::SYS_pkey_mprotect => i64::from(file_mappings::pkey_mprotect(
+                place, b, c as c_int, d as c_int,
+            )),
+            libc::SYS_remap_file_pages => i64::from(file_mappings::remap_file_pages(
+                place, b, c as c_int, d, e as c_int,
+            )),
             libc::SYS_mlock => i64::from(mlock(place, b)),
             libc::SYS_mlock2 => i64::from(mlock2(place, b, c as u32)),
             libc::SYS_munlock => i64::from(munlock(place, b)),

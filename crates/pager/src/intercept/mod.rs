@@ -8,6 +8,7 @@
 mod allocator;
 mod detour;
 mod environment;
+mod file_mappings;
 mod files;
 mod forks;
 mod given;

@@ -103,7 +103,12 @@ fn count(words: &[AtomicU32], whole: &mut [u64; 3], mut parked: impl FnMut(Word)
     let mut sums = [0_u32; 3];
     for cell in words {
         let word = Word(cell.load(Ordering::Relaxed));
-        let state = word.state();
+        // Pages of files are clean here, and evicted once they have left.
+        let state = match word.state() {
+            State::File => State::Clean,
+            State::Left => State::Evicted,
+            other => other,
+        };
         for (sum, one) in sums
             .iter_mut()
             .zip([State::Clean, State::Dirty, State::Evicted])

@@ -59,6 +59,7 @@ impl Pager {
             wiped_on_fork: false,
             not_forked: false,
             ceded: false,
+            file: 0,
         }
     }
 
@@ -149,15 +150,17 @@ impl Pager {
         }
     }
 
-    fn forget_stale(&self, start: u64, end: u64) {
+    pub(super) fn forget_stale(&self, start: u64, end: u64) {
         if !self.regions.touches(start, end, false) {
             return;
         }
         if self.regions.touches(start, end, true) {
             let _evictions = self.evictions.hold();
+            self.retire_files(start, end);
             self.empty_pages(start, end);
         }
         self.regions.remove(start, end);
+        self.close_unused_files();
     }
 
     /// Extends `region` by the adjacent listed ranges of the same kind. Managed if one of them is.
@@ -231,6 +234,11 @@ impl Pager {
             self.signals_used.store(true, Ordering::SeqCst);
         }
         self.counters.add(|all| &all.managed_bytes, end - start);
+        if region.kind.file != 0 {
+            // Nothing could be accessed there yet.
+            self.counters.add(|all| &all.file_bytes, end - start);
+            return true;
+        }
         self.list_present(start, end);
         true
     }

@@ -130,7 +130,8 @@ impl Pager {
                 break;
             }
             let default = region.kind.why == Why::Transparent;
-            if region.kind.managed && default && region.kind.delivery == Delivery::Handler {
+            let own = region.kind.file == 0;
+            if region.kind.managed && own && default && region.kind.delivery == Delivery::Handler {
                 changes[count] = (region.start.max(start), region.end.min(end));
                 count += 1;
             }

@@ -47,7 +47,7 @@ impl Cluster {
 
 impl Work<'_> {
     /// The locked page `first`, which is `word`, and those of its neighbours in `along` that are in
-    /// the same state, as far as they are contiguous and within `reach`. The caller has taken room
+    /// the same state (pages of a file: also in the file alone), as far as they are contiguous and within `reach`. The caller has taken room
     /// for the page and `room` others; unused room is given back.
     pub(super) fn gather(
         &self,
@@ -96,6 +96,7 @@ impl Work<'_> {
         self.pager
             .budget
             .release_unused(room + 1 - cluster.count as u64);
+        self.keep_current(&mut cluster);
         cluster
     }
 
@@ -103,7 +104,9 @@ impl Work<'_> {
     fn lock_if_like(&self, page: Page, last: Word, reach: Reach) -> Option<Word> {
         let table = &self.pager.table;
         let word = table.word(page);
-        if word.is_busy() || word.state() != last.state() {
+        let in_file = |word: Word| matches!(word.state(), State::Empty | State::Left);
+        let both = self.region.kind.file != 0 && in_file(word) && in_file(last);
+        if word.is_busy() || (word.state() != last.state() && !both) {
             return None;
         }
         let near = reach == Reach::Near && word.state() == State::Evicted;

@@ -1,7 +1,7 @@
 //! The pager's own descriptors: how its userfaultfds are opened, and which descriptors the program
 //! must not close.
 
-use super::{Pager, discard, scan};
+use super::{Pager, discard, files, scan};
 use crate::figures::{places, recorder};
 use crate::sys::high;
 use crate::sys::uffd::{self, feature};
@@ -10,6 +10,11 @@ use pagewise_wire::shared::capability;
 
 /// Whether a test denies faults of the kernel; kept because the child of a fork needs it again.
 pub static NO_KERNEL_FAULTS: AtomicBool = AtomicBool::new(false);
+
+/// Number of descriptors that are not of mapped files.
+const FIXED: usize = 17;
+/// Number of descriptors that the pager may have.
+pub const OURS: usize = FIXED + files::MOST;
 
 /// Whether the userfaultfds are still the parent's.
 static OUTDATED: AtomicBool = AtomicBool::new(false);
@@ -76,15 +81,24 @@ impl Pager {
     /// Whether the program must not close the descriptor.
     #[must_use]
     pub fn is_ours(&self, fd: i32) -> bool {
-        fd >= 0 && self.is_started() && self.ours().contains(&fd)
+        let files = || self.files.are_in_use() && self.files.descriptors().contains(&fd);
+        fd >= 0 && self.is_started() && (self.fixed().contains(&fd) || files())
     }
 
     /// Descriptors that the program must not close, -1 for those that do not exist. Only once the
     /// pager has started.
     #[must_use]
-    pub fn ours(&self) -> [i32; 17] {
+    pub fn ours(&self) -> [i32; OURS] {
+        let mut all = [-1; OURS];
+        all[..FIXED].copy_from_slice(&self.fixed());
+        all[FIXED..].copy_from_slice(&self.files.descriptors());
+        all
+    }
+
+    /// Those of them that are not of mapped files.
+    fn fixed(&self) -> [i32; FIXED] {
         let [pagemap, memory] = scan::descriptors();
-        let mut all = [-1; 17];
+        let mut all = [-1; FIXED];
         all[..9].copy_from_slice(&[
             uffd::maker(),
             self.by_handler.fd(),

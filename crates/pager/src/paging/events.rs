@@ -18,7 +18,8 @@ impl Pager {
         match event {
             Event::Evicted | Event::Dropped => {
                 // A page of zeros has nothing to come back from the store.
-                let stored = self.table.word(page).state() == State::Evicted;
+                let state = self.table.word(page).state();
+                let stored = matches!(state, State::Evicted | State::Left);
                 self.distances.leave(stored.then_some(page));
                 self.heat.left(page);
             }

@@ -129,7 +129,7 @@ fn classify(pager: &Pager, page: Page, [clean, dirty, written]: [&mut List; 3]) 
         return;
     }
     match word.state() {
-        State::Clean => clean.push(page, word),
+        State::Clean | State::File => clean.push(page, word),
         State::Parked if probation::slot_of(pager, word) != 0 => written.push(page, word),
         _ => dirty.push(page, word),
     }
@@ -144,7 +144,7 @@ pub(super) fn keep(pager: &Pager, page: Page, word: Word) {
     pager.table.unlock(page, word);
 }
 
-/// Drops pages that are in the store unchanged.
+/// Drops pages that are unchanged in the store, or in the file that is mapped there.
 fn drop_clean(pager: &Pager, clean: &List) -> usize {
     let all = clean.all();
     let mut dropped = 0;
@@ -154,9 +154,11 @@ fn drop_clean(pager: &Pager, clean: &List) -> usize {
             keep(pager, page, word);
             continue;
         }
-        pager
-            .table
-            .unlock(page, Word::new(State::Evicted, word.slot()));
+        let next = match word.state() {
+            State::File => Word::new(State::Left, 0),
+            _ => Word::new(State::Evicted, word.slot()),
+        };
+        pager.table.unlock(page, next);
         pager.happened(page, Event::Dropped);
         dropped += 1;
     }

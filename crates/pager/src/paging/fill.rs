@@ -13,7 +13,7 @@ use pagewise_policy::{FaultKind, Span};
 impl Work<'_> {
     /// Takes room for the pages of `along` in addition to the missing one, as much as there is:
     /// pages that are read ahead do not wait for room.
-    fn room_along(&self, along: Span) -> u64 {
+    pub(super) fn room_along(&self, along: Span) -> u64 {
         let wanted = u64::from(along.count).min(BUFFER_PAGES as u64);
         self.pager.budget.attempt_some(wanted.saturating_sub(1))
     }

@@ -99,16 +99,9 @@ impl Pager {
         discard::forked();
         self.count_as_child();
         let mut resident = 0;
-        let mut managed = 0;
         // Memory locks are not inherited (mlock(2)).
         self.change_kind(0, u64::MAX, |kind| kind.locked = false);
         self.holding.store(false, Ordering::Relaxed);
-        for index in 0..self.regions.len() {
-            let region = self.regions.get(index);
-            if region.kind.managed {
-                managed += region.end - region.start;
-            }
-        }
         self.each_page(0, u64::MAX, |page, word| {
             resident += u64::from(self.own_after_fork(page, word.idle()));
         });
@@ -116,8 +109,12 @@ impl Pager {
         if self.is_outdated() {
             self.refresh_limit();
         }
-        self.counters.set(|all| &all.managed_bytes, managed);
         self.policy().forked();
+        self.leave_files_to_kernel();
+        let regions = self.regions.managed(0, u64::MAX);
+        let managed: u64 = regions.map(|region| region.end - region.start).sum();
+        self.counters.set(|all| &all.managed_bytes, managed);
+        self.counters.set(|all| &all.file_bytes, 0);
         self.outdate_uffds();
         if managed > 0 && !self.serve_again() {
             super::fatal::say(format_args!(

@@ -17,6 +17,7 @@ pub mod discard;
 mod events;
 pub mod evict;
 pub mod fatal;
+pub mod files;
 mod fill;
 pub mod fork;
 pub mod habits;
@@ -50,6 +51,7 @@ use crate::sys::uffd::Uffd;
 use ahead::Ahead;
 use budget::Budget;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use files::Files;
 use habits::Habits;
 use own_threads::OwnThreads;
 use pagewise_policy::Policy;
@@ -72,6 +74,8 @@ pub struct Pager {
     pub table: Table,
     /// Ranges.
     pub regions: Regions,
+    /// Mapped files.
+    pub files: Files,
     /// Room.
     pub budget: Budget,
     /// Where pages rest while they are being written.
@@ -151,6 +155,7 @@ impl Pager {
             process: AtomicU32::new(0),
             table: Table::new(),
             regions: Regions::new(),
+            files: Files::new(),
             budget: Budget::new(),
             tray: Tray::new(),
             probation: Probation::new(),

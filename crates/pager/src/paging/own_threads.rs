@@ -15,6 +15,9 @@ pub struct Above {
     pub start: fn(&'static Pager) -> bool,
     /// Starts the threads for the child of a fork until its first fault. Returns whether they run.
     pub start_first: fn(&'static Pager) -> bool,
+    /// Starts the thread that is told when somebody is to change a mapped file. Returns whether it
+    /// runs.
+    pub start_watcher: fn(&'static Pager) -> bool,
     /// In the child of a fork: records that there are no threads.
     pub forget: fn(),
 }
@@ -62,6 +65,12 @@ impl OwnThreads {
     /// Starts the threads for the child of a fork until its first fault. Returns whether they run.
     pub(super) fn start_first(&self, pager: &'static Pager) -> bool {
         self.above().is_some_and(|above| (above.start_first)(pager))
+    }
+
+    /// Starts the thread that watches mapped files. Returns whether it runs.
+    pub(super) fn start_watcher(&self, pager: &'static Pager) -> bool {
+        self.above()
+            .is_some_and(|above| (above.start_watcher)(pager))
     }
 
     /// The child of a fork has none.

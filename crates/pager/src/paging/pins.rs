@@ -215,6 +215,8 @@ impl Pager {
 
     /// Does what an access by the program would do.
     pub(super) fn touch(&self, address: u64, write: bool) {
+        // A file's pages are never written.
+        let write = write && !self.is_of_file(address);
         let Some(page) = self.table.page_at(address) else {
             return;
         };

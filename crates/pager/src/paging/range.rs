@@ -48,11 +48,15 @@ impl Pager {
     /// there. The ranges are then no longer listed.
     pub fn vacating(&self, start: u64, end: u64, call: impl FnOnce() -> Answer) -> Answer {
         let _quiet = self.quiet();
+        self.retire_files(start, end);
         self.lock_pages(start, end);
         let answer = call();
         let failed = answer < 0 && answer > -4096;
         match failed {
-            true => self.unlock_pages(start, end),
+            true => {
+                self.unlock_pages(start, end);
+                self.reinstate_files(start, end);
+            }
             false => {
                 self.clear_pages(start, end);
                 self.unlist(start, end);
@@ -63,14 +67,12 @@ impl Pager {
 
     /// Takes `[start, end)` out of the list. Under the regions' lock.
     pub fn unlist(&self, start: u64, end: u64) {
-        let mut managed = 0;
-        self.each_managed(start, end, |from, to| managed += to - from);
-        if let Some(place) = self.counters.place() {
-            place
-                .managed_bytes
-                .fetch_sub(managed, core::sync::atomic::Ordering::Relaxed);
-        }
+        self.forget_managed(start, end);
+        let files = self.has_file(start, end);
         self.regions.remove(start, end);
+        if files {
+            self.close_unused_files();
+        }
     }
 
     /// Empties the pages of `[start, end)`, which the kernel has emptied already. Under the

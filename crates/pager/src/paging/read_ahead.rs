@@ -21,10 +21,11 @@ pub fn read_ahead(pager: &Pager, span: Span) {
 /// wanted soon are worth more than those chosen for eviction.
 fn read_run(pager: &Pager, page: Page, span: Span) -> u32 {
     let word = pager.table.word(page);
-    if word.is_busy() || word.state() != State::Evicted {
+    let address = pager.table.address_of(page);
+    let in_file = !word.is_busy() && pager.is_in_file(word, address);
+    if word.is_busy() || (word.state() != State::Evicted && !in_file) {
         return 1;
     }
-    let address = pager.table.address_of(page);
     let region = pager.regions.find(address);
     let Some(region) = region.filter(|region| region.kind.managed) else {
         return 1;
@@ -36,15 +37,18 @@ fn read_run(pager: &Pager, page: Page, span: Span) -> u32 {
     // First room, then the page: a thread that waits for room must not hold what the evictor needs.
     let room = u64::from(rest.count).min(BUFFER_PAGES as u64);
     pager.budget.reserve(room);
+    let work = Work::unasked(pager, region, page);
     let locked = pager.table.attempt(page, word) == Attempt::Locked(word);
-    if !locked || pager.gate.is_closed() {
+    if !locked || pager.gate.is_closed() || !work.is_current() {
         if locked {
             pager.table.unlock(page, word);
         }
         pager.budget.release(room);
         return 1;
     }
-    let work = Work::unasked(pager, region, page);
+    if in_file {
+        return work.read_file_ahead(word, rest, room - 1);
+    }
     let mut cluster = work.gather(page, word, rest, room - 1, Reach::Any);
     let count = cluster.count as u32;
     let mut buffer = pager.scratch.take();

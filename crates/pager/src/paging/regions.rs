@@ -45,9 +45,11 @@ pub struct Kind {
     pub wiped_on_fork: bool,
     /// Absent in the child of a fork.
     pub not_forked: bool,
-    /// Owned by the program: registered with a userfaultfd of its own, and it is never managed
-    /// again.
+    /// Owned by the program, which registered it with a userfaultfd of its own, or by the kernel as
+    /// the mapping of a file: it is never managed again.
     pub ceded: bool,
+    /// Number of the file that is mapped there ([`super::files`]); 0 for none.
+    pub file: u16,
 }
 
 impl Kind {
@@ -61,6 +63,7 @@ impl Kind {
             | (self.why as u64) << 16
             | u64::from(self.role) << 24
             | u64::from(self.id) << 32
+            | u64::from(self.file) << 48
     }
 
     fn from_bits(bits: u64) -> Self {
@@ -83,6 +86,7 @@ impl Kind {
             },
             role: (bits >> 24) as u8,
             id: (bits >> 32) as u16,
+            file: (bits >> 48) as u16,
         }
     }
 
@@ -197,8 +201,7 @@ impl Regions {
         loop {
             let before = self.sequence.load(Ordering::Acquire);
             if before & 1 == 1 {
-                // SAFETY: takes no arguments.
-                unsafe { sys::call3(libc::SYS_sched_yield, 0, 0, 0) };
+                sys::give_way();
                 continue;
             }
             let index = self.first_behind(address);
@@ -431,6 +434,7 @@ mod tests {
         wiped_on_fork: false,
         not_forked: false,
         ceded: false,
+        file: 0,
     };
 
     fn list(ranges: &[(u64, u64)]) -> Regions {

@@ -61,8 +61,8 @@ pub fn resolve(pager: &Pager, fault: Fault) -> Outcome {
         page,
         fault,
     };
-    let read = work.run();
-    work.count(began, read);
+    let did = work.run();
+    work.count(began, did);
     Outcome::Resolved
 }
 
@@ -72,7 +72,10 @@ pub fn is_slow(pager: &Pager, address: u64) -> bool {
     let page = pager.table.page_at(address);
     page.is_none_or(|page| {
         let word = pager.table.word(page);
-        word.is_busy() || word.state() == State::Evicted || pager.budget.is_short()
+        word.is_busy()
+            || word.state() == State::Evicted
+            || pager.is_in_file(word, address)
+            || pager.budget.is_short()
     })
 }
 
@@ -84,8 +87,8 @@ pub fn only_reads(pager: &Pager, address: u64) -> bool {
         .table
         .page_at(address)
         .map(|page| pager.table.word(page));
-    word.is_some_and(|word| !word.is_busy() && word.state() == State::Evicted)
-        && !pager.budget.is_short()
+    let reads = |word: Word| word.state() == State::Evicted || pager.is_in_file(word, address);
+    word.is_some_and(|word| !word.is_busy() && reads(word)) && !pager.budget.is_short()
 }
 
 /// A fault that is being resolved.
@@ -97,8 +100,16 @@ pub(super) struct Work<'a> {
     pub(super) fault: Fault,
 }
 
-/// Whether the store was read.
-type DidRead = bool;
+/// What a fault took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Did {
+    /// No read.
+    Nothing,
+    /// A read, of a page that was never here.
+    Read,
+    /// A read, of a page that had been evicted.
+    ReadAgain,
+}
 
 impl<'a> Work<'a> {
     /// Work on `page` of `region` for which no thread waits.
@@ -119,7 +130,7 @@ impl<'a> Work<'a> {
 }
 
 impl Work<'_> {
-    fn run(&self) -> DidRead {
+    fn run(&self) -> Did {
         let table = &self.pager.table;
         loop {
             let word = table.word(self.page);
@@ -130,16 +141,18 @@ impl Work<'_> {
                 self.go_on(word);
                 table.sleep(self.page, word);
                 self.wake();
-                return false;
+                return Did::Nothing;
             }
-            let missing = matches!(word.state(), State::Empty | State::Evicted);
+            let missing = matches!(word.state(), State::Empty | State::Evicted | State::Left);
             // First room, then the page: a thread that waits for room must not hold what the
             // evictor needs.
             if missing {
                 self.reserve();
             }
             let locked = table.attempt(self.page, word) == Attempt::Locked(word);
-            if locked && !self.pager.gate.is_closed() {
+            let open = !self.pager.gate.is_closed();
+            let current = !locked || !open || self.is_current();
+            if locked && open && current {
                 return self.work_at(word);
             }
             if locked {
@@ -148,30 +161,39 @@ impl Work<'_> {
             if missing {
                 self.pager.budget.release(1);
             }
+            if !current {
+                // The access is retried, and finds what is there now.
+                sys::give_way();
+                self.wake();
+                return Did::Nothing;
+            }
             self.pager.gate.pass();
         }
     }
 
-    fn work_at(&self, word: Word) -> DidRead {
+    fn work_at(&self, word: Word) -> Did {
+        let file = self.region.kind.file != 0;
         match word.state() {
-            State::Empty => {
-                self.touch_first();
-            }
+            State::Left => return self.read_file(word),
+            State::Empty if file => return self.read_file(word),
+            State::Empty => self.touch_first(),
             State::Evicted => {
                 self.read(word);
-                return true;
+                return Did::ReadAgain;
             }
             State::Parked => self.fetch_back(word),
+            State::File if self.fault.protected => self.refuse_writing(),
+            State::File => self.heal_file(word),
             State::Clean | State::Dirty if self.fault.protected => self.allow_writing(word),
             State::Clean | State::Dirty => self.heal(word),
         }
-        false
+        Did::Nothing
     }
 
     /// A thread that waits for a page that is being read has caught up with read-ahead: its next
     /// pages are requested now, or the disk would have nothing to do after the current ones.
     fn go_on(&self, word: Word) {
-        if word.state() != State::Evicted {
+        if word.state() != State::Evicted && !self.pager.is_in_file(word, self.address()) {
             return;
         }
         let mut plan = Plan::only(self.page);
@@ -220,7 +242,7 @@ impl Work<'_> {
         plan
     }
 
-    fn for_policy(&self, kind: FaultKind) -> policy::Fault {
+    pub(super) fn for_policy(&self, kind: FaultKind) -> policy::Fault {
         policy::Fault {
             page: self.page,
             region: self.span(),
@@ -369,20 +391,20 @@ impl Work<'_> {
         self.wake();
     }
 
-    fn count(&self, began: u64, read: DidRead) {
+    fn count(&self, began: u64, did: Did) {
         let id = self.region.kind.id;
-        self.pager.region_counts.add(id, read);
+        self.pager.region_counts.add(id, did == Did::ReadAgain);
         let Some(all) = self.pager.counters.place() else {
             return;
         };
         let nanoseconds = sys::now_ns().saturating_sub(began);
-        let histogram = match read {
-            true => &all.latency_read,
-            false => &all.latency_fast,
+        let histogram = match did {
+            Did::Nothing => &all.latency_fast,
+            Did::Read | Did::ReadAgain => &all.latency_read,
         };
         add(&histogram[histogram::bucket(nanoseconds)]);
         add(self.way(all));
-        if read {
+        if did == Did::ReadAgain {
             add(&all.refaults);
         }
     }

@@ -45,6 +45,7 @@ fn kept_by(pager: &Pager, thread: u32) -> Option<&'static str> {
 /// The lock of the pager that `thread` holds.
 fn held_by(pager: &Pager, thread: u32) -> Option<&'static str> {
     let locks = [
+        (&pager.files.adopting, "the files"),
         (&pager.regions.lock, "the regions"),
         (&pager.evictions, "the evictions"),
         (&pager.own_threads.starting, "the start of the threads"),

@@ -19,6 +19,8 @@ mod shim;
 pub mod word;
 
 #[cfg(all(test, loom))]
+mod mapped_file;
+#[cfg(all(test, loom))]
 mod models;
 
 pub use gate::Gate;

@@ -115,6 +115,7 @@ impl Model {
                 DIRTY
             }
             State::Clean | State::Dirty => word,
+            State::File | State::Left => unreachable!("see mapped_file"),
         }
     }
 

@@ -31,6 +31,10 @@ pub enum State {
     /// Moved out to the tray (the slot field is its place there), while it is being written. A
     /// touch fetches it back.
     Parked = 4,
+    /// Resident, write-protected, and identical to the file that is mapped there.
+    File = 5,
+    /// Only in that file, and resident before.
+    Left = 6,
 }
 
 const BUSY: u32 = 1 << 31;
@@ -55,6 +59,8 @@ impl Word {
             2 => State::Clean,
             3 => State::Evicted,
             4 => State::Parked,
+            5 => State::File,
+            6 => State::Left,
             _ => State::Empty,
         }
     }
@@ -86,7 +92,10 @@ impl Word {
     /// Whether its contents take memory.
     #[must_use]
     pub const fn is_resident(self) -> bool {
-        matches!(self.state(), State::Dirty | State::Clean | State::Parked)
+        matches!(
+            self.state(),
+            State::Dirty | State::Clean | State::Parked | State::File
+        )
     }
 
     /// Whether it owns a reference to its slot.
@@ -108,6 +117,8 @@ mod tests {
             State::Clean,
             State::Evicted,
             State::Parked,
+            State::File,
+            State::Left,
         ] {
             let word = Word::new(state, SLOT_MASK).busy();
             assert!(word.is_busy() && !word.idle().is_busy());

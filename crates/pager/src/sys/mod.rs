@@ -1,6 +1,7 @@
 //! The kernel without libc: raw system calls that touch neither `errno` nor thread-local storage,
 //! so that they may run in signal handlers and on threads that libc does not know.
 
+pub mod files;
 pub mod line;
 pub mod locks;
 pub mod maps;
@@ -270,14 +271,22 @@ pub fn is_regular(file: i32) -> bool {
 /// Whether `file` is in a file system that keeps its files in memory.
 #[must_use]
 pub fn is_in_memory(file: i32) -> bool {
+    /// `RAMFS_MAGIC` (include/uapi/linux/magic.h).
+    const RAMFS_MAGIC: i128 = 0x8584_58f6;
     // SAFETY: zeros are a valid `statfs`, which lives through the call.
-    unsafe {
+    let (answer, kind) = unsafe {
         let mut status: libc::statfs = core::mem::zeroed();
         let place = (&raw mut status) as usize;
         let answer = call3(libc::SYS_fstatfs, file as usize, place, 0);
-        // The C libraries disagree on the sign of both.
-        answer == 0 && i128::from(status.f_type) == i128::from(libc::TMPFS_MAGIC)
-    }
+        // The C libraries disagree on the sign of all of these.
+        (answer, i128::from(status.f_type))
+    };
+    let kinds = [
+        i128::from(libc::TMPFS_MAGIC),
+        i128::from(libc::HUGETLBFS_MAGIC),
+        RAMFS_MAGIC,
+    ];
+    answer == 0 && kinds.contains(&kind)
 }
 
 /// Monotonic time in nanoseconds. libc uses the vDSO where it can, or a system call.
@@ -335,6 +344,12 @@ pub fn lives(process: u32) -> bool {
 pub fn thread_id() -> u32 {
     // SAFETY: takes no arguments.
     unsafe { call3(libc::SYS_gettid, 0, 0, 0) as u32 }
+}
+
+/// Lets other threads run first.
+pub fn give_way() {
+    // SAFETY: takes no arguments.
+    unsafe { call3(libc::SYS_sched_yield, 0, 0, 0) };
 }
 
 /// Ends the process without libc.

@@ -36,6 +36,7 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
         memory(&mut page, process, run.memory_is_each);
         faults(&mut page, process);
         pages(&mut page, process);
+        files(&mut page, process);
         use_of_memory(&mut page, process);
         troubles(&mut page, process);
         regions(&mut page, process);
@@ -185,6 +186,28 @@ fn pages(page: &mut Page, one: &PagedProcess) {
     }
 }
 
+/// The mapped files, where `--files` found any.
+fn files(page: &mut Page, one: &PagedProcess) {
+    let files = &one.files;
+    if files.pages_read > 0 || files.managed_bytes > 0 {
+        let text = format!(
+            "{} managed now; {} read, {} on evicted pages",
+            Bytes(files.managed_bytes),
+            counted(files.pages_read, "page"),
+            counted(files.refaults, "fault")
+        );
+        page.paragraph("Files", Ink::Plain, &text);
+    }
+    if files.changed + files.left > 0 {
+        let text = format!(
+            "{} became ordinary while in use, {} stayed the kernel's",
+            counted(files.changed, "mapping"),
+            count(files.left)
+        );
+        page.paragraph("", Ink::Caution, &text);
+    }
+}
+
 /// ` (12 %)`, or nothing if the whole is zero.
 fn part(part: u64, whole: u64) -> String {
     match whole {
@@ -300,6 +323,7 @@ mod tests {
             &mut one.peak_managed_bytes,
             &mut one.unmanaged_bytes,
             &mut one.managed_bytes,
+            &mut one.files.managed_bytes,
         ] {
             // "62.3 GiB": a character more than "123 GiB".
             *size = 63_800 << 20;
@@ -318,6 +342,10 @@ mod tests {
             &mut pages.evicted,
             &mut pages.watched,
             &mut pages.seen_used,
+            &mut one.files.pages_read,
+            &mut one.files.refaults,
+            &mut one.files.changed,
+            &mut one.files.left,
             &mut one.latency.without_io.count,
             &mut one.latency.with_io.count,
         ] {
