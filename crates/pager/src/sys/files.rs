@@ -96,6 +96,12 @@ pub fn moved_up(file: i32) -> Option<i32> {
 /// From now on `file` is read through the page cache.
 pub fn read_through_cache(file: i32) {
     fcntl(file, libc::F_SETFL, libc::O_NONBLOCK as usize);
+    read_nothing_ahead(file);
+}
+
+/// Reads of `file` through the page cache bring in no other pages, which nobody would drop.
+pub fn read_nothing_ahead(file: i32) {
+    advise(file, 0, 0, libc::POSIX_FADV_RANDOM);
 }
 
 /// Whether `file` is read through the page cache.
@@ -107,16 +113,19 @@ pub fn is_cached(file: i32) -> bool {
 
 /// Drops clean pages of the range from the page cache.
 pub fn drop_cached(file: i32, offset: u64, bytes: u64) {
-    let (offset, bytes) = (offset as usize, bytes as usize);
-    let advice = libc::POSIX_FADV_DONTNEED as usize;
+    advise(file, offset, bytes, libc::POSIX_FADV_DONTNEED);
+}
+
+fn advise(file: i32, offset: u64, bytes: u64, advice: i32) {
+    let (file, offset, bytes) = (file as usize, offset as usize, bytes as usize);
     // SAFETY: plain arguments.
     unsafe {
         call6(
             libc::SYS_fadvise64,
-            file as usize,
+            file,
             offset,
             bytes,
-            advice,
+            advice as usize,
             0,
             0,
         )

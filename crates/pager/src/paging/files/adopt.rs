@@ -165,6 +165,9 @@ impl Pager {
 impl Entry {
     fn take(&self, own: i32, mapping: &Mapping, status: &file::Status) {
         let cached = file::is_cached(own);
+        if cached {
+            file::read_nothing_ahead(own);
+        }
         self.file.store(own, Ordering::Relaxed);
         let shift = mapping.offset.wrapping_sub(mapping.start);
         self.shift.store(shift, Ordering::Relaxed);
