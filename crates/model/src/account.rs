@@ -19,8 +19,8 @@ pub struct Account {
     /// Samples of CPU time behind it, as many of equal weight as would be as precise; 0 where none
     /// could be taken.
     pub samples: u64,
-    /// Nanoseconds in the kernel, as wait4(2) reports them, except for short-lived processes, much
-    /// of whose time the tick-based count misses.
+    /// Nanoseconds in the kernel: as wait4(2) reports them where samples agree; its split rests on
+    /// ticks, and where samples contradict it, theirs, with an interval that spans both.
     pub kernel: Estimate,
     /// The kernel's time by why it was entered, most first. Empty where the kernel's stacks could
     /// not be seen.

@@ -1,6 +1,7 @@
 /* Mapped files that change: by another process, by this one, in content and in size. Whoever sees that a
  * page was written sees its new bytes. Run with --files 1M. Arguments: MiB, a folder on a disk, rounds. */
 #include "check.h"
+#include "listed.h"
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -47,19 +48,6 @@ static void writer(void) {
         atomic_store(&talk->version, wanted);
         done = wanted;
     }
-}
-
-static int is_listed(const void *at) {
-    char line[5000];
-    FILE *maps = fopen("/proc/self/maps", "r");
-    int found = 0;
-    while (!found && fgets(line, sizeof line, maps)) {
-        unsigned long start, end;
-        if (sscanf(line, "%lx-%lx", &start, &end) == 2 && (unsigned long)at >= start && (unsigned long)at < end)
-            found = strchr(line, '/') ? 1 : -1;
-    }
-    fclose(maps);
-    return found == 1;
 }
 
 static char *map_file(int sharing) {

@@ -2,6 +2,7 @@
  * such memory answers as for the kernel's own mapping. Run with --files 1M. Arguments: MiB, a folder on
  * a disk. */
 #include "check.h"
+#include "listed.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -33,20 +34,6 @@ static void create(void) {
     memcpy(last, page, TAIL);
     fsync(fd);
     close(fd);
-}
-
-/* Whether the kernel lists the memory as a mapping of a file. */
-static int is_listed(const void *at) {
-    char line[5000];
-    FILE *maps = fopen("/proc/self/maps", "r");
-    int found = 0;
-    while (!found && fgets(line, sizeof line, maps)) {
-        unsigned long start, end;
-        if (sscanf(line, "%lx-%lx", &start, &end) == 2 && (unsigned long)at >= start && (unsigned long)at < end)
-            found = strchr(line, '/') ? 1 : -1;
-    }
-    fclose(maps);
-    return found == 1;
 }
 
 static char *map_file(int sharing, int more) {

@@ -2,6 +2,7 @@
  * other bytes: "written" gives it write access, "closed" closes the descriptors behind it and uses their
  * numbers for another file. "plain" shows that without --files nothing is managed. */
 #include "check.h"
+#include "listed.h"
 #include <fcntl.h>
 #include <sys/syscall.h>
 
@@ -26,19 +27,6 @@ static int create(const char *folder, const char *name, uint64_t version) {
     fd = open(path, O_RDONLY);
     unlink(path);
     return fd;
-}
-
-static int is_listed(const void *at) {
-    char line[5000];
-    FILE *maps = fopen("/proc/self/maps", "r");
-    int found = 0;
-    while (!found && fgets(line, sizeof line, maps)) {
-        unsigned long start, end;
-        if (sscanf(line, "%lx-%lx", &start, &end) == 2 && (unsigned long)at >= start && (unsigned long)at < end)
-            found = strchr(line, '/') ? 1 : -1;
-    }
-    fclose(maps);
-    return found == 1;
 }
 
 /* Whether the descriptor is of the first file. */

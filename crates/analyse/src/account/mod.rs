@@ -27,6 +27,7 @@ pub(crate) use table::KernelTable;
 pub(crate) use tasks::tasks;
 
 use crate::attribute::wilson;
+use crate::faults::Weight;
 use crate::runtimes::Runtimes;
 use allocator::AllocatorTable;
 use modes::Modes;
@@ -72,9 +73,7 @@ fn blind(cost: &RunCost) -> Account {
 /// Weights of samples.
 #[derive(Default)]
 struct Sums {
-    all: u64,
-    /// Sum of the squared weights.
-    squares: f64,
+    all: Weight,
     kernel: u64,
     nameless: u64,
     entries: BTreeMap<(String, String), EntrySum>,
@@ -108,12 +107,11 @@ impl Sums {
         let mut by_stack: BTreeMap<NodeId, u64> = BTreeMap::new();
         for sample in profile.samples.iter().filter(|one| one.event == event) {
             *by_stack.entry(sample.stack).or_default() += sample.weight;
-            sums.squares += float(sample.weight) * float(sample.weight);
+            sums.all.add(float(sample.weight));
         }
         let allocators = AllocatorTable::shipped();
         let runtimes = Runtimes::shipped();
         for (stack, weight) in by_stack {
-            sums.all += weight;
             let kernel = kernel_functions(profile, stack);
             if let (true, Some(leaf)) = (kernel.is_empty(), leaf(profile, stack)) {
                 match collecting(profile, stack, runtimes) {
@@ -126,13 +124,10 @@ impl Sums {
         sums
     }
 
-    /// How many samples of equal weight would be as precise (Kish's effective sample size): those
-    /// of a recording's first moments weigh less.
+    /// How many samples of equal weight would be as precise: those of a recording's first moments
+    /// weigh less.
     fn samples(&self) -> f64 {
-        match self.all {
-            0 => 0.0,
-            all => float(all) * float(all) / self.squares,
-        }
+        self.all.effective_samples()
     }
 
     fn add_collector(&mut self, function: &str, weight: u64) {
@@ -210,7 +205,7 @@ impl Sums {
         reason = "no more than there are samples"
     )]
     fn account(self, cost: &RunCost) -> Account {
-        let (samples, all) = (self.samples(), float(self.all));
+        let (samples, all) = (self.samples(), self.all.sum);
         let in_user = float(self.user) / float((self.user + self.kernel).max(1));
         let modes = match self.kernel {
             0 => Modes::counted(cost),
