@@ -216,3 +216,30 @@ fn names_of_a_first_try_are_forgotten() {
 ";
     assert_eq!(on_cores::difference(text, 2, 281), None);
 }
+
+/// In the second piece, lines of a task that is known by its own column are followed by one whose
+/// task only the last switch tells, which is in the first piece.
+#[test]
+fn a_line_without_its_task_belongs_to_a_task_that_others_name() {
+    let options = Options {
+        tail: false,
+        proc: true,
+        overhead: false,
+        latency: true,
+        args: true,
+        retval: 2,
+        cpus: 1,
+        tasks: 5,
+        sched: false,
+    };
+    let text = Simulation::run(&options, 17_111_616_078_708_876_178).text();
+    let lines = text.split_inclusive('\n');
+    let mut lines: Vec<Vec<u8>> = lines.map(|line| line.as_bytes().to_vec()).collect();
+    let place = lines
+        .iter()
+        .position(|line| line.starts_with(b"   29.048194 |"))
+        .expect("the simulation is the same each time");
+    let name = lines[place].iter().position(|&byte| byte == b']');
+    lines[place][name.expect("tasks are called `x-1 [y]`") + 1] = 242;
+    assert_eq!(on_cores::difference(&lines.concat(), 2, 365), None);
+}

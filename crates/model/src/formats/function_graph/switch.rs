@@ -23,6 +23,11 @@ pub(super) fn parse(text: &[u8]) -> Option<SchedSwitch> {
     })
 }
 
+/// The task that left its CPU.
+pub(super) fn left(text: &[u8]) -> Option<u32> {
+    parse(text).map(|switch| switch.prev_pid)
+}
+
 fn named_fields(prev: &[u8], next: &[u8]) -> Option<SchedSwitch> {
     let state = field(prev, b" prev_state=")?;
     Some(SchedSwitch {

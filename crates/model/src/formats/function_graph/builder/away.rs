@@ -5,7 +5,7 @@ use super::*;
 
 impl Builder {
     /// Without a task column, the last switch on the CPU shows which task runs.
-    pub(super) fn running_on(&self, cpu: u32) -> u64 {
+    pub(in super::super) fn running_on(&self, cpu: u32) -> u64 {
         match self.running.get(&cpu) {
             Some(0) => IDLE | u64::from(cpu),
             Some(&pid) => u64::from(pid),

@@ -206,12 +206,15 @@ impl Worker {
                 return Ok(());
             };
             let is_behind = state.order.is_before(self.parser.order());
-            if !is_behind || !header.reads_like(&state.header) {
-                // The header was completed in a piece before, when this one was already under way,
-                // or a stretch that the text repeats crosses the border. The names and tasks found
-                // in the first attempt are then wrong, and what is known of names is stored by
-                // their ids.
-                (self.parser, self.absorbed, self.piece) = Default::default();
+            let is_alike = header.reads_like(&state.header);
+            let is_again = !is_behind || !is_alike || self.piece.has_parted(&state.builder);
+            if is_again {
+                // A stretch that the text repeats crosses the border, the header was completed in a
+                // piece before, when this one was already under way, or lines turn out to belong to
+                // other tasks. The names and tasks found in the first attempt are then wrong, and
+                // what is known of names is stored by their ids.
+                (self.parser, self.absorbed) = Default::default();
+                self.piece = Piece::in_turn();
                 let order = std::mem::take(&mut state.order);
                 self.parse(text, state.header.clone(), Some(order), block.is_last);
                 state.order = self.parser.order().clone();
@@ -224,6 +227,9 @@ impl Worker {
             header = self.parser.header().clone();
             state.header = header.clone();
             turn.pass(state);
+            if is_again {
+                self.piece = Piece::default();
+            }
         }
         Ok(())
     }

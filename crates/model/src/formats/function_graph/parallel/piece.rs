@@ -5,6 +5,10 @@
 //! wait. Switches, events and losses, which concern all lines of a CPU or all tasks, wait as well,
 //! but also take effect in the piece.
 //!
+//! A line that does not name its task belongs to the one that the last switch on its CPU brought. If
+//! that is in another piece, and lines of this piece name the same task, as in damaged text, the
+//! piece is read once more with all its lines waiting.
+//!
 //! An interrupt's frames may appear at the top level after a call that has ended except for its
 //! closing line, and an arrow announces that the next call belongs to an interrupt; neither is a
 //! beginning.
@@ -13,6 +17,7 @@ use super::super::builder::{Builder, Sink, UNKNOWN};
 use super::super::interrupts::is_interrupt;
 use super::super::line::{Call, Content, Line, Span, Tail};
 use super::super::names::{Absorbed, Names};
+use super::super::switch;
 use super::super::tree::{CallTree, keep_memory};
 use super::waiting::{Entry, Waiting, renamed};
 
@@ -27,6 +32,11 @@ pub(super) struct Piece {
     /// CPUs on which tasks ran whose lines did not wait, since the last [`Entry::Ran`].
     ran: Vec<u32>,
     last: Option<(usize, Option<u32>)>,
+    /// CPUs with lines whose task only the text before may tell, with the task where an event of
+    /// the piece does.
+    untold: Vec<(u32, Option<u32>)>,
+    /// All lines wait.
+    is_in_turn: bool,
 }
 
 /// The results of a piece's own lines, with the number of the line that ends it.
@@ -68,11 +78,21 @@ impl Default for Piece {
             waiting: Waiting::default(),
             ran: Vec::new(),
             last: None,
+            untold: Vec::new(),
+            is_in_turn: false,
         }
     }
 }
 
 impl Piece {
+    /// A piece whose lines are all replayed after those of the text before.
+    pub fn in_turn() -> Self {
+        Self {
+            is_in_turn: true,
+            ..Self::default()
+        }
+    }
+
     /// Clears everything but keeps the memory.
     pub fn restart(&mut self) {
         self.builder.restart();
@@ -81,6 +101,7 @@ impl Piece {
         self.waiting.clear();
         self.ran.clear();
         self.last = None;
+        self.untold.clear();
         self.found.kept = 0;
         keep_memory(&mut self.found.trees, KEPT, |(_, tree)| tree);
         keep_memory(&mut self.builder.spare, KEPT, |tree| tree);
@@ -111,7 +132,7 @@ impl Piece {
     fn wait(&mut self, task: usize, line: &Line<'_>, names: &Names) {
         self.tell_who_ran(line.cpu);
         self.builder.is_leaving(task, line.cpu);
-        let has_task = self.builder.key_of(line) & UNKNOWN == 0;
+        let has_task = self.has_task(line);
         let stored = self.waiting.store(self.found.at, line);
         let state = &mut self.builder.tasks[task];
         let (Content::Leaf(Call { name, .. }) | Content::Open(Call { name, .. })) = line.content
@@ -119,7 +140,7 @@ impl Piece {
             return self.waiting.entries.push(Entry::Line(stored));
         };
         let is_first = line.depth == 0 && state.called && !state.interrupt_next;
-        if is_first && has_task && !is_interrupt(names.base(name)) {
+        if is_first && has_task && !self.is_in_turn && !is_interrupt(names.base(name)) {
             state.known = true;
             self.waiting.entries.push(Entry::First(stored));
             self.note_ran(line.cpu);
@@ -134,6 +155,7 @@ impl Piece {
     fn between_calls(&mut self, line: &Line<'_>, _: &Names) {
         self.tell_who_ran(line.cpu);
         if let Content::IrqEnter = line.content {
+            self.has_task(line);
             let task = self.builder.task_of(line);
             let state = &mut self.builder.tasks[task];
             state.interrupt_next = true;
@@ -141,10 +163,37 @@ impl Piece {
                 return;
             }
         } else {
+            if let Content::Event(text) = line.content
+                && !self.has_task(line)
+                && let Some(pid) = switch::left(text)
+            {
+                self.untold.push((line.cpu.unwrap_or(0), Some(pid)));
+            }
             self.builder.between_calls(line, &mut NoEvents);
         }
         let stored = self.waiting.store(self.found.at, line);
         self.waiting.entries.push(Entry::Line(stored));
+    }
+
+    /// Whether it is known without the text before which task a line belongs to.
+    fn has_task(&mut self, line: &Line<'_>) -> bool {
+        let has_task = self.builder.key_of(line) & UNKNOWN == 0;
+        let untold = (line.cpu.unwrap_or(0), None);
+        if !has_task && !self.untold.contains(&untold) {
+            self.untold.push(untold);
+        }
+        has_task
+    }
+
+    /// Whether lines that do not name their task belong, after all that came before, to a task
+    /// that was read here without them.
+    pub fn has_parted(&self, before: &Builder) -> bool {
+        let tasks = self.untold.iter().map(|&(cpu, pid)| match pid {
+            Some(pid) => u64::from(pid),
+            None => before.running_on(cpu),
+        });
+        let own = |key| Some(&self.builder.tasks[*self.builder.index.get(&key)?]);
+        tasks.filter_map(own).any(|task| task.known)
     }
 
     /// Records, before a line that waits, whether tasks of other lines ran on its CPU.
