@@ -5,8 +5,9 @@
  *
  * THREADS may be a list, such as 1,4. For each count the file leaves the page cache and is mapped anew;
  * `cold` is the first sweep over it, `later` the two after it. `strided` reads every eighth page, from
- * the first one on, then every eighth from the second one on, and so on. `random` reads as many pages
- * as a sweep has, chosen with repetition. Several threads share a sweep, each with a part of the file.
+ * the first one on, then every eighth from the second one on, and so on. `random` reads an eighth
+ * as many pages as a sweep has, chosen with repetition: Linux reads 128 KiB for each. Several threads
+ * share a sweep, each with a part of the file.
  *
  * Every word of a page is read, and all of them depend on the page's number: a wrong byte is counted.
  * Prints one line of JSON; exits 1 on a wrong byte.
@@ -22,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, WORDS = PAGE / 8, MOST_THREADS = 64, STRIDE = 8, LATER = 2 };
+enum { PAGE = 4096, WORDS = PAGE / 8, MOST_THREADS = 64, STRIDE = 8, LATER = 2, FEWER = 8 };
 enum order { SEQUENTIAL, STRIDED, RANDOM };
 
 static const uint64_t *memory;
@@ -73,7 +74,7 @@ static void *sweep(void *argument) {
             for (size_t page = first + start; page < end; page += STRIDE) read_page(self, page);
         break;
     case RANDOM:
-        for (size_t count = end - first; count > 0; count--)
+        for (size_t count = (end - first) / FEWER; count > 0; count--)
             read_page(self, (size_t)(((unsigned __int128)next(&self->seed) * pages) >> 64));
         break;
     }
@@ -88,7 +89,9 @@ static double measure(struct worker *workers, int sweeps) {
             pthread_create(&workers[number].thread, NULL, sweep, &workers[number]);
         for (int number = 0; number < threads; number++) pthread_join(workers[number].thread, NULL);
     }
-    return (double)pages * sweeps / (now() - start);
+    double seconds = now() - start;
+    size_t read = order == RANDOM ? pages / FEWER : pages;
+    return (double)read * sweeps / seconds;
 }
 
 static int create(const char *path) {

@@ -66,6 +66,8 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Whether the access was a write.
     pub write: bool,
+    /// Whether the page is one of a mapped file, where its neighbours lie beside it on the disk.
+    pub in_file: bool,
 }
 
 /// How a page became resident.

@@ -35,6 +35,10 @@ const _: () = assert!(MOST_STRIDED as usize <= MAX_AHEAD);
 /// Largest stride at which the pages in between are read as well: a run of 64 pages costs as much
 /// as 5 single pages, and at stride 4 it contains 16 useful ones.
 const DENSE: i32 = 4;
+/// The same in a file, where a run of 64 pages is one read and one that is skipped costs nothing
+/// to drop. At stride 16 it contains 4 useful pages, and what is between is usually read, too: by
+/// the next sweep, or as the rest of a row.
+const DENSE_IN_FILES: i32 = 16;
 
 /// One stream. Only the thread that has set its set's flag reads or writes it.
 #[derive(Debug, Default)]
@@ -304,7 +308,11 @@ pub fn plan_step(fault: &Fault, step: Step, plan: &mut Plan) {
         return;
     };
     let page = fault.page;
-    let dense = fault.kind == FaultKind::Refault && stride.abs() <= DENSE;
+    let densest = match fault.in_file {
+        true => DENSE_IN_FILES,
+        false => DENSE,
+    };
+    let dense = fault.kind == FaultKind::Refault && stride.abs() <= densest;
     let (stride, window) = match dense {
         true => (stride.signum(), window * stride.unsigned_abs()),
         false => (stride, window),
@@ -375,6 +383,7 @@ mod tests {
             thread,
             kind: FaultKind::Refault,
             write: false,
+            in_file: false,
         }
     }
 
@@ -481,6 +490,32 @@ mod tests {
         };
         plan_step(&first, step, &mut plan);
         assert_eq!(plan.along, run(4, 1), "zeros between are of no use");
+    }
+
+    #[test]
+    fn wider_strides_are_read_as_runs_in_files() {
+        let planned = |in_file| {
+            let streams = Streams::new(256);
+            let mut planned = std::collections::HashSet::new();
+            for page in (0..400).step_by(8) {
+                let mut plan = Plan::only(page);
+                let fault = Fault {
+                    in_file,
+                    ..fault(page, 1)
+                };
+                plan_step(&fault, streams.step(&fault), &mut plan);
+                planned.extend(
+                    plan.ahead()
+                        .iter()
+                        .chain([&plan.along])
+                        .flat_map(|s| s.first..s.end()),
+                );
+            }
+            planned
+        };
+        let (in_file, elsewhere) = (planned(true), planned(false));
+        assert!((16..400).all(|page| in_file.contains(&page)));
+        assert!(elsewhere.iter().all(|page| page % 8 == 0));
     }
 
     #[test]

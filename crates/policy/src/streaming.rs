@@ -187,6 +187,7 @@ mod tests {
                 thread: 1,
                 kind,
                 write: false,
+                in_file: false,
             };
             let mut plan = Plan::only(page);
             self.policy.faulted(&fault, &mut plan);

@@ -281,6 +281,7 @@ impl Core<'_> {
                 thread,
                 kind,
                 write,
+                in_file: false,
             },
             &mut plan,
         );

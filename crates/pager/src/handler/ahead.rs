@@ -3,8 +3,8 @@
 use crate::paging::{Pager, read_ahead};
 use crate::sys::thread;
 
-/// Number of threads: enough to keep a disk busy in addition to the faults.
-const THREADS: usize = 2;
+/// Number of threads: enough to keep a disk busy while some of them copy what they have read.
+const THREADS: usize = 4;
 
 /// Starts them.
 pub fn start(pager: &'static Pager) -> bool {

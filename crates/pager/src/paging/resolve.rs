@@ -250,6 +250,7 @@ impl Work<'_> {
             thread: self.fault.thread,
             kind,
             write: self.fault.write,
+            in_file: self.region.kind.file != 0,
         }
     }
 

@@ -95,6 +95,7 @@ impl Core<'_> {
             thread: u32::from(reference.thread),
             kind,
             write,
+            in_file: false,
         };
         self.policy.faulted(&fault, &mut plan);
         self.make_resident(page, Arrival::Demand);
