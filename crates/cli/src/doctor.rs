@@ -163,7 +163,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     deliver(args, &findings)?;
     if let (Some(_), Some(folder)) = (&args.tables.export, &args.output) {
         let path = &observation.path;
-        let Written(words) = tables::export(path, Some(&findings), &args.tables, folder)?;
+        let Written(words) = tables::export(path, Some(&findings), &args.tables, 0, folder)?;
         args.tell(&words);
     }
     if let Some(signal) = killed_by(&observation, was_asked) {

@@ -45,8 +45,7 @@ const PROGRAM: &str = "pagewise-fleet";
 /// # Errors
 /// If it is not installed.
 pub fn run(args: &FleetArgs) -> Result<ExitCode> {
-    let beside = beside_us().filter(|path| path.is_file());
-    let program = beside.unwrap_or_else(|| PROGRAM.into());
+    let program = program();
     let error = Command::new(&program).args(&args.arguments).exec();
     match error.kind() {
         ErrorKind::NotFound => bail!(
@@ -58,6 +57,10 @@ pub fn run(args: &FleetArgs) -> Result<ExitCode> {
     }
 }
 
-fn beside_us() -> Option<PathBuf> {
-    Some(std::env::current_exe().ok()?.with_file_name(PROGRAM))
+/// `pagewise-fleet`: the one beside us, or the one in `PATH`.
+pub fn program() -> PathBuf {
+    let us = std::env::current_exe().ok();
+    let beside = us.map(|us| us.with_file_name(PROGRAM));
+    let beside = beside.filter(|path| path.is_file());
+    beside.unwrap_or_else(|| PROGRAM.into())
 }

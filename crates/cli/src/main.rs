@@ -145,7 +145,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Record(args) => record::run(args),
-        Command::Trace(args) => trace::run(&args),
+        Command::Trace(args) => trace::run(args),
         Command::Report(args) => report::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Fleet(args) => fleet::run(&args),

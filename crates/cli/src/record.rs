@@ -1,12 +1,14 @@
 //! `pagewise record`: faults and the data that explains them, into a perf.data file.
 
+mod collecting;
 mod overhead;
+mod spool;
 
 use crate::duration;
 use crate::export::{Written, tables};
 use crate::recorded;
 use crate::terminal;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use pagewise_linux::perf::{DEFAULT_CPU_FREQUENCY, DEFAULT_FREQUENCY, Mode, Options};
 use pagewise_linux::process::Launch;
@@ -24,6 +26,8 @@ Examples:
   pagewise record -a -F 99 -- sleep 10         the whole machine for ten seconds
   pagewise record -e cpu,off-cpu -p 4242       CPU time and waits alone
   pagewise record -a --duration 10s --export parquet -o fleet/host=$(hostname)
+  pagewise record -a --duration 10s --every 10m --export parquet -o /var/lib/pagewise --to s3://fleet/tables
+                                               ten seconds of every ten minutes, for a fleet
   pagewise record --full -o all.data -- ./x    each fault and each memory call
   pagewise record --measure-overhead -- ./simulate input.dat
   perf report -i perf.data                     the same in perf's own viewer";
@@ -62,6 +66,9 @@ pub struct RecordArgs {
 
     #[command(flatten)]
     tables: tables::Options,
+
+    #[command(flatten)]
+    collecting: collecting::Collecting,
 
     /// Record every fault and every memory call
     ///
@@ -169,13 +176,16 @@ enum CallGraph {
 /// # Errors
 /// If the program could not be started or nothing could be recorded.
 pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
-    let quiet = args.quiet;
+    let quiet = args.quiet || args.collecting.is_one_of_many();
     if let Some(warning) = lockstep(args.frequency).filter(|_| !quiet) {
         writeln!(io::stderr(), "pagewise: {warning}")?;
     }
     if let Some(budget) = args.measure_overhead {
         write!(io::stdout(), "{}", overhead::measure(&args, budget)?)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(rounds) = args.collecting.rounds(args.duration, &args.output)? {
+        return rounds.run();
     }
     if args.tables.export.is_some() {
         return export(args);
@@ -185,18 +195,16 @@ pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
 
 /// Records into a file of its own and writes the tables of that.
 fn export(mut args: RecordArgs) -> anyhow::Result<ExitCode> {
-    let folder = std::mem::take(&mut args.output);
-    std::fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let aside = tempfile::Builder::new()
-        .prefix(".recording-")
-        .tempdir_in(&folder)?;
+    let folder = args.collecting.folder(std::mem::take(&mut args.output));
+    let aside = tables::aside(&folder)?;
     args.output = aside.path().join("perf.data");
-    let (quiet, path) = (args.quiet, args.output.clone());
+    let quiet = args.quiet || args.collecting.is_one_of_many();
+    let path = args.output.clone();
     let request = std::mem::take(&mut args.tables);
+    let unsent = args.collecting.unsent();
     let code = recorded::record(&args.into_options()?, quiet)?;
     if path.exists() {
-        let Written(words) = tables::export(&path, None, &request, &folder)?;
+        let Written(words) = tables::export(&path, None, &request, unsent, &folder)?;
         if !quiet {
             terminal::tell(&words);
         }

@@ -447,3 +447,76 @@ fn overhead_is_measured_against_the_noise() {
         .unwrap();
     assert_eq!(nothing.status.code(), Some(2), "{nothing:?}");
 }
+
+/// Starts collecting from a busy process to `to`, every two seconds.
+fn collect(spool: &Path, to: &Path, pid: u32, more: &[&str]) -> std::process::Child {
+    let words = "--duration 300ms --every 2s --most-cpu 100 --export parquet";
+    Command::new(PAGEWISE)
+        .args(["record", "-p", &pid.to_string()])
+        .args(words.split(' '))
+        .arg("-o")
+        .arg(spool)
+        .arg("--to")
+        .arg(to)
+        .args(more)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The folders of recordings in `folder`, in order.
+fn collected(folder: &Path) -> Vec<PathBuf> {
+    let inside = |parents: Vec<PathBuf>| -> Vec<PathBuf> {
+        let read = parents.iter().filter_map(|parent| parent.read_dir().ok());
+        let paths = read.flatten().map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.is_dir()).collect()
+    };
+    let mut found = inside(inside(inside(vec![folder.to_owned()])));
+    found.sort();
+    found
+}
+
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed().as_secs() < 60, "it takes too long");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+/// Ends it as systemd does, and returns what it said.
+fn end(mut child: std::process::Child) -> String {
+    pagewise_linux::process::signal(child.id(), libc::SIGTERM).unwrap();
+    let mut said = String::new();
+    std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut said).unwrap();
+    assert!(child.wait().unwrap().success(), "{said}");
+    said
+}
+
+#[test]
+fn recordings_are_collected_and_wait_while_the_place_is_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spool, to) = (folder.path().join("spool"), folder.path().join("to"));
+    let mut busy = Command::new("sh")
+        .args(["-c", "while :; do :; done"])
+        .spawn()
+        .unwrap();
+    let child = collect(&spool, &to, busy.id(), &[]);
+    wait_until(|| collected(&spool).len() >= 2);
+    std::fs::create_dir(&to).unwrap();
+    wait_until(|| collected(&to).len() >= 3);
+    let said = end(child);
+    assert!(said.contains("there is no folder"), "{said}");
+    assert!(said.contains("is there again; sent:"), "{said}");
+    assert!(collected(&spool).is_empty());
+    for recording in collected(&to) {
+        assert!(recording.join("runs.parquet").is_file(), "{recording:?}");
+    }
+    std::fs::remove_dir_all(&to).unwrap();
+    let child = collect(&spool, &to, busy.id(), &["--spool-size", "1"]);
+    wait_until(|| spool.join(".dropped").is_file());
+    let said = end(child);
+    assert!(said.contains("the oldest recordings are dropped"), "{said}");
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+}

@@ -402,3 +402,20 @@ fn the_course_of_a_run_is_written_and_drawn() {
         assert!(message.contains(said), "{what}: {message}");
     }
 }
+
+#[test]
+fn a_run_becomes_a_folder_of_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let tables = folder.path().join("host=a");
+    let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args(["run", "--memory", "64M", "--export", "parquet", "-o"])
+        .arg(&tables)
+        .args(["--", "sh", "-c", "exit 3"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    for name in ["runs", "settings", "paging"] {
+        assert!(tables.join(format!("{name}.parquet")).is_file(), "{name}");
+    }
+    assert_eq!(output.stdout, b"");
+}

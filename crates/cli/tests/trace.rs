@@ -81,3 +81,23 @@ fn wrong_usage_is_told_apart_from_failure() {
     );
     assert_eq!(status(&["trace", "--", "no-such-program"]), Some(127));
 }
+
+#[test]
+fn a_trace_becomes_a_folder_of_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "dd if=/dev/zero of=/dev/null bs=8M count=4 2>/dev/null; exit 7";
+    let output = pagewise(
+        folder.path(),
+        &[
+            "trace", "--export", "parquet", "-o", "host=a", "--", "sh", "-c", script,
+        ],
+    );
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    let files = std::fs::read_dir(folder.path().join("host=a")).unwrap();
+    let names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+    assert!(names.iter().any(|name| name == "runs.parquet"), "{names:?}");
+    let tables = names
+        .iter()
+        .all(|name| name.to_string_lossy().ends_with(".parquet"));
+    assert!(tables, "{names:?}");
+}

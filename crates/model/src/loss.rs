@@ -35,6 +35,8 @@ pub enum LossKind {
     TimelineGap,
     /// Bytes that could not be written, because the disk was full.
     WriteFailed,
+    /// Earlier recordings that were dropped before they could be sent.
+    UnsentRecordings,
     /// Records whose time cannot be right, because it is far from all others.
     ImpossibleTime,
     /// Samples whose weight cannot be right, because the sum of all weights would overflow.
@@ -120,6 +122,10 @@ impl LossKind {
             Self::WriteFailed => [
                 "byte that could not be written",
                 "bytes that could not be written",
+            ],
+            Self::UnsentRecordings => [
+                "earlier recording dropped before it could be sent",
+                "earlier recordings dropped before they could be sent",
             ],
             Self::ImpossibleTime => [
                 "record left out because of an impossible time",

@@ -2,7 +2,7 @@
 //!
 //! A new format is one line of [`FORMATS`].
 
-mod faults;
+pub mod faults;
 mod profiles;
 pub mod tables;
 

@@ -6,8 +6,11 @@ use crate::{bytes, profile_input};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use pagewise_analyse::recording::Analysis;
+use pagewise_model::answer::Document;
 use pagewise_model::findings::Findings;
 use pagewise_model::formats::perf_data::PerfData;
+use pagewise_model::loss::LossKind;
+use pagewise_model::paged_run::PagedRun;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_operate::analysis;
@@ -16,6 +19,7 @@ use pagewise_report::exports::tables::privacy::Include;
 use pagewise_report::exports::tables::{Builds, Figures, Tables};
 use std::io::Write;
 use std::path::Path;
+use tempfile::TempDir;
 
 /// What tables leave out or hash unless it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -72,6 +76,26 @@ pub fn folder<'a>(export: Option<&str>, output: Option<&'a Path>) -> Option<&'a 
     output.filter(|path| export == Some("parquet") && !is_table(path))
 }
 
+/// A place beside the tables for the recording that they are made of; it goes with its drop.
+///
+/// # Errors
+/// If nothing can be written there.
+pub fn aside(folder: &Path) -> Result<TempDir> {
+    let cannot = || format!("cannot make the folder {}", folder.display());
+    std::fs::create_dir_all(folder).with_context(cannot)?;
+    let name = tempfile::Builder::new()
+        .prefix(".recording-")
+        .tempdir_in(folder);
+    name.with_context(cannot)
+}
+
+/// The tables of a run under user-level paging.
+pub fn of_paged_run(run: &Document<PagedRun>, include: Include) -> Result<Tables> {
+    let mut tables = Tables::of(run, &Figures::of_paged_run(run), include)?;
+    tables.add_paged_run(run)?;
+    Ok(tables)
+}
+
 /// The tables of an observed run, with its samples where there are some.
 pub fn of_run(
     findings: &Findings,
@@ -99,7 +123,7 @@ pub fn of_profile(
     Ok(tables)
 }
 
-/// The tables of a recording.
+/// The tables of a recording, and of `unsent` earlier ones that were dropped the count.
 ///
 /// # Errors
 /// If it has nothing to report on.
@@ -107,12 +131,18 @@ pub fn of_recording(
     data: &PerfData<'_>,
     analysis: Analysis,
     builds: &[(String, Vec<u8>)],
+    unsent: u64,
     include: Include,
 ) -> Result<Tables> {
     let builds = named(builds);
+    let kind = LossKind::UnsentRecordings;
     match seen(data, &analysis)? {
-        Seen::Profile(found, profile) => of_profile(&found, profile, &builds, include),
-        Seen::Run(found, _) => {
+        Seen::Profile(mut found, profile) => {
+            found.losses.add(kind, unsent);
+            of_profile(&found, profile, &builds, include)
+        }
+        Seen::Run(mut found, _) => {
+            found.losses.add(kind, unsent);
             let samples = samples(data, analysis);
             of_run(&found, samples.as_ref(), &builds, include)
         }
@@ -120,7 +150,7 @@ pub fn of_recording(
 }
 
 /// Writes the tables of the perf.data file at `path`; with `findings`, of these instead of what it
-/// shows by itself: they may have a proof.
+/// shows by itself: they may have a proof. `unsent` earlier recordings were dropped.
 ///
 /// # Errors
 /// If it can't be read, or the tables can't be written.
@@ -128,6 +158,7 @@ pub fn export(
     path: &Path,
     findings: Option<&Findings>,
     request: &Options,
+    unsent: u64,
     folder: &Path,
 ) -> Result<Written> {
     let bytes = bytes::open(path)?;
@@ -135,7 +166,7 @@ pub fn export(
     let (analysis, builds) = analysis::analyse_with_builds(&data, |offset| bytes.release(offset));
     let include = request.included.parts();
     let tables = match findings {
-        None => of_recording(&data, analysis, &builds, include)?,
+        None => of_recording(&data, analysis, &builds, unsent, include)?,
         Some(findings) => {
             let samples = samples(&data, analysis);
             of_run(findings, samples.as_ref(), &named(&builds), include)?

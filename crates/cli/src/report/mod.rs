@@ -200,6 +200,25 @@ fn export_profile(profile: &Profile, file: &Path, args: &Args) -> Result<()> {
     })
 }
 
+/// Writes the tables of a recording that was just made: a trace, or what was recorded in its place.
+///
+/// # Errors
+/// If it has nothing to report on, or the tables cannot be written.
+pub fn write_tables(file: &Path, request: &export::tables::Options, folder: &Path) -> Result<()> {
+    let export::Written(words) = match open(file)? {
+        Opened::Trace(trace) => export::faults::parquet(&FaultExport {
+            trace: file,
+            findings: &fault_paths::findings(trace, None)?.report,
+            output: Some(folder),
+            limit: u64::MAX,
+            include: request.included.parts(),
+        })?,
+        _ => export::tables::export(file, None, request, 0, folder)?,
+    };
+    terminal::tell(&words);
+    Ok(())
+}
+
 /// Reports on a function_graph trace.
 fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
     if args.cgroup.is_some() {

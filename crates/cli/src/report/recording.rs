@@ -31,7 +31,7 @@ pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
     if let Some(folder) = args.tables()?.filter(|_| is_whole) {
         let (analysis, builds) =
             analysis::analyse_with_builds(&data, |offset| bytes.release(offset));
-        let tables = tables::of_recording(&data, analysis, &builds, args.include())?;
+        let tables = tables::of_recording(&data, analysis, &builds, 0, args.include())?;
         return tell(&tables::write(tables, folder)?);
     }
     if args.wants_samples() {

@@ -21,12 +21,7 @@ use std::path::Path;
 /// If it is truncated, or has nothing that tables hold.
 pub fn write(kind: Kind, bytes: &[u8], include: Include, folder: &Path) -> Result<()> {
     let tables = match kind {
-        Kind::PagedRun => {
-            let run = read::<PagedRun>(bytes)?;
-            let mut tables = Tables::of(&run, &Figures::of_paged_run(&run), include)?;
-            tables.add_paged_run(&run)?;
-            tables
-        }
+        Kind::PagedRun => tables::of_paged_run(&read::<PagedRun>(bytes)?, include)?,
         Kind::PagingTimeline => {
             let course = read::<PagingTimeline>(bytes)?;
             let figures = Figures {

@@ -2,6 +2,7 @@
 
 mod simulate;
 
+use crate::export::{Written, tables};
 use crate::own_library;
 use crate::size;
 use crate::status;
@@ -32,6 +33,7 @@ Examples:
   pagewise run --memory 2G --policy prefetch -- ./scan
   pagewise run --memory 1G --delivery sigbus -- ./compute
   pagewise run --memory 1G --json -o run.json -- redis-server
+  pagewise run --memory 1G --export parquet -o tables -- ./solve
   pagewise run --memory 1G --record-faults run.faults -- ./solve
   pagewise run --memory 1G --policy replay:run.faults -- ./solve
   pagewise run --fill 4711 -- gcore 4711            a core of all its pages
@@ -116,6 +118,8 @@ pub struct Args {
     /// Write a page about the course of the run to this file; with --json, the JSON
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["simulate", "fill"])]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    tables: tables::Options,
     /// Record page events for the replay policy and for simulation
     #[arg(long = "record-faults", value_name = "FILE")]
     record: Option<PathBuf>,
@@ -196,10 +200,13 @@ impl Files {
     fn create(args: &Args) -> Result<Self> {
         let begin = |path: &Option<PathBuf>| path.as_deref().map(destination::begin).transpose();
         let timeline = begin(&args.timeline)?;
-        let named = begin(&args.output)?;
-        let (document, page) = match args.json {
-            true => (named, None),
-            false => (None, named),
+        if let (Some(_), Some(folder)) = (&args.tables.export, &args.output) {
+            tables::aside(folder)?;
+        }
+        let (document, page) = match (args.json, &args.tables.export) {
+            (_, Some(_)) => (None, None),
+            (true, None) => (begin(&args.output)?, None),
+            (false, None) => (None, begin(&args.output)?),
         };
         Ok(Self {
             timeline,
@@ -231,6 +238,11 @@ fn present(args: &Args, paged: &Paged, files: Files) -> Result<()> {
                 .with_context(|| format!("cannot write {}", path.display()))?,
             _ => terminal::output(true).write_all(json.as_bytes())?,
         }
+    }
+    if let (Some(_), Some(folder)) = (&args.tables.export, &args.output) {
+        let made = tables::of_paged_run(&paged.run, args.tables.included.parts())?;
+        let Written(words) = tables::write(made, folder)?;
+        terminal::tell(&words);
     }
     for words in paged.outside.iter().chain(&paged.notes) {
         terminal::tell(&format!("pagewise: {words}"));
@@ -307,7 +319,8 @@ impl Args {
 
     /// Default number of pages watched per second.
     fn watched(&self) -> u32 {
-        let is_drawn = self.timeline.is_some() || (self.output.is_some() && !self.json);
+        let has_page = self.output.is_some() && !self.json && self.tables.export.is_none();
+        let is_drawn = self.timeline.is_some() || has_page;
         if self.stats || is_drawn { 40 } else { 0 }
     }
 }

@@ -6,6 +6,8 @@
 mod fallback;
 
 use crate::duration;
+use crate::export::tables;
+use crate::report;
 use crate::size;
 use crate::status;
 use crate::terminal;
@@ -28,6 +30,8 @@ Examples (as root):
   pagewise trace -p 4242 --duration 10s       a running process for ten seconds
   pagewise trace -p 4242 -- ./benchmark       a process during a benchmark
   pagewise trace -o t.zst -- ./simulate       a compressed trace
+  pagewise trace --export parquet -o tables -- ./simulate
+                                              tables, for many hosts
   pagewise trace --restore                    clean up after a killed trace
   pagewise report trace.txt                   what a trace shows";
 
@@ -67,6 +71,9 @@ pub struct TraceArgs {
     /// An existing file is kept as FILE.old.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    tables: tables::Options,
 
     /// Stop after this time, such as 10s or 500ms; a program started by trace is then terminated
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
@@ -125,10 +132,26 @@ pub struct TraceArgs {
 ///
 /// # Errors
 /// If the tracer is in use, the program could not be started, or nothing could be recorded.
-pub fn run(args: &TraceArgs) -> anyhow::Result<ExitCode> {
+pub fn run(mut args: TraceArgs) -> anyhow::Result<ExitCode> {
     if args.restore {
         return restore();
     }
+    if args.tables.export.is_none() {
+        return record(&args);
+    }
+    let folder = args.output.take().unwrap_or_default();
+    let aside = tables::aside(&folder)?;
+    let path = aside.path().join("recording");
+    args.output = Some(path.clone());
+    let code = record(&args)?;
+    if path.exists() {
+        report::write_tables(&path, &args.tables, &folder)?;
+    }
+    Ok(code)
+}
+
+/// Traces into a file.
+fn record(args: &TraceArgs) -> anyhow::Result<ExitCode> {
     let outcome = match capture::tracer() {
         Ok(tracefs) => trace(&tracefs, args),
         Err(reason) if args.no_fallback => bail!("{reason}"),
