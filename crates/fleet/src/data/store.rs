@@ -269,26 +269,33 @@ impl Bucket {
         }
     }
 
-    /// What happened, and what to look at.
+    /// What happened, and what to look at, in one line. Stores answer with pages of XML, and the library
+    /// repeats them on each level.
     fn explained(&self, error: object_store::Error) -> Error {
-        use object_store::Error as E;
+        let mut innermost: &dyn std::error::Error = &error;
+        while let Some(source) = innermost.source() {
+            innermost = source;
+        }
+        let told = innermost.to_string();
+        let said = |words: &[&str]| words.iter().any(|word| told.contains(word));
         let name = self.name();
-        let variables = match self.root.scheme() {
-            "gs" => "GOOGLE_APPLICATION_CREDENTIALS",
-            _ => "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
+        let (account, address) = match self.root.scheme() {
+            "gs" => ("GOOGLE_APPLICATION_CREDENTIALS", "the network"),
+            _ => (
+                "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
+                "the network and AWS_ENDPOINT_URL",
+            ),
         };
-        let endpoint = match self.root.scheme() {
-            "gs" => "the network",
-            _ => "the network and AWS_ENDPOINT_URL",
-        };
-        let why = match &error {
-            E::NotFound { .. } => format!("there is no bucket or object of this name in {name}"),
-            E::PermissionDenied { .. } | E::Unauthenticated { .. } => {
-                format!("{name} refuses access: look at {variables}")
+        let why = match () {
+            () if said(&["NoSuchBucket"]) => format!("there is no bucket {name}"),
+            () if said(&["404 Not Found", "NoSuchKey"]) => format!("{name} has no such object"),
+            () if said(&["401 Unauthorized", "403 Forbidden"]) => {
+                format!("{name} refuses access: look at {account}")
             }
-            _ => format!("{name} cannot be reached: look at {endpoint}, and at {variables}"),
+            () => format!("{name} cannot be reached: look at {address}, and at {account}"),
         };
-        Error::new(error).context(why)
+        let short = told.split(": <?xml").next().unwrap_or(&told);
+        anyhow!("{why} ({})", short.lines().next().unwrap_or(short))
     }
 }
 
