@@ -1,6 +1,7 @@
 //! Answers: a document of the shape that all of Pagewise's documents have, and its text.
 
 use crate::data::Unusable;
+use crate::text::Table;
 use pagewise_model::answer::SCHEMA_VERSION;
 use pagewise_model::units::Estimate;
 use serde::Serialize;
@@ -24,9 +25,12 @@ pub struct Answer {
     pub notes: Vec<String>,
     /// The figures, under the name of the kind.
     pub evidence: Value,
-    /// The same as text.
+    /// The same as tables.
     #[serde(skip)]
-    pub body: String,
+    pub tables: Vec<Table>,
+    /// And as a flame graph (SVG), if it was asked for.
+    #[serde(skip)]
+    pub flame: Option<String>,
 }
 
 /// Files that could not be used.
@@ -53,7 +57,7 @@ impl Answer {
         kind: &'static str,
         verdict: String,
         evidence: &impl Serialize,
-        body: String,
+        tables: Vec<Table>,
     ) -> Self {
         let evidence = serde_json::to_value(evidence).unwrap_or_default();
         Self {
@@ -63,7 +67,11 @@ impl Answer {
             losses: Losses::default(),
             notes: Vec::new(),
             evidence: serde_json::json!({ kind: evidence }),
-            body,
+            tables: tables
+                .into_iter()
+                .filter(|table| !table.rows.is_empty())
+                .collect(),
+            flame: None,
         }
     }
 
@@ -82,11 +90,17 @@ impl Answer {
         self
     }
 
+    /// The same with a flame graph.
+    pub fn with_flame(mut self, flame: Option<String>) -> Self {
+        self.flame = flame;
+        self
+    }
+
     /// As text for a terminal.
     pub fn text(&self) -> String {
         let mut out = format!("{}\n", self.verdict);
-        if !self.body.is_empty() {
-            let _ = write!(out, "\n{}", self.body);
+        for table in &self.tables {
+            let _ = write!(out, "\n{}", table.text());
         }
         let files = &self.losses.files;
         if !files.is_empty() {

@@ -1,14 +1,12 @@
 //! The tables as DataFusion sees them, and queries on them.
 
 use crate::Common;
-use crate::data::{Data, Identifier, Run, Runs, TABLES, Unusable, arrow_schema, checked};
-use anyhow::{Context, Result, anyhow, bail};
+use crate::data::{
+    Data, Files, Identifier, Run, Runs, Store, TABLES, Unusable, Usable, arrow_schema, checked,
+};
+use anyhow::{Context, Result, bail};
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::catalog::MemTable;
-use datafusion::datasource::file_format::parquet::ParquetFormat;
-use datafusion::datasource::listing::{
-    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
-};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -16,8 +14,6 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::File;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
@@ -29,6 +25,7 @@ pub struct Engine {
     runs: Runs,
     unusable: BTreeSet<Unusable>,
     scans: Vec<Scan>,
+    threads: usize,
 }
 
 /// What a query read, from its plan's metrics.
@@ -61,7 +58,13 @@ impl Engine {
         config.options_mut().execution.parquet.pushdown_filters = false;
         let memory = RuntimeEnvBuilder::new().with_memory_limit(common.memory << 20, 1.0);
         let context = SessionContext::new_with_config_rt(config, memory.build_arc()?);
-        let data = Data::find(&common.data)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .enable_all()
+            .build()?;
+        let store = Store::of(&common.data, runtime.handle().clone())?;
+        store.register(&context);
+        let data = Data::find(store, &common.data)?;
         let (runs, unusable) = Runs::read(&data)?;
         if runs.runs.is_empty() {
             let why = unusable.first().map_or(
@@ -69,13 +72,10 @@ impl Engine {
                     .to_owned(),
                 |bad| format!("{}: {}", bad.path, bad.reason),
             );
-            bail!("{} has no runs ({why})", common.data.display());
+            bail!("{} has no runs ({why})", common.data);
         }
         let table = MemTable::try_new(runs.table.schema(), vec![vec![runs.table.clone()]])?;
         context.register_table("runs", Arc::new(table))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
-            .build()?;
         Ok(Self {
             runtime,
             context,
@@ -83,6 +83,7 @@ impl Engine {
             runs,
             unusable: unusable.into_iter().collect(),
             scans: Vec::new(),
+            threads,
         })
     }
 
@@ -138,7 +139,7 @@ impl Engine {
         sql: &str,
         tables: &[(&str, &BTreeSet<usize>)],
     ) -> Result<Vec<RecordBatch>> {
-        let mut files: BTreeMap<&str, Vec<(PathBuf, usize)>> = BTreeMap::new();
+        let mut files: BTreeMap<&str, Vec<Usable>> = BTreeMap::new();
         for &(name, folders) in tables {
             let found = self.usable(name, folders)?;
             files.insert(name, found);
@@ -149,12 +150,14 @@ impl Engine {
         };
         // The end of each file was right. If it is one file's content, the query does without it.
         let before = self.unusable.len();
-        for paths in files.values_mut() {
-            paths.retain(|(path, _)| match readable(path) {
+        for files in files.values_mut() {
+            files.retain(|file| match readable(&self.data.store, &file.path) {
                 Ok(()) => true,
-                Err(reason) => {
-                    let path = path.display().to_string();
-                    self.unusable.insert(Unusable { path, reason });
+                Err(error) => {
+                    self.unusable.insert(Unusable {
+                        path: file.path.clone(),
+                        reason: format!("{error:#}"),
+                    });
                     false
                 }
             });
@@ -166,23 +169,20 @@ impl Engine {
     }
 
     /// The files of a table that can be opened.
-    fn usable(&mut self, table: &str, folders: &BTreeSet<usize>) -> Result<Vec<(PathBuf, usize)>> {
+    fn usable(&mut self, table: &str, folders: &BTreeSet<usize>) -> Result<Vec<Usable>> {
         let known = TABLES.iter().find(|(name, _)| *name == table);
         let (_, columns) = known.with_context(|| format!("there is no table {table}"))?;
         let files = folders
             .iter()
             .filter_map(|&folder| self.data.folders.get(folder));
         let files = files.filter_map(|folder| folder.tables.get(table));
-        let known_bad = |path: &PathBuf| {
-            let path = path.display().to_string();
-            self.unusable.iter().any(|bad| bad.path == path)
-        };
-        let files: Vec<PathBuf> = files
+        let known_bad = |path: &String| self.unusable.iter().any(|bad| bad.path == *path);
+        let files: Vec<String> = files
             .flatten()
             .filter(|path| !known_bad(path))
             .cloned()
             .collect();
-        let (good, bad) = checked(&files, columns);
+        let (good, bad) = checked(&self.data.store, &files, columns);
         self.unusable.extend(bad);
         Ok(good)
     }
@@ -190,7 +190,7 @@ impl Engine {
     fn attempt(
         &mut self,
         sql: &str,
-        tables: &BTreeMap<&str, Vec<(PathBuf, usize)>>,
+        tables: &BTreeMap<&str, Vec<Usable>>,
     ) -> Result<Vec<RecordBatch>> {
         for (name, files) in tables {
             self.provide(name, files)?;
@@ -204,7 +204,7 @@ impl Engine {
         let mut opened = BTreeSet::new();
         let mut scan = Scan {
             tables: tables.keys().map(|&name| name.to_owned()).collect(),
-            rows_in_files: tables.values().flatten().map(|file| file.1).sum(),
+            rows_in_files: tables.values().flatten().map(|file| file.rows).sum(),
             ..Scan::default()
         };
         measure(plan.as_ref(), &mut scan, &mut opened);
@@ -214,7 +214,7 @@ impl Engine {
     }
 
     /// Registers a table of these files.
-    fn provide(&self, name: &str, files: &[(PathBuf, usize)]) -> Result<()> {
+    fn provide(&self, name: &str, files: &[Usable]) -> Result<()> {
         let known = TABLES.iter().find(|(table, _)| *table == name);
         let (_, columns) = known.with_context(|| format!("there is no table {name}"))?;
         let schema = arrow_schema(columns);
@@ -224,19 +224,8 @@ impl Engine {
             self.context.register_table(name, Arc::new(nothing))?;
             return Ok(());
         }
-        let urls = files.iter().map(|(path, _)| {
-            let path = path
-                .to_str()
-                .ok_or_else(|| anyhow!("{} is not UTF-8", path.display()))?;
-            Ok(ListingTableUrl::parse(path)?)
-        });
-        let options =
-            ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
-        let config = ListingTableConfig::new_with_multi_paths(urls.collect::<Result<_>>()?)
-            .with_listing_options(options)
-            .with_schema(schema);
-        self.context
-            .register_table(name, Arc::new(ListingTable::try_new(config)?))?;
+        let table = Files::of(&self.data.store, files, schema, self.threads)?;
+        self.context.register_table(name, Arc::new(table))?;
         Ok(())
     }
 
@@ -293,12 +282,10 @@ fn predicate(condition: &str) -> String {
 }
 
 /// Reads a file to its end.
-fn readable(path: &Path) -> Result<(), String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|reader| reader.build());
-    let mut reader = reader.map_err(|error| error.to_string())?;
+fn readable(store: &Store, path: &str) -> Result<()> {
+    let mut reader = ParquetRecordBatchReaderBuilder::try_new(store.read(path)?)?.build()?;
     match reader.find_map(Result::err) {
-        Some(error) => Err(error.to_string()),
+        Some(error) => Err(error.into()),
         None => Ok(()),
     }
 }

@@ -7,6 +7,7 @@ mod commands;
 mod data;
 mod engine;
 mod flame;
+mod page;
 mod statistics;
 mod text;
 
@@ -23,7 +24,7 @@ Examples:
   pagewise fleet top --data fleet              what costs the fleet most
   pagewise fleet outliers --data fleet         hosts that differ from their like
   pagewise fleet diff --data fleet --before day=2026-11-21 --after day=2026-11-22
-  pagewise fleet save --data fleet             what the advice would bring
+  pagewise fleet save --data fleet -o save.html   what the advice would bring, as a page
   pagewise fleet history --data fleet --function clear_page_erms
   pagewise fleet sql --data fleet 'SELECT host, kernel FROM runs'";
 
@@ -58,9 +59,12 @@ enum Command {
 /// Options of all commands.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
-    /// Folder with tables, at any depth
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    /// Folder with tables, at any depth; or s3://BUCKET/PREFIX, gs://BUCKET/PREFIX
+    ///
+    /// Access to buckets is what the environment says: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+    /// AWS_REGION, AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS…, or the machine's role.
+    #[arg(long, value_name = "DIR|URL")]
+    data: String,
 
     /// Only these runs: an SQL condition on the table `runs`, or key=value
     #[arg(long = "where", value_name = "CONDITION")]
@@ -79,6 +83,14 @@ pub struct Common {
     threads: Option<usize>,
 }
 
+/// Options of all commands that answer a question.
+#[derive(Args, Clone, Debug)]
+pub struct Output {
+    /// Also write the answer as one page that opens offline
+    #[arg(short = 'o', long = "output", value_name = "FILE.html")]
+    page: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -91,20 +103,27 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<()> {
-    let (common, answer) = match command {
-        Command::Sql(options) => return commands::sql::run(&options),
-        Command::Top(options) => (options.common.clone(), commands::top::run(&options)?),
-        Command::Outliers(options) => (options.common.clone(), commands::outliers::run(&options)?),
-        Command::Diff(options) => (options.common.clone(), commands::diff::run(&options)?),
-        Command::Save(options) => (options.common.clone(), commands::save::run(&options)?),
-        Command::History(options) => (options.common.clone(), commands::history::run(&options)?),
-    };
-    present(&answer, common.json)
+    use commands::{diff, history, outliers, save, sql, top};
+    match command {
+        Command::Sql(options) => sql::run(&options),
+        Command::Top(options) => present(&top::run(&options)?, &options.common, &options.output),
+        Command::Outliers(options) => {
+            present(&outliers::run(&options)?, &options.common, &options.output)
+        }
+        Command::Diff(options) => present(&diff::run(&options)?, &options.common, &options.output),
+        Command::Save(options) => present(&save::run(&options)?, &options.common, &options.output),
+        Command::History(options) => {
+            present(&history::run(&options)?, &options.common, &options.output)
+        }
+    }
 }
 
-fn present(answer: &Answer, json: bool) -> Result<()> {
+fn present(answer: &Answer, common: &Common, output: &Output) -> Result<()> {
+    if let Some(path) = &output.page {
+        page::write(path, answer)?;
+    }
     let mut out = io::stdout().lock();
-    match json {
+    match common.json {
         true => writeln!(out, "{}", serde_json::to_string(answer)?)?,
         false => out.write_all(answer.text().as_bytes())?,
     }

@@ -7,39 +7,70 @@ pub fn innermost(stack: &[String]) -> String {
     frames.join(" ← ")
 }
 
-/// Columns of text: those of numbers are right-aligned.
-pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
-    let width = |at: usize| {
-        let cells = rows.iter().map(|row| row[at].chars().count());
-        cells.chain([heads[at].chars().count()]).max().unwrap_or(0)
-    };
-    let is_number = |at: usize| {
-        !rows.is_empty()
-            && rows.iter().all(|row| {
-                row[at].is_empty()
-                    || row[at].starts_with(|c: char| c.is_ascii_digit() || "+-−".contains(c))
-            })
-    };
-    let shape: Vec<(usize, bool)> = (0..heads.len())
-        .map(|at| (width(at), is_number(at)))
-        .collect();
-    let mut out = String::new();
-    let heads: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
-    for row in std::iter::once(&heads).chain(rows) {
-        let mut line = String::from(" ");
-        for (cell, &(width, right)) in row.iter().zip(&shape) {
-            let blanks = " ".repeat(width - cell.chars().count());
-            line.push(' ');
-            match right {
-                true => line.extend([&*blanks, cell]),
-                false => line.extend([cell, &*blanks]),
-            }
-            line.push(' ');
+/// A table, for a terminal or a page.
+#[derive(Debug, Default)]
+pub struct Table {
+    pub title: Option<String>,
+    pub heads: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+    /// Rows that there are besides.
+    pub more: usize,
+}
+
+impl Table {
+    /// A table under a title; none if that is empty.
+    pub fn new(title: &str, heads: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Self {
+            title: (!title.is_empty()).then(|| title.to_owned()),
+            heads: heads.iter().map(|&head| head.to_owned()).collect(),
+            rows,
+            more: 0,
         }
-        out.push_str(line.trim_end());
-        out.push('\n');
     }
-    out
+
+    /// Whether all cells of a column are numbers, with or without what follows them.
+    pub fn is_of_numbers(&self, column: usize) -> bool {
+        let is_number = |cell: &String| {
+            cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || "+-−".contains(c))
+        };
+        !self.rows.is_empty() && self.rows.iter().all(|row| is_number(&row[column]))
+    }
+
+    /// For a terminal: columns of numbers are right-aligned.
+    pub fn text(&self) -> String {
+        let width = |at: usize| {
+            let cells = self.rows.iter().map(|row| row[at].chars().count());
+            cells
+                .chain([self.heads[at].chars().count()])
+                .max()
+                .unwrap_or(0)
+        };
+        let shape: Vec<(usize, bool)> = (0..self.heads.len())
+            .map(|at| (width(at), self.is_of_numbers(at)))
+            .collect();
+        let mut out = String::new();
+        if let Some(title) = &self.title {
+            out.extend([title.as_str(), "\n"]);
+        }
+        for row in std::iter::once(&self.heads).chain(&self.rows) {
+            let mut line = String::from(" ");
+            for (cell, &(width, right)) in row.iter().zip(&shape) {
+                let blanks = " ".repeat(width - cell.chars().count());
+                line.push(' ');
+                match right {
+                    true => line.extend([&*blanks, cell]),
+                    false => line.extend([cell, &*blanks]),
+                }
+                line.push(' ');
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        if self.more > 0 {
+            out.push_str(&format!("  … and {} more (--rows)\n", self.more));
+        }
+        out
+    }
 }
 
 /// A figure with as many digits as its size needs.
@@ -69,7 +100,7 @@ mod tests {
             vec!["long".to_owned(), "123".to_owned()],
         ];
         assert_eq!(
-            table(&["name", "n"], &rows),
+            Table::new("", &["name", "n"], rows).text(),
             "  name    n\n  a       7\n  long  123\n"
         );
         assert_eq!(

@@ -7,13 +7,13 @@
 use super::findings::lost;
 use super::settings::{Settings, Shared};
 use super::units::Units;
-use crate::Common;
 use crate::answer::{Answer, told};
 use crate::data::{Run, Samples};
 use crate::engine::{Engine, Scan};
 use crate::flame;
 use crate::statistics::{FALSE_DISCOVERIES, Resamples, discoveries, moments, paired, unpaired};
-use crate::text::{innermost, number, percent, table};
+use crate::text::{Table, innermost, number, percent};
+use crate::{Common, Output};
 use anyhow::{Result, bail};
 use clap::Args;
 use pagewise_model::units::Estimate;
@@ -26,6 +26,9 @@ use std::path::PathBuf;
 pub struct Options {
     #[command(flatten)]
     pub common: Common,
+
+    #[command(flatten)]
+    pub output: Output,
 
     /// The first set of runs: key=value, such as day=2026-11-21, or an SQL condition on `runs`
     #[arg(long, value_name = "CONDITION")]
@@ -157,11 +160,17 @@ pub fn run(options: &Options) -> Result<Answer> {
         true => sides.stacks(&samples, options.rows),
         false => Vec::new(),
     };
-    if let Some(path) = &options.flame {
-        let title = format!("{} against {}", options.after, options.before);
-        let [before, after] =
-            [&sides.before, &sides.after].map(|side| sides.units.scales(side.iter().copied()));
-        flame::write_change(path, &title, &samples, &before, &after)?;
+    let picture = match options.flame.is_some() || options.output.page.is_some() {
+        true => {
+            let title = format!("{} against {}", options.after, options.before);
+            let [before, after] =
+                [&sides.before, &sides.after].map(|side| sides.units.scales(side.iter().copied()));
+            Some(flame::of_change(&title, &samples, &before, &after)?)
+        }
+        false => None,
+    };
+    if let (Some(path), Some(picture)) = (&options.flame, &picture) {
+        flame::write(path, picture)?;
     }
     let after: BTreeSet<u32> = sides.after.iter().map(|&unit| unit as u32).collect();
     let settings = Settings::read(&mut engine, &sides.units)?.shared_by(&after, sides.units.len());
@@ -180,11 +189,11 @@ pub fn run(options: &Options) -> Result<Answer> {
         scans: engine.scans(),
     };
     let notes = engine.notes().into_iter().chain(sides.units.note());
-    Ok(
-        Answer::new("fleet_diff", diff.verdict(), &diff, diff.text(options.rows))
-            .with_notes(notes.collect())
-            .without(engine.unusable()),
-    )
+    let tables = diff.tables(options.rows);
+    Ok(Answer::new("fleet_diff", diff.verdict(), &diff, tables)
+        .with_flame(picture)
+        .with_notes(notes.collect())
+        .without(engine.unusable()))
 }
 
 impl Sides {
@@ -334,11 +343,9 @@ impl Diff {
         }
     }
 
-    fn text(&self, rows: usize) -> String {
-        let mut out = String::new();
-        let heads = ["change", "before", "after", "p", ""];
-        for (title, changes) in [("Functions", &self.functions), ("Findings", &self.findings)] {
-            let rows = changes.iter().take(rows).map(|change| {
+    fn tables(&self, rows: usize) -> Vec<Table> {
+        let changes = |title: &str, changes: &[Change]| {
+            let shown = changes.iter().take(rows).map(|change| {
                 vec![
                     told(&change.change),
                     number(change.before),
@@ -347,14 +354,12 @@ impl Diff {
                     change.name.clone(),
                 ]
             });
-            let rows: Vec<_> = rows.collect();
-            if !rows.is_empty() {
-                let table = table(&heads, &rows);
-                out.push_str(&format!(
-                    "{title}, in CPU-hours per day and host\n{table}\n"
-                ));
+            let heads = ["change", "before", "after", "p", ""];
+            Table {
+                more: changes.len().saturating_sub(rows),
+                ..Table::new(title, &heads, shown.collect())
             }
-        }
+        };
         let stacks = self.stacks.iter().map(|change| {
             vec![
                 number(change.after - change.before),
@@ -363,11 +368,6 @@ impl Diff {
                 innermost(&change.stack),
             ]
         });
-        let stacks: Vec<_> = stacks.collect();
-        if !stacks.is_empty() {
-            let table = table(&["change", "before", "after", "stack"], &stacks);
-            out.push_str(&format!("Stacks\n{table}\n"));
-        }
         let settings = self.settings.iter().take(rows).map(|shared| {
             vec![
                 format!("{} of {}", shared.hosts, shared.of_hosts),
@@ -375,13 +375,14 @@ impl Diff {
                 format!("{} = {}", shared.setting, shared.value),
             ]
         });
-        let settings: Vec<_> = settings.collect();
-        if !settings.is_empty() {
-            let table = table(&["after", "before", "setting"], &settings);
-            out.push_str(&format!("Settings that go with it\n{table}\n"));
-        }
-        out.truncate(out.trim_end_matches('\n').len() + usize::from(!out.is_empty()));
-        out
+        let stack_heads = ["change", "before", "after", "stack"];
+        let heads = ["after", "before", "setting"];
+        vec![
+            changes("Functions, in CPU-hours per day and host", &self.functions),
+            changes("Findings, in CPU-hours per day and host", &self.findings),
+            Table::new("Stacks", &stack_heads, stacks.collect()),
+            Table::new("Settings that go with it", &heads, settings.collect()),
+        ]
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::findings::lost;
 use super::units::Units;
-use crate::Common;
 use crate::answer::{Answer, told};
 use crate::data::Samples;
 use crate::engine::{Engine, Scan};
 use crate::statistics::{FALSE_DISCOVERIES, Resamples, change_points};
-use crate::text::{number, table};
+use crate::text::{Table, number};
+use crate::{Common, Output};
 use anyhow::{Result, bail};
 use clap::Args;
 use pagewise_model::units::Estimate;
@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 pub struct Options {
     #[command(flatten)]
     pub common: Common,
+
+    #[command(flatten)]
+    pub output: Output,
 
     /// The own time of this function
     #[arg(long, value_name = "NAME", conflicts_with = "finding")]
@@ -99,11 +102,14 @@ pub fn run(options: &Options) -> Result<Answer> {
         scans: engine.scans(),
     };
     let notes = engine.notes().into_iter().chain(units.note());
-    Ok(
-        Answer::new("fleet_history", history.verdict(), &history, history.text())
-            .with_notes(notes.collect())
-            .without(engine.unusable()),
+    Ok(Answer::new(
+        "fleet_history",
+        history.verdict(),
+        &history,
+        history.tables(),
     )
+    .with_notes(notes.collect())
+    .without(engine.unusable()))
 }
 
 /// What is followed, and its weight by unit.
@@ -147,7 +153,7 @@ impl History {
         }
     }
 
-    fn text(&self) -> String {
+    fn tables(&self) -> Vec<Table> {
         let rows = self.days.iter().map(|day| {
             let starts = self.changes.iter().any(|level| level.day == day.day);
             vec![
@@ -158,6 +164,6 @@ impl History {
             ]
         });
         let heads = ["day", "hosts", "CPU-hours per day and host", ""];
-        table(&heads, &rows.collect::<Vec<_>>())
+        vec![Table::new("", &heads, rows.collect())]
     }
 }

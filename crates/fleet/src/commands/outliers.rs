@@ -1,20 +1,16 @@
-//! Hosts that differ from their like.
-//!
-//! A host is compared with the hosts of its role, kernel and CPU, figure by figure: the logarithm of
-//! each is set against the median and the spread of the group. The spread is the wider of two: that
-//! of the middle half, and that of the middle nine tenths, so that a group with long tails does not
-//! pass for one of outliers; a small group knows its spread less well, which its tails take into
-//! account. A host's p-value is its smallest, corrected for the number of figures
-//! (Bonferroni); among hosts, at most 5 % of the discoveries are expected to be false.
+//! Hosts that differ from their like: from the hosts of their role, kernel and CPU. Which those are,
+//! `statistics/likeness.rs` says; among hosts, at most 5 % of the discoveries are expected to be false.
 
 use super::settings::{Settings, Shared};
 use super::units::Units;
-use crate::Common;
 use crate::answer::Answer;
 use crate::data::Samples;
 use crate::engine::{Engine, Scan};
-use crate::statistics::{FALSE_DISCOVERIES, discoveries, quantile, student_tail};
-use crate::text::{number, percent, table};
+use crate::statistics::{
+    FALSE_DISCOVERIES, Figure, Judgement, LEAST_HOSTS, discoveries, judge, quantile,
+};
+use crate::text::{Table, number, percent};
+use crate::{Common, Output};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -25,6 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Options {
     #[command(flatten)]
     pub common: Common,
+
+    #[command(flatten)]
+    pub output: Output,
 
     /// Hosts that are alike have equal values of these columns of `runs` (comma-separated)
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', default_values_t = ["role", "kernel", "cpu"].map(str::to_owned))]
@@ -70,22 +69,10 @@ struct Difference {
     median_of_others: f64,
 }
 
-/// A figure of every host.
-struct Figure {
-    name: String,
-    values: Vec<f64>,
-    /// Added before the logarithm is taken: below it, ratios mean little.
-    least: f64,
-}
-
-/// Fewest hosts that are a group.
-const LEAST_HOSTS: usize = 8;
 /// A function is compared if it takes this share of some host's CPU time.
 const LEAST_SHARE: f64 = 0.01;
 /// A fifth of a percent of the CPU time: ratios of less are noise of sampling.
 const SMALL_SHARE: f64 = 0.002;
-/// Hosts of a group differ by this much (in logarithms) even where they look equal.
-const LEAST_SPREAD: f64 = 0.05;
 /// Most functions that are compared.
 const MOST_FUNCTIONS: usize = 300;
 
@@ -101,14 +88,14 @@ pub fn run(options: &Options) -> Result<Answer> {
         .iter()
         .filter(|group| group.len() >= LEAST_HOSTS)
         .count();
-    let (p_values, strongest) = judge(&figures, &groups, units.len());
+    let judged = judge(&figures, &groups, &samples.counts());
     let tested: Vec<usize> = (0..units.len())
-        .filter(|&host| p_values[host].is_finite())
+        .filter(|&host| judged[host].p_value.is_finite())
         .collect();
     let found = discoveries(
         &tested
             .iter()
-            .map(|&host| p_values[host])
+            .map(|&host| judged[host].p_value)
             .collect::<Vec<_>>(),
         FALSE_DISCOVERIES,
     );
@@ -118,16 +105,23 @@ pub fn run(options: &Options) -> Result<Answer> {
         .filter(|pair| pair.1)
         .map(|pair| *pair.0);
     let mut found: Vec<usize> = found.collect();
-    found.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]).then(a.cmp(&b)));
+    found.sort_by(|&a, &b| {
+        let by_p = judged[a].p_value.total_cmp(&judged[b].p_value);
+        by_p.then(a.cmp(&b))
+    });
     let set: BTreeSet<u32> = found.iter().map(|&host| host as u32).collect();
     let outliers = found.iter().map(|&host| {
-        let strongest = &strongest[host];
+        let Judgement {
+            p_value,
+            figure,
+            median,
+        } = judged[host];
         Outlier {
             host: units.keys[host].clone(),
-            p_value: p_values[host],
-            figure: figures[strongest.figure].name.clone(),
-            here: figures[strongest.figure].values[host],
-            median_of_like: strongest.median,
+            p_value,
+            figure: figures[figure].name.clone(),
+            here: figures[figure].values[host],
+            median_of_like: median,
         }
     });
     let outliers: Vec<Outlier> = outliers.collect();
@@ -143,7 +137,7 @@ pub fn run(options: &Options) -> Result<Answer> {
         groups: compared,
         not_compared: units.len() - tested.len(),
         figures: figures.len(),
-        figures_that_differ: differences(&figures, &set, &found, &strongest),
+        figures_that_differ: differences(&figures, &set, &found, &judged),
         outliers,
         settings,
         findings,
@@ -162,7 +156,7 @@ pub fn run(options: &Options) -> Result<Answer> {
         "fleet_outliers",
         answer.verdict(),
         &answer,
-        answer.text(options.rows),
+        answer.tables(options.rows),
     )
     .with_notes(notes.collect())
     .without(engine.unusable()))
@@ -197,11 +191,13 @@ fn figures(samples: &Samples, units: &Units) -> Vec<Figure> {
             name: "CPU-hours per day".to_owned(),
             values: units.rates(&cpu),
             least: 0.01,
+            is_share: false,
         },
         Figure {
             name: "share of the kernel".to_owned(),
             values: share(samples.kernel()),
             least: SMALL_SHARE,
+            is_share: true,
         },
     ];
     if units.peak_bytes.iter().any(|&bytes| bytes > 0.0) {
@@ -209,6 +205,7 @@ fn figures(samples: &Samples, units: &Units) -> Vec<Figure> {
             name: "peak memory in bytes".to_owned(),
             values: units.peak_bytes.clone(),
             least: 1e6,
+            is_share: false,
         });
     }
     for function in samples.heaviest(MOST_FUNCTIONS) {
@@ -218,71 +215,11 @@ fn figures(samples: &Samples, units: &Units) -> Vec<Figure> {
                 name: format!("share of {}", samples.functions[function].name),
                 values,
                 least: SMALL_SHARE,
+                is_share: true,
             });
         }
     }
     figures
-}
-
-/// The figure that differs most on a host.
-#[derive(Clone, Copy, Debug, Default)]
-struct Strongest {
-    figure: usize,
-    median: f64,
-}
-
-/// The p-value of each host, infinite where it is not compared.
-fn judge(figures: &[Figure], groups: &[Vec<usize>], hosts: usize) -> (Vec<f64>, Vec<Strongest>) {
-    let mut p_values = vec![f64::INFINITY; hosts];
-    let mut strongest = vec![Strongest::default(); hosts];
-    for group in groups.iter().filter(|group| group.len() >= LEAST_HOSTS) {
-        for (number, figure) in figures.iter().enumerate() {
-            let log = |host: &usize| (figure.values[*host] + figure.least).ln();
-            let mut sorted: Vec<f64> = group.iter().map(log).collect();
-            sorted.sort_by(f64::total_cmp);
-            let median = quantile(&sorted, 0.5);
-            let spread = spread(&sorted);
-            for host in group {
-                let p = tail((log(host) - median) / spread, group.len()) * figures.len() as f64;
-                if p < p_values[*host] {
-                    p_values[*host] = p.min(1.0);
-                    strongest[*host] = Strongest {
-                        figure: number,
-                        median: median.exp() - figure.least,
-                    };
-                }
-            }
-        }
-    }
-    // All figures of a host may be as usual as can be.
-    for host in groups
-        .iter()
-        .filter(|group| group.len() >= LEAST_HOSTS)
-        .flatten()
-    {
-        p_values[*host] = p_values[*host].min(1.0);
-    }
-    (p_values, strongest)
-}
-
-/// How much a spread from quartiles knows, against one from all values of a normal distribution.
-const EFFICIENCY: f64 = 0.37;
-
-/// The p-value of a distance from the median in units of the spread, both estimated from a group of
-/// this size: Student's distribution with as many degrees of freedom as such a spread is worth. The
-/// median's own variance is π/2 times that of a mean.
-fn tail(distance: f64, hosts: usize) -> f64 {
-    let n = hosts as f64;
-    let widened = (1.0 + std::f64::consts::FRAC_PI_2 / n).sqrt();
-    student_tail(distance.abs() / widened, EFFICIENCY * (n - 1.0))
-}
-
-/// A standard deviation that a few outliers do not widen, of sorted values.
-fn spread(sorted: &[f64]) -> f64 {
-    // Widths of these ranges of the normal distribution, in standard deviations.
-    let half = (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / 1.349;
-    let most = (quantile(sorted, 0.95) - quantile(sorted, 0.05)) / 3.290;
-    half.max(most).max(LEAST_SPREAD)
 }
 
 /// Figures that differ most on the outliers, by how many of these.
@@ -290,11 +227,11 @@ fn differences(
     figures: &[Figure],
     set: &BTreeSet<u32>,
     found: &[usize],
-    strongest: &[Strongest],
+    judged: &[Judgement],
 ) -> Vec<Difference> {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for &host in found {
-        *counts.entry(strongest[host].figure).or_default() += 1;
+        *counts.entry(judged[host].figure).or_default() += 1;
     }
     let median = |figure: &Figure, inside: bool| {
         let values = (0_u32..).zip(&figure.values);
@@ -337,10 +274,7 @@ impl Outliers {
         }
     }
 
-    fn text(&self, rows: usize) -> String {
-        if self.outliers.is_empty() {
-            return String::new();
-        }
+    fn tables(&self, rows: usize) -> Vec<Table> {
         let told = |figure: &str, value: f64| match figure.starts_with("share") {
             true => percent(value),
             false => number(value),
@@ -361,14 +295,11 @@ impl Outliers {
             "median of its like",
             "p",
         ];
-        let mut out = table(&heads, &hosts.collect::<Vec<_>>());
-        if self.outliers.len() > rows {
-            out.push_str(&format!(
-                "  … and {} more (--rows)\n",
-                self.outliers.len() - rows
-            ));
-        }
-        let shared = |title: &str, list: &[Shared], out: &mut String| {
+        let hosts = Table {
+            more: self.outliers.len().saturating_sub(rows),
+            ..Table::new("", &heads, hosts.collect())
+        };
+        let shared = |title: &str, list: &[Shared]| {
             let rows = list.iter().take(10).map(|shared| {
                 let name = match shared.value.as_str() {
                     "" => shared.setting.clone(),
@@ -381,57 +312,12 @@ impl Outliers {
                     name,
                 ]
             });
-            let rows: Vec<_> = rows.collect();
-            if !rows.is_empty() {
-                let table = table(&["of these", "of the others", ""], &rows);
-                out.push_str(&format!("\n{title}\n{table}"));
-            }
+            Table::new(title, &["of these", "of the others", ""], rows.collect())
         };
-        shared("Settings that go with it", &self.settings, &mut out);
-        shared("Findings that go with it", &self.findings, &mut out);
-        out
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_apart_is_found_and_a_long_tail_is_not() {
-        let hosts = 200;
-        let group: Vec<usize> = (0..hosts).collect();
-        // A smooth spread, as of a normal distribution.
-        let usual = |at: usize| {
-            let position = (at as f64 + 0.5) / hosts as f64;
-            10.0 * (1.0 + 0.1 * (position - 0.5) * 4.0)
-        };
-        let mut values: Vec<f64> = (0..hosts).map(usual).collect();
-        let figure = |values: Vec<f64>| Figure {
-            name: "x".to_owned(),
-            values,
-            least: 0.01,
-        };
-        let (p, _) = judge(
-            &[figure(values.clone())],
-            std::slice::from_ref(&group),
+        vec![
             hosts,
-        );
-        assert!(
-            discoveries(&p, FALSE_DISCOVERIES)
-                .iter()
-                .all(|&found| !found)
-        );
-        values[17] = 40.0;
-        let (p, strongest) = judge(&[figure(values)], &[group], hosts);
-        let found = discoveries(&p, FALSE_DISCOVERIES);
-        assert_eq!(
-            (found.iter().filter(|&&at| at).count(), found[17]),
-            (1, true)
-        );
-        assert!((strongest[17].median - 10.0).abs() < 0.1);
-        // Three hosts are no group.
-        let (p, _) = judge(&[figure(vec![1.0, 1.0, 9.0])], &[vec![0, 1, 2]], 3);
-        assert!(p.iter().all(|p| p.is_infinite()));
+            shared("Settings that go with it", &self.settings),
+            shared("Findings that go with it", &self.findings),
+        ]
     }
 }

@@ -1,11 +1,11 @@
 //! What the advice would bring if it were followed wherever it was given.
 
 use super::units::Units;
-use crate::Common;
 use crate::answer::{Answer, told};
 use crate::engine::{Engine, Scan};
 use crate::statistics::Resamples;
-use crate::text::{number, percent, table};
+use crate::text::{Table, number, percent};
+use crate::{Common, Output};
 use anyhow::Result;
 use clap::Args;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
@@ -19,6 +19,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 pub struct Options {
     #[command(flatten)]
     pub common: Common,
+
+    #[command(flatten)]
+    pub output: Output,
 
     /// Changes to show, those worth most first
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -174,7 +177,7 @@ pub fn run(options: &Options) -> Result<Answer> {
         .chain(units.note())
         .chain(predicted);
     Ok(
-        Answer::new("fleet_save", all.verdict(), &all, all.text(options.rows))
+        Answer::new("fleet_save", all.verdict(), &all, all.tables(options.rows))
             .with_notes(notes.collect())
             .without(engine.unusable()),
     )
@@ -266,8 +269,8 @@ impl Savings {
         )
     }
 
-    fn text(&self, rows: usize) -> String {
-        let rows = self.changes.iter().take(rows).map(|saving| {
+    fn tables(&self, rows: usize) -> Vec<Table> {
+        let shown = self.changes.iter().take(rows).map(|saving| {
             vec![
                 told(&saving.saved_cpu_hours),
                 saving.hosts.to_string(),
@@ -285,6 +288,9 @@ impl Savings {
             "risk",
             "change",
         ];
-        table(&heads, &rows.collect::<Vec<_>>())
+        vec![Table {
+            more: self.changes.len().saturating_sub(rows),
+            ..Table::new("", &heads, shown.collect())
+        }]
     }
 }

@@ -3,13 +3,13 @@
 use super::findings::lost;
 use super::settings::Settings;
 use super::units::Units;
-use crate::Common;
 use crate::answer::{Answer, told};
 use crate::data::Samples;
 use crate::engine::{Engine, Scan};
 use crate::flame;
 use crate::statistics::{FALSE_DISCOVERIES, Resamples, discoveries, moments, unpaired};
-use crate::text::{innermost, number, percent, table};
+use crate::text::{Table, innermost, number, percent};
+use crate::{Common, Output};
 use anyhow::Result;
 use clap::Args;
 use pagewise_model::units::Estimate;
@@ -21,6 +21,9 @@ use std::path::PathBuf;
 pub struct Options {
     #[command(flatten)]
     pub common: Common,
+
+    #[command(flatten)]
+    pub output: Output,
 
     /// Rows of each kind
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -133,9 +136,16 @@ pub fn run(options: &Options) -> Result<Answer> {
         &units.rates(&cpu),
         options.rows,
     );
-    if let Some(path) = &options.flame {
-        let title = format!("{} hosts", units.len());
-        flame::write(path, &title, &samples, &units.scales(0..units.len()))?;
+    let picture = match options.flame.is_some() || options.output.page.is_some() {
+        true => {
+            let title = format!("{} hosts", units.len());
+            let scales = units.scales(0..units.len());
+            Some(flame::of(&title, &samples, &scales)?)
+        }
+        false => None,
+    };
+    if let (Some(path), Some(picture)) = (&options.flame, &picture) {
+        flame::write(path, picture)?;
     }
     let gib: Vec<f64> = units
         .peak_bytes
@@ -165,7 +175,8 @@ pub fn run(options: &Options) -> Result<Answer> {
         .into_iter()
         .chain(units.note())
         .chain(unnamed);
-    Ok(Answer::new("fleet_top", top.verdict(), &top, top.text())
+    Ok(Answer::new("fleet_top", top.verdict(), &top, top.tables())
+        .with_flame(picture)
         .with_notes(notes.collect())
         .without(engine.unusable()))
 }
@@ -257,13 +268,7 @@ impl Top {
         }
     }
 
-    fn text(&self) -> String {
-        let mut out = String::new();
-        let mut section = |title: &str, heads: &[&str], rows: Vec<Vec<String>>| {
-            if !rows.is_empty() {
-                out.push_str(&format!("{title}\n{}\n", table(heads, &rows)));
-            }
-        };
+    fn tables(&self) -> Vec<Table> {
         let heads = ["CPU-hours per day", "of all", "hosts", "finding"];
         let causes = self.causes.iter().map(|cause| {
             vec![
@@ -273,7 +278,7 @@ impl Top {
                 cause.finding.clone(),
             ]
         });
-        section("Causes", &heads, causes.collect());
+        let causes = Table::new("Causes", &heads, causes.collect());
         let heads = [
             "CPU-hours per day",
             "with callees",
@@ -290,7 +295,7 @@ impl Top {
                 cost.module.clone(),
             ]
         });
-        section("Functions", &heads, functions.collect());
+        let functions = Table::new("Functions", &heads, functions.collect());
         let paths = self.paths.iter().map(|cost| {
             vec![
                 told(&cost.cpu_hours),
@@ -298,11 +303,8 @@ impl Top {
                 innermost(&cost.stack),
             ]
         });
-        section(
-            "Stacks",
-            &["CPU-hours per day", "hosts", "stack"],
-            paths.collect(),
-        );
+        let heads = ["CPU-hours per day", "hosts", "stack"];
+        let paths = Table::new("Stacks", &heads, paths.collect());
         let settings = self.settings.iter().map(|cost| {
             vec![
                 number(cost.cpu_hours_a_host),
@@ -317,8 +319,8 @@ impl Top {
             "hosts",
             "setting",
         ];
-        section("Settings whose hosts use more", &heads, settings.collect());
-        out.truncate(out.trim_end_matches('\n').len() + usize::from(!out.is_empty()));
-        out
+        let title = "Settings whose hosts use more";
+        let settings = Table::new(title, &heads, settings.collect());
+        vec![causes, functions, paths, settings]
     }
 }

@@ -1,19 +1,19 @@
 //! Which files there are, what their paths say, and which of them can be used.
 
 use super::schemas::TABLES;
-use anyhow::{Context, Result, bail};
+use super::store::Store;
+use anyhow::{Result, bail};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use pagewise_report::exports::parquet::{Column, Kind};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
 use std::thread;
 
 /// Folders with tables.
 #[derive(Debug)]
 pub struct Data {
+    /// Where they are.
+    pub store: Store,
     /// All folders that hold tables.
     pub folders: Vec<Folder>,
 }
@@ -21,12 +21,21 @@ pub struct Data {
 /// A folder with tables.
 #[derive(Debug, Default)]
 pub struct Folder {
-    /// Where it is.
-    pub path: PathBuf,
     /// What its path says: `day=2026-11-22`, `host=web-17`.
     pub labels: BTreeMap<String, String>,
     /// The files of each table.
-    pub tables: BTreeMap<String, Vec<PathBuf>>,
+    pub tables: BTreeMap<&'static str, Vec<String>>,
+}
+
+/// A file that can be used.
+#[derive(Clone, Debug)]
+pub struct Usable {
+    /// The file.
+    pub path: String,
+    /// Its bytes.
+    pub size: u64,
+    /// Its rows.
+    pub rows: usize,
 }
 
 /// A file that cannot be used.
@@ -39,48 +48,33 @@ pub struct Unusable {
 }
 
 impl Data {
-    /// Finds all tables below `root`.
-    pub fn find(root: &Path) -> Result<Self> {
-        let mut data = Self {
-            folders: Vec::new(),
-        };
-        data.walk(root, &labels_of(root))
-            .with_context(|| format!("cannot read {}", root.display()))?;
-        if data.folders.is_empty() {
+    /// Finds all tables in a store, which the user calls `name`.
+    pub fn find(store: Store, name: &str) -> Result<Self> {
+        let mut folders: BTreeMap<Vec<String>, Folder> = BTreeMap::new();
+        let root = labels(&store.root());
+        for (parts, file) in store.files()? {
+            let Some(table) = table_of(&file) else {
+                continue;
+            };
+            let path = store.path(&parts, &file);
+            let folder = folders.entry(parts).or_insert_with_key(|parts| Folder {
+                labels: root.clone().into_iter().chain(labels(parts)).collect(),
+                ..Folder::default()
+            });
+            folder.tables.entry(table).or_default().push(path);
+        }
+        if folders.is_empty() {
             bail!(
-                "{} has no tables: write some with pagewise report FILE --export parquet -o \
-                 {}/day=$(date -I)/host=$(hostname)",
-                root.display(),
-                root.display()
+                "{name} has no tables: write some with pagewise report FILE --export parquet -o \
+                 FOLDER/day=$(date -I)/host=$(hostname)"
             );
         }
-        data.folders.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(data)
-    }
-
-    fn walk(&mut self, path: &Path, labels: &BTreeMap<String, String>) -> Result<()> {
-        let mut found = Folder {
-            path: path.to_owned(),
-            labels: labels.clone(),
-            ..Folder::default()
-        };
-        for entry in fs::read_dir(path)? {
-            let entry = entry?;
-            let (path, name) = (entry.path(), entry.file_name());
-            let name = name.to_string_lossy();
-            if entry.file_type()?.is_dir() {
-                let mut below = labels.clone();
-                below.extend(label(&name));
-                self.walk(&path, &below)?;
-            } else if let Some(table) = table_of(&name) {
-                found.tables.entry(table.to_owned()).or_default().push(path);
-            }
-        }
-        if !found.tables.is_empty() {
-            found.tables.values_mut().for_each(|files| files.sort());
-            self.folders.push(found);
-        }
-        Ok(())
+        let mut folders: Vec<Folder> = folders.into_values().collect();
+        let files = folders
+            .iter_mut()
+            .flat_map(|folder| folder.tables.values_mut());
+        files.for_each(|files| files.sort());
+        Ok(Self { store, folders })
     }
 }
 
@@ -100,41 +94,43 @@ fn label(name: &str) -> Option<(String, String)> {
     is_word.then(|| (key.to_ascii_lowercase(), value.to_owned()))
 }
 
-/// The labels in the path that the user gave.
-fn labels_of(root: &Path) -> BTreeMap<String, String> {
-    let parts = root
-        .iter()
-        .filter_map(|part| label(&part.to_string_lossy()));
-    parts.collect()
+/// What the folders of a path say.
+fn labels(parts: &[String]) -> BTreeMap<String, String> {
+    parts.iter().filter_map(|part| label(part)).collect()
 }
 
-/// The files whose end can be read and whose columns are those of the table, in their order, with their
-/// rows, and the others. Reads on all CPUs.
-pub fn checked(files: &[PathBuf], columns: &[Column]) -> (Vec<(PathBuf, usize)>, Vec<Unusable>) {
-    let threads = thread::available_parallelism().map_or(1, |n| n.get());
-    let size = files.len().div_ceil(threads).max(1);
-    let results: Vec<Result<usize, String>> = thread::scope(|scope| {
-        let parts: Vec<_> = files
+/// Does something with each of some files, many at the same time, and returns the results in their
+/// order.
+pub fn each<T: Sync, R: Send>(store: &Store, files: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let size = files.len().div_ceil(store.readers()).max(1);
+    let work = &work;
+    thread::scope(|scope| {
+        let started: Vec<_> = files
             .chunks(size)
-            .map(|part| {
-                scope.spawn(move || {
-                    part.iter()
-                        .map(|file| check(file, columns))
-                        .collect::<Vec<_>>()
-                })
-            })
+            .map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<_>>()))
             .collect();
-        let joined = parts
-            .into_iter()
-            .map(|part| part.join().unwrap_or_default());
+        let joined = started.into_iter().map(|part| {
+            part.join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
         joined.flatten().collect()
-    });
+    })
+}
+
+/// The files whose end can be read and whose columns are those of the table, in their order, and the
+/// others.
+pub fn checked(
+    store: &Store,
+    files: &[String],
+    columns: &[Column],
+) -> (Vec<Usable>, Vec<Unusable>) {
+    let results = each(store, files, |path| check(store, path, columns));
     let (mut good, mut bad) = (Vec::new(), Vec::new());
-    for (file, result) in files.iter().zip(results) {
+    for (path, result) in files.iter().zip(results) {
         match result {
-            Ok(rows) => good.push((file.clone(), rows)),
+            Ok(usable) => good.push(usable),
             Err(reason) => bad.push(Unusable {
-                path: file.display().to_string(),
+                path: path.clone(),
                 reason,
             }),
         }
@@ -142,12 +138,9 @@ pub fn checked(files: &[PathBuf], columns: &[Column]) -> (Vec<(PathBuf, usize)>,
     (good, bad)
 }
 
-/// The rows of a file that can be used.
-fn check(path: &Path, columns: &[Column]) -> Result<usize, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let metadata =
-        ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| error.to_string())?;
-    let schema = metadata.schema();
+fn check(store: &Store, path: &str, columns: &[Column]) -> Result<Usable, String> {
+    let footer = store.footer(path).map_err(|error| format!("{error:#}"))?;
+    let schema = footer.metadata.schema();
     if let Some(first) = columns
         .first()
         .filter(|first| schema.column_with_name(first.name).is_none())
@@ -166,8 +159,12 @@ fn check(path: &Path, columns: &[Column]) -> Result<usize, String> {
             ));
         }
     }
-    let rows = metadata.metadata().file_metadata().num_rows();
-    Ok(usize::try_from(rows).unwrap_or(0))
+    let rows = footer.metadata.metadata().file_metadata().num_rows();
+    Ok(Usable {
+        path: path.to_owned(),
+        size: footer.size,
+        rows: usize::try_from(rows).unwrap_or(0),
+    })
 }
 
 fn is_of_kind(found: &DataType, kind: Kind) -> bool {

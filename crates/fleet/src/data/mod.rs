@@ -1,16 +1,20 @@
-//! The tables of many hosts: folders of Parquet files.
+//! The tables of many hosts: Parquet files in a folder or a bucket.
 
 mod by_run;
+mod files;
 mod folders;
 mod runs;
 mod samples;
 mod schemas;
+mod store;
 
 pub use by_run::ByRun;
-pub use folders::{Data, Folder, Unusable, checked};
+pub use files::Files;
+pub use folders::{Data, Folder, Unusable, Usable, checked};
 pub use runs::{Run, Runs};
 pub use samples::Samples;
 pub use schemas::{TABLES, arrow_schema};
+pub use store::Store;
 
 /// An identifier of 128 bits.
 pub type Identifier = [u8; 16];

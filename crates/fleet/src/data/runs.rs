@@ -1,7 +1,8 @@
 //! The table `runs`, read first: it says which host, day and kernel each run belongs to.
 
+use super::folders::each;
 use super::schemas::arrow_schema;
-use super::{Data, Identifier, Unusable};
+use super::{Data, Identifier, Store, Unusable};
 use anyhow::Result;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StringViewArray, new_null_array,
@@ -11,10 +12,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use pagewise_report::exports::tables::schema::RUNS;
 use std::collections::{BTreeSet, HashSet};
-use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 
 /// One recording.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,24 +54,9 @@ impl Runs {
     /// Reads them. Folders whose runs cannot be read are left out.
     pub fn read(data: &Data) -> Result<(Self, Vec<Unusable>)> {
         let schema = schema_of(data);
-        let threads = thread::available_parallelism().map_or(1, |n| n.get());
         let numbers: Vec<usize> = (0..data.folders.len()).collect();
-        let parts: Vec<_> = thread::scope(|scope| {
-            let size = numbers.len().div_ceil(threads).max(1);
-            let started: Vec<_> = numbers
-                .chunks(size)
-                .map(|part| {
-                    let schema = &schema;
-                    scope.spawn(move || {
-                        let each = part.iter().map(|&folder| of_folder(data, folder, schema));
-                        each.collect::<Vec<_>>()
-                    })
-                })
-                .collect();
-            let joined = started
-                .into_iter()
-                .map(|part| part.join().unwrap_or_default());
-            joined.flatten().collect()
+        let parts = each(&data.store, &numbers, |&folder| {
+            of_folder(data, folder, &schema)
         });
         let mut unusable = Vec::new();
         let (mut batches, mut runs) = (Vec::new(), Vec::new());
@@ -123,10 +106,10 @@ fn of_folder(data: &Data, number: usize, schema: &SchemaRef) -> (RecordBatch, Ve
     let mut unusable = Vec::new();
     let mut batches = Vec::new();
     for path in folder.tables.get("runs").into_iter().flatten() {
-        match read(path).and_then(|batch| complete(&batch, folder, schema)) {
+        match read(&data.store, path).and_then(|batch| complete(&batch, folder, schema)) {
             Ok(batch) => batches.push(batch),
             Err(error) => unusable.push(Unusable {
-                path: path.display().to_string(),
+                path: path.clone(),
                 reason: format!("{error:#}"),
             }),
         }
@@ -138,8 +121,8 @@ fn of_folder(data: &Data, number: usize, schema: &SchemaRef) -> (RecordBatch, Ve
     )
 }
 
-fn read(path: &Path) -> Result<RecordBatch> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
+fn read(store: &Store, path: &str) -> Result<RecordBatch> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(store.read(path)?)?;
     let schema = Arc::clone(reader.schema());
     let batches = reader.build()?.collect::<Result<Vec<_>, _>>()?;
     Ok(concat_batches(&schema, &batches)?)

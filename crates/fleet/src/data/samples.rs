@@ -67,6 +67,10 @@ impl Samples {
             sums(batch, &mut ids, &mut weights);
         }
         drop(batches);
+        // In one order, whichever thread was first: the same question reads the same files.
+        let mut rows: Vec<_> = ids.into_iter().zip(weights).collect();
+        rows.sort_unstable_by_key(|row| row.0);
+        let (ids, weights): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
         let frames = Frames::look_up(engine, units, &ids, &weights)?;
         Ok(Self::of(ids, weights, &frames, units.len()))
     }
@@ -134,6 +138,22 @@ impl Samples {
     /// Weight of everything by unit.
     pub fn all(&self) -> Vec<f64> {
         self.sum(0..self.stacks.len() as u32)
+    }
+
+    /// Samples of each unit, where all weigh the same: its rarest stack has at least one. At most as many
+    /// as there are.
+    pub fn counts(&self) -> Vec<f64> {
+        let mut least = vec![f64::INFINITY; self.units];
+        for &(unit, weight) in self.stacks.iter().flat_map(|stack| &stack.weights) {
+            if weight > 0.0 {
+                least[unit as usize] = least[unit as usize].min(weight);
+            }
+        }
+        let all = self.all();
+        all.iter()
+            .zip(least)
+            .map(|(all, least)| all / least)
+            .collect()
     }
 
     /// Weight of the kernel's functions by unit.

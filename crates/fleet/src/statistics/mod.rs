@@ -2,10 +2,13 @@
 
 mod changes;
 mod distributions;
+mod likeness;
 mod resamples;
+mod spreads;
 
 pub use changes::change_points;
 pub use distributions::student_tail;
+pub use likeness::{Figure, Judgement, LEAST_HOSTS, judge};
 pub use resamples::Resamples;
 
 /// The false discovery rate of everything that is claimed.
@@ -64,12 +67,17 @@ pub fn moments(values: &[f64]) -> (f64, f64) {
 
 /// The value below which this share of sorted values lies.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else {
+    quantile_of(sorted.len(), share, |at| sorted[at])
+}
+
+/// The same of values by their place.
+fn quantile_of(values: usize, share: f64, value: impl Fn(usize) -> f64) -> f64 {
+    let Some(last) = values.checked_sub(1) else {
         return 0.0;
     };
     let at = share * last as f64;
     let below = at.floor() as usize;
-    let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
+    let (low, high) = (value(below), value((below + 1).min(last)));
     low + (high - low) * (at - below as f64)
 }
 
