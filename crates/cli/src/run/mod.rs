@@ -53,9 +53,9 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     memory_each: Option<Bytes>,
     /// Which pages to evict and which to read ahead: prefetch (over 2q), 2q, fifo, clock,
-    /// s3fifo, csr, replay:FILE, or ./mine.so
-    #[arg(long, default_value = "prefetch", value_name = "NAME")]
-    policy: String,
+    /// s3fifo, csr, replay:FILE, or ./mine.so [default: prefetch; with --simulate all without a file]
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
     /// Folder, file or block device for what does not fit
     ///
     /// In a folder the file has no name, and disappears with the last process that uses it.
@@ -135,7 +135,7 @@ pub struct Args {
     /// watches none. [default: 40 with --stats, --timeline or a page, else 0]
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(0..=250))]
     heat: Option<u32>,
-    /// Run policies (--policy 2q,s3fifo,csr) on a recorded trace instead of a program
+    /// Run policies (--policy 2q,s3fifo,csr) on a recorded trace instead of a program, and name the best
     ///
     /// Prints what each would have waited for, read and written with --memory, compared with
     /// Belady's MIN, the fewest reads that any policy could need. Runs and writes nothing.
@@ -158,7 +158,8 @@ pub struct Args {
 /// If the program cannot be run under a budget, with the reason and a remedy.
 pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(trace) = &args.simulate {
-        simulate::simulate(trace, &args.policy, args.budget().size().0, args.json)?;
+        let policies = args.policy.clone().unwrap_or_else(simulate::all);
+        simulate::simulate(trace, &policies, args.budget().size().0, args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(pid) = args.fill {
@@ -296,7 +297,7 @@ impl Args {
             launch: Launch::of(&self.command)
                 .ok_or_else(|| anyhow!("there is no program to run"))?,
             budget: self.budget(),
-            policy: self.policy.clone(),
+            policy: self.policy.as_deref().unwrap_or("prefetch").to_owned(),
             store: self.store.clone(),
             store_size: self.store_size,
             store_kind: self.store_kind.clone(),

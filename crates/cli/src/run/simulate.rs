@@ -5,10 +5,17 @@ use anyhow::{Context, Result, bail};
 use pagewise_model::answer::Document;
 use pagewise_model::paging_simulation::{PagingSimulation, PolicyOutcome, UsesOfPages};
 use pagewise_policy::trace::Trace;
-use pagewise_policy::{Config, by_name};
+use pagewise_policy::{Config, POLICIES, by_name};
 use pagewise_report::text;
 use pagewise_simulate::paging::{Memory, Outcome, footprint, min, run};
 use std::path::Path;
+
+/// The policies that need no file of their own, separated by commas.
+pub fn all() -> String {
+    let names = POLICIES.iter().map(|(name, _)| *name);
+    let own: Vec<_> = names.filter(|name| !name.contains(':')).collect();
+    own.join(",")
+}
 
 fn row(policy: &str, outcome: &Outcome) -> PolicyOutcome {
     PolicyOutcome {
