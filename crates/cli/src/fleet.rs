@@ -19,12 +19,14 @@ Examples:
   pagewise fleet save --data fleet             what the advice would bring
   pagewise fleet history --data fleet --finding churn.brk
   pagewise fleet history --data fleet --function memset
-  pagewise fleet sql --data fleet 'SELECT host, kernel FROM runs'";
+  pagewise fleet sql --data fleet 'SELECT host, kernel FROM runs'
+  pagewise fleet put --to s3://bucket/fleet fleet
+                                               tables to a bucket";
 
 /// Ask the tables of many hosts: what costs most, which hosts differ, what changed (pagewise-fleet)
 ///
 /// Runs pagewise-fleet, which is installed separately, with these arguments. Its commands: top,
-/// outliers, diff, save, history, sql; pagewise fleet top --help shows the options of one. The tables
+/// outliers, diff, save, history, sql, put; pagewise fleet top --help shows the options of one. The tables
 /// are those that --export parquet writes (pagewise help fleet).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]

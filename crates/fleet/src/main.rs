@@ -26,7 +26,8 @@ Examples:
   pagewise fleet diff --data fleet --before day=2026-11-21 --after day=2026-11-22
   pagewise fleet save --data fleet -o save.html   what the advice would bring, as a page
   pagewise fleet history --data fleet --function clear_page_erms
-  pagewise fleet sql --data fleet 'SELECT host, kernel FROM runs'";
+  pagewise fleet sql --data fleet 'SELECT host, kernel FROM runs'
+  pagewise fleet put --to s3://bucket/fleet fleet   tables to a bucket";
 
 /// Pagewise's questions over the recordings of many hosts
 ///
@@ -54,6 +55,8 @@ enum Command {
     History(commands::history::Options),
     /// The tables themselves
     Sql(commands::sql::Options),
+    /// Send tables to a bucket, and remove them here
+    Put(commands::put::Options),
 }
 
 /// Options of all commands.
@@ -103,9 +106,10 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<()> {
-    use commands::{diff, history, outliers, save, sql, top};
+    use commands::{diff, history, outliers, put, save, sql, top};
     match command {
         Command::Sql(options) => sql::run(&options),
+        Command::Put(options) => put::run(&options),
         Command::Top(options) => present(&top::run(&options)?, &options.common, &options.output),
         Command::Outliers(options) => {
             present(&outliers::run(&options)?, &options.common, &options.output)

@@ -4,6 +4,7 @@ pub mod diff;
 mod findings;
 pub mod history;
 pub mod outliers;
+pub mod put;
 pub mod save;
 mod settings;
 pub mod sql;

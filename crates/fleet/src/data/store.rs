@@ -77,7 +77,9 @@ impl Store {
             "s3" => Arc::new(amazon(&url)?),
             "gs" => Arc::new(google(&url)?),
             _ => {
-                bail!("--data takes a folder, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX, not {name}")
+                bail!(
+                    "tables are in a folder, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX, not in {name}"
+                )
             }
         };
         Ok(Self::Bucket(Bucket {
@@ -172,6 +174,17 @@ impl Store {
                 content.map_err(|error| bucket.explained(error))
             }
         }
+    }
+
+    /// Writes a file, whole or not at all.
+    pub fn write(&self, path: &str, content: Vec<u8>) -> Result<()> {
+        let Self::Bucket(bucket) = self else {
+            bail!("{path} is in a folder: copy it")
+        };
+        let key = bucket.key(path)?;
+        let put = bucket.store.put(&key, content.into());
+        let put = bucket.runtime.block_on(put);
+        put.map(drop).map_err(|error| bucket.explained(error))
     }
 
     /// The end of a Parquet file.
