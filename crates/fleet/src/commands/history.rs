@@ -5,7 +5,7 @@ use super::units::Units;
 use crate::answer::{Answer, told};
 use crate::data::Samples;
 use crate::engine::{Engine, Scan};
-use crate::statistics::{FALSE_DISCOVERIES, Resamples, change_points};
+use crate::statistics::{ENOUGH_DAYS, FALSE_DISCOVERIES, Resamples, change_points};
 use crate::text::{Table, number};
 use crate::{Common, Output};
 use anyhow::{Result, bail};
@@ -133,18 +133,30 @@ fn figure(engine: &mut Engine, units: &Units, options: &Options) -> Result<(Stri
     }
 }
 
+fn times(number: usize) -> String {
+    match number {
+        1 => "once".to_owned(),
+        _ => format!("{number} times"),
+    }
+}
+
 impl History {
     fn verdict(&self) -> String {
         let of = &self.of;
         match self.changes.last() {
+            None if self.days.len() < ENOUGH_DAYS => format!(
+                "{of} of {} days: too few to tell a change from how days differ anyway ({ENOUGH_DAYS} \
+                 can). pagewise fleet diff compares two of them.",
+                self.days.len()
+            ),
             None => format!(
                 "{of} did not change beyond chance in {} days.",
                 self.days.len()
             ),
             Some(last) => format!(
-                "{of} changed {} times in {} days; last on {}, from {} to {} CPU-hours per day and \
+                "{of} changed {} in {} days; last on {}, from {} to {} CPU-hours per day and \
                  host.",
-                self.changes.len(),
+                times(self.changes.len()),
                 self.days.len(),
                 last.day,
                 number(last.before),

@@ -5,6 +5,8 @@ use pagewise_model::random::Random;
 
 /// Fewest days on each side of a change.
 const LEAST_DAYS: usize = 3;
+/// With fewer days, even a series in perfect order is not rare enough among its permutations.
+pub const ENOUGH_DAYS: usize = 8;
 /// Permutations behind a p-value.
 const PERMUTATIONS: usize = 1_999;
 
@@ -20,10 +22,12 @@ pub fn change_points(series: &[f64], chance: f64) -> Vec<usize> {
             continue;
         };
         let mut permuted = part.to_vec();
+        // The same days in another order have the same score but for rounding.
+        let as_good = score * (1.0 - 1e-9);
         let mut better = 0;
         for _ in 0..PERMUTATIONS {
             random.shuffle(&mut permuted);
-            better += usize::from(best_split(&permuted).is_some_and(|(_, other)| other >= score));
+            better += usize::from(best_split(&permuted).is_some_and(|(_, other)| other >= as_good));
         }
         if ((better + 1) as f64) <= chance * (PERMUTATIONS + 1) as f64 {
             found.push(from + at);
@@ -51,6 +55,14 @@ fn best_split(series: &[f64]) -> Option<(usize, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn eight_days_can_show_a_step_and_six_cannot() {
+        let step = [0.1, -0.1, 0.05, -0.05, 9.0, 9.1, 8.95, 9.05];
+        assert_eq!(change_points(&step, 0.05), [4]);
+        assert!(change_points(&step[1..7], 0.05).is_empty());
+        assert_eq!(step.len(), ENOUGH_DAYS);
+    }
 
     #[test]
     fn a_step_is_found_and_noise_is_not() {

@@ -6,7 +6,7 @@ mod likeness;
 mod resamples;
 mod spreads;
 
-pub use changes::change_points;
+pub use changes::{ENOUGH_DAYS, change_points};
 pub use distributions::student_tail;
 pub use likeness::{Figure, Judgement, LEAST_HOSTS, judge};
 pub use resamples::Resamples;
