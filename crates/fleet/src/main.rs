@@ -99,7 +99,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "pagewise fleet: {error:#}");
+            let _ = writeln!(io::stderr(), "pagewise fleet: {}", told(&error));
             ExitCode::FAILURE
         }
     }
@@ -133,6 +133,19 @@ fn present(answer: &Answer, common: &Common, output: &Output) -> Result<()> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// An error with its causes, each once: the engine's errors repeat theirs.
+fn told(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !told.contains(&cause) {
+            let between = if told.is_empty() { "" } else { ": " };
+            told += between;
+            told += &cause;
+        }
+    }
+    told
 }
 
 /// Whether a reader such as `head` closed the pipe: not a failure.

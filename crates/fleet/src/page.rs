@@ -58,9 +58,16 @@ fn section(out: &mut String, table: &Table) -> Result<()> {
     let numbers: Vec<bool> = (0..table.heads.len())
         .map(|column| table.is_of_numbers(column))
         .collect();
-    let class = |column: usize| match numbers[column] {
-        true => " class=\"number\"",
-        false => "",
+    // A word that says little without its head, such as a risk; names stand for themselves.
+    let is_short = |column: usize| {
+        let mut cells = table.rows.iter().map(|row| &row[column]);
+        column > 0 && !table.heads[column].is_empty() && cells.all(|cell| cell.len() < 8)
+    };
+    let shorts: Vec<bool> = (0..table.heads.len()).map(is_short).collect();
+    let class = |column: usize| match (numbers[column], shorts[column]) {
+        (true, _) => " class=\"number\"",
+        (_, true) => " class=\"short\"",
+        _ => "",
     };
     out.push_str("<div class=\"wide\"><table><thead><tr>");
     for (column, head) in table.heads.iter().enumerate() {

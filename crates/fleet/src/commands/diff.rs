@@ -334,8 +334,11 @@ impl Diff {
         };
         match self.functions.first() {
             Some(first) => format!(
-                "{cpu} {} functions differ; the most by {}: {} CPU-hours per day and host.",
-                self.functions.len(),
+                "{cpu} {}; the most by {}: {} CPU-hours per day and host.",
+                match self.functions.len() {
+                    1 => "One function differs".to_owned(),
+                    many => format!("{many} functions differ"),
+                },
                 first.name,
                 told(&first.change)
             ),
