@@ -26,7 +26,7 @@ Examples:
   pagewise record -a -F 99 -- sleep 10         the whole machine for ten seconds
   pagewise record -e cpu,off-cpu -p 4242       CPU time and waits alone
   pagewise record -a --duration 10s --export parquet -o fleet/host=$(hostname)
-  pagewise record -a --duration 10s --every 10m --export parquet -o spool \
+  pagewise record -a --duration 10s --every 10m --export parquet -o spool \\
                   --to s3://bucket/fleet       again and again, for a fleet
   pagewise record --full -o all.data -- ./x    each fault and each memory call
   pagewise record --measure-overhead -- ./simulate input.dat
