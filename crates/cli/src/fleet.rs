@@ -17,6 +17,7 @@ Examples:
   pagewise fleet diff --data fleet --before kernel=6.1.9 --after kernel=6.12.3
   pagewise fleet diff --data fleet --before … --after … --flame change.svg
   pagewise fleet save --data fleet             what the advice would bring
+  pagewise fleet save --data fleet -o save.html   the same as a page
   pagewise fleet history --data fleet --finding churn.brk
   pagewise fleet history --data fleet --function memset
   pagewise fleet sql --data fleet 'SELECT host, kernel FROM runs'
