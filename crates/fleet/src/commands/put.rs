@@ -3,6 +3,7 @@
 use crate::data::Store;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -35,18 +36,16 @@ pub fn run(options: &Options) -> Result<()> {
             folder.display()
         );
     }
-    let mut recordings = Vec::new();
-    find(&options.folder, &mut Vec::new(), &mut recordings)
-        .with_context(|| format!("cannot read {}", options.folder.display()))?;
-    recordings.sort();
-    for folders in &recordings {
-        let folder: PathBuf = options
-            .folder
-            .iter()
-            .chain(folders.iter().map(AsRef::as_ref))
-            .collect();
-        send(&store, folders, &folder)?;
-        remove(&options.folder, &folder)?;
+    let here = Store::Folder(options.folder.clone());
+    let recordings = complete(here.files()?);
+    for (folders, names) in &recordings {
+        for name in names {
+            let path = here.path(folders, name);
+            let content = here.read(&path);
+            let content = content.with_context(|| format!("cannot read {path}"))?;
+            store.write(&store.path(folders, name), content)?;
+        }
+        remove(&options.folder, folders, names)?;
     }
     let number = recordings.len();
     writeln!(
@@ -57,59 +56,32 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The folders of all complete recordings. Names that begin with a dot are not for others.
-fn find(path: &Path, folders: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> io::Result<()> {
-    if path.join(LAST).is_file() {
-        found.push(folders.clone());
-    }
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else {
-            continue;
-        };
-        if entry.file_type()?.is_dir() {
-            folders.push(name.to_owned());
-            find(&entry.path(), folders, found)?;
-            folders.pop();
+/// The tables of all complete recordings, [`LAST`] last, by the folders that they are in. Names that
+/// begin with a dot are not for others.
+fn complete(files: Vec<(Vec<String>, String)>) -> BTreeMap<Vec<String>, Vec<String>> {
+    let mut recordings: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+    for (folders, name) in files {
+        let is_hidden = folders.iter().any(|folder| folder.starts_with('.'));
+        if !is_hidden && name.ends_with(".parquet") {
+            recordings.entry(folders).or_default().push(name);
         }
     }
-    Ok(())
-}
-
-fn send(store: &Store, folders: &[String], folder: &Path) -> Result<()> {
-    let mut names = tables(folder)?;
-    names.sort_by_key(|name| name == LAST);
-    for name in names {
-        let path = folder.join(&name);
-        let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        store.write(&store.path(folders, &name), content)?;
+    recordings.retain(|_, names| names.iter().any(|name| name == LAST));
+    for names in recordings.values_mut() {
+        names.sort_by_key(|name| name == LAST);
     }
-    Ok(())
+    recordings
 }
 
-fn tables(folder: &Path) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        found.extend(
-            name.to_str()
-                .filter(|name| name.ends_with(".parquet"))
-                .map(str::to_owned),
-        );
-    }
-    Ok(found)
-}
-
-/// Removes the tables of a recording, `runs` first, and the folders that are empty then.
-fn remove(root: &Path, folder: &Path) -> Result<()> {
-    let mut names = tables(folder)?;
-    names.sort_by_key(|name| name != LAST);
-    for name in names {
+/// Removes the tables of a recording, [`LAST`] first, and the folders that are empty then.
+fn remove(root: &Path, folders: &[String], names: &[String]) -> Result<()> {
+    let mut folder = root.to_owned();
+    folder.extend(folders);
+    for name in names.iter().rev() {
         let path = folder.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    let below = folder.ancestors().take_while(|ancestor| *ancestor != root);
+    let below = folder.ancestors().take(folders.len());
     for empty in below {
         if fs::remove_dir(empty).is_err() {
             break;

@@ -177,7 +177,7 @@ impl Store {
     }
 
     /// Writes a file, whole or not at all.
-    pub fn write(&self, path: &str, content: Vec<u8>) -> Result<()> {
+    pub fn write(&self, path: &str, content: Bytes) -> Result<()> {
         let Self::Bucket(bucket) = self else {
             bail!("{path} is in a folder: copy it")
         };
