@@ -95,18 +95,43 @@ static void *ends_all(void *milliseconds) {
     _exit(see_all());
 }
 
+/* Returns the last one. */
+static int take_descriptors(void) {
+    int last = -1;
+    for (int copy; (copy = dup(0)) >= 0;) last = copy;
+    return last;
+}
+
 /* One descriptor is left: enough to list the threads, not to look at each. None is taken for ended. */
 static void ends_without_descriptors(void) {
     pid_t pid = fork();
     if (pid == 0) {
         pthread_t other;
         pthread_create(&other, NULL, ends_all, (void *)200L);
-        int last = -1;
-        for (int copy; (copy = dup(0)) >= 0;) last = copy;
-        close(last);
+        close(take_descriptors());
         syscall(SYS_exit, 3);
     }
     expect(pid, "child whose first thread ends when descriptors are short");
+}
+
+/* No descriptor is left before the child needs the first page, or before it exists. */
+static void forks_without_descriptors(void) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        take_descriptors();
+        _exit(see_all());
+    }
+    expect(pid, "child without descriptors");
+    pid = fork();
+    if (pid == 0) {
+        int last = take_descriptors();
+        pid_t inner = fork();
+        if (inner == 0) _exit(see_all());
+        for (; last > 2; last--) close(last);
+        expect(inner, "child of a process without descriptors");
+        _exit(see_all());
+    }
+    expect(pid, "process without descriptors that forks");
 }
 
 static void words(void) {
@@ -192,6 +217,7 @@ int main(int count, char **arguments) {
     for (int i = 0; i < 20; i++) ends_by_itself();
     ends_after_the_first();
     ends_without_descriptors();
+    forks_without_descriptors();
     if (count > 2) on_own_stacks();
     see_all();
     return verdict("clones");

@@ -4,7 +4,7 @@
 use super::{Pager, discard, files, scan};
 use crate::figures::{places, recorder};
 use crate::sys::high;
-use crate::sys::uffd::{self, feature};
+use crate::sys::uffd::{self, Uffd, feature};
 use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_wire::shared::capability;
 
@@ -40,9 +40,18 @@ impl Pager {
         OUTDATED.store(true, Ordering::Relaxed);
     }
 
-    /// Reopens them if they are the parent's. Returns whether they are now this process's own.
+    /// Reopens them, and the tray's, if they are the parent's. Returns whether they are now this
+    /// process's own.
+    ///
+    /// The parent's are closed first, so that a program that uses all its descriptors leaves room
+    /// for as many. The tray's is needed no sooner than threads are, but a child may have used all
+    /// its descriptors by then.
     pub(super) fn renew_uffds(&self) -> bool {
-        !OUTDATED.swap(false, Ordering::Relaxed) || self.open_uffds()
+        if !OUTDATED.swap(false, Ordering::Relaxed) {
+            return true;
+        }
+        [&self.by_handler, &self.by_signal, &self.for_tray].map(Uffd::close);
+        self.open_uffds() && self.open_tray()
     }
 
     /// Opens the userfaultfds of the program's memory; at start, and again in the child of a fork.
@@ -68,6 +77,9 @@ impl Pager {
     /// Opens the tray's userfaultfd, and registers the tray there: once in a process, before pages
     /// are evicted.
     pub(super) fn open_tray(&self) -> bool {
+        if self.for_tray.is_open() {
+            return true;
+        }
         let moving = match self.can(capability::MOVE) {
             true => feature::MOVE,
             false => 0,

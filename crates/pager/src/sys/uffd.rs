@@ -115,6 +115,11 @@ impl Uffd {
         self.0.store(fd, Ordering::Relaxed);
     }
 
+    /// Closes it, if it is open.
+    pub fn close(&self) {
+        super::close(self.0.swap(-1, Ordering::Relaxed));
+    }
+
     fn ioctl<T>(&self, request: usize, argument: &mut T) -> Answer {
         let argument = core::ptr::from_mut(argument) as usize;
         // SAFETY: each request is called with the structure that the kernel defines for it, which
