@@ -4,7 +4,7 @@
 use super::{Pager, discard, files, scan};
 use crate::figures::{places, recorder};
 use crate::sys::high;
-use crate::sys::uffd::{self, Uffd, feature};
+use crate::sys::uffd::{self, feature};
 use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_wire::shared::capability;
 
@@ -50,7 +50,9 @@ impl Pager {
         if !OUTDATED.swap(false, Ordering::Relaxed) {
             return true;
         }
-        [&self.by_handler, &self.by_signal, &self.for_tray].map(Uffd::close);
+        for of_parent in [&self.by_handler, &self.by_signal, &self.for_tray] {
+            of_parent.close();
+        }
         self.open_uffds() && self.open_tray()
     }
 
