@@ -56,7 +56,7 @@ pub struct CallNode {
     /// Sum over the calls of total time times the latency of their fault, both as traced, ns²: with
     /// the sums of each it gives their covariance over any set of faults.
     pub total_by_latency: f64,
-    /// Durations of single calls, as traced, in coarse buckets (a sixteenth of their value): first
+    /// Durations of single calls, as traced, in coarse buckets (eight per doubling): first
     /// value, first value past the bucket, count. A sample where there are many faults.
     pub times: Vec<(u64, u64, u64)>,
     /// The same without the tracer's cost.

@@ -49,6 +49,23 @@ pub fn bucket_range(bucket: u32) -> (u64, u64) {
     (low, low.saturating_add(1 << shift))
 }
 
+/// Merges each `by` neighbouring buckets into one: first value, first value past it, count. `by` is
+/// a power of two up to the 128 buckets of a doubling, so that the wider ones start where a doubling
+/// does.
+#[must_use]
+pub fn wider(buckets: impl IntoIterator<Item = (u64, u64, u64)>, by: u32) -> Vec<(u64, u64, u64)> {
+    let mut found: Vec<(u64, u64, u64)> = Vec::new();
+    for (low, _, count) in buckets {
+        let first = bucket_of(low) / by * by;
+        let (from, to) = (bucket_range(first).0, bucket_range(first + by - 1).1);
+        match found.last_mut() {
+            Some(last) if last.0 == from => last.2 += count,
+            _ => found.push((from, to, count)),
+        }
+    }
+    found
+}
+
 impl Histogram {
     /// Adds one value.
     pub fn record(&mut self, value: u64) {
@@ -242,6 +259,22 @@ mod tests {
             let mut merged = of(&a);
             merged.merge(&of(&b));
             prop_assert_eq!(merged, of(&[a, b].concat()));
+        }
+
+        #[test]
+        fn wider_buckets_hold_the_same_values(
+            values in prop::collection::vec(any::<u64>(), 1..90), shift in 0_u32..8,
+        ) {
+            let mut all = Histogram::default();
+            values.iter().for_each(|&value| all.record(value));
+            let by = 1 << shift;
+            let found = wider(all.buckets(), by);
+            for &(low, past, count) in &found {
+                let inside = |value: &&u64| (low..=past - 1).contains(*value);
+                prop_assert_eq!(values.iter().filter(inside).count() as u64, count);
+            }
+            prop_assert_eq!(found.iter().map(|bucket| bucket.2).sum::<u64>(), values.len() as u64);
+            prop_assert_eq!(&wider(found.iter().copied(), by), &found);
         }
 
         #[test]

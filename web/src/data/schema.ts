@@ -824,7 +824,8 @@ export interface Shift {
  */
 export interface Latency {
   /**
-   * First value, first value past it and count of each filled bucket, ns.
+   * First value, first value past it and count of each filled bucket, ns: 128 per doubling, in
+   * JSON 32.
    */
   buckets: [number, number, number][];
   /**
@@ -1297,7 +1298,7 @@ export interface CallNode {
    */
   self_ns: number;
   /**
-   * Durations of single calls, as traced, in coarse buckets (a sixteenth of their value): first
+   * Durations of single calls, as traced, in coarse buckets (eight per doubling): first
    * value, first value past the bucket, count. A sample where there are many faults.
    */
   times: [number, number, number][];

@@ -8,11 +8,13 @@ use super::probe::Costs;
 use super::shapes::Shape;
 use pagewise_model::call_map::{CallMap, CallNode};
 use pagewise_model::formats::function_graph::{NameId, Names};
-use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};
+use pagewise_model::histogram::wider;
 use rustc_hash::FxHashMap;
 
 /// Nodes in a report: more than a reader unfolds, and a page of bounded size.
-const MOST_NODES: usize = 3000;
+const MOST_NODES: usize = 2000;
+/// Buckets of a histogram in one of a path's times.
+const MERGED: u32 = 16;
 
 /// The call paths of the collected faults. If there are more than [`MOST_NODES`], those with the
 /// most traced time are kept: every caller takes at least as long as its callees, so no path loses
@@ -67,8 +69,8 @@ pub(super) fn call_map(collector: &Collector, names: &Names, costs: Costs<'_>) -
             error_ns: whole(times[at].error.ceil()),
             self_ns: narrow(context.own),
             corrected_self_ns: whole(times[at].own),
-            times: coarse(&durations[at].raw),
-            corrected_times: coarse(&durations[at].corrected),
+            times: wider(durations[at].raw.buckets(), MERGED),
+            corrected_times: wider(durations[at].corrected.buckets(), MERGED),
         });
     }
     let all = collector.contexts.all.iter().map(|context| context.own);
@@ -204,20 +206,6 @@ impl Functions {
             u32::try_from(self.names.len() - 1).unwrap_or(u32::MAX)
         })
     }
-}
-
-/// Merges eight fine buckets into one.
-fn coarse(times: &Histogram) -> Vec<(u64, u64, u64)> {
-    let mut found: Vec<(u64, u64, u64)> = Vec::new();
-    for (low, _, count) in times.buckets() {
-        let first = bucket_of(low) / 8 * 8;
-        let (from, to) = (bucket_range(first).0, bucket_range(first + 7).1);
-        match found.last_mut() {
-            Some(last) if last.0 == from => last.2 += count,
-            _ => found.push((from, to, count)),
-        }
-    }
-    found
 }
 
 fn narrow(ns: u128) -> u64 {

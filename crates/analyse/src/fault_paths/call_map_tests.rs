@@ -125,5 +125,5 @@ fn corrected_totals_are_own_times_added_up() {
     };
     assert!(expected.into_iter().all(hits), "{rmap:?}");
     let (low, high, _) = map.nodes[0].times[0];
-    assert!(low <= 10_000 && 10_000 < high && (high - low) * 16 <= low);
+    assert!(low <= 10_000 && 10_000 < high && (high - low) * 8 <= low);
 }

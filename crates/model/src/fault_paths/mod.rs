@@ -14,6 +14,7 @@ pub use waits::{ChargePath, ChargeWay, Hold, Holder, Lock, LockWait, LockWaits};
 
 use crate::answer::{Document, Evidence, Kind};
 use crate::call_map::CallMap;
+use crate::histogram::wider;
 use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
@@ -225,8 +226,19 @@ pub struct Latency {
     pub max_ns: u64,
     /// Peaks, from fast to slow.
     pub modes: Vec<Mode>,
-    /// First value, first value past it and count of each filled bucket, ns.
+    /// First value, first value past it and count of each filled bucket, ns: 128 per doubling, in
+    /// JSON 32.
+    #[serde(serialize_with = "wide")]
     pub buckets: Vec<(u64, u64, u64)>,
+}
+
+/// A plot needs no finer buckets, quantiles stand beside them, and what is to be added up is in the
+/// sums.
+fn wide<S: serde::Serializer>(
+    buckets: &[(u64, u64, u64)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    wider(buckets.iter().copied(), 4).serialize(serializer)
 }
 
 /// As traced, and without the tracer's cost.

@@ -112,15 +112,25 @@ fn shift(a: Option<&Latencies>, b: Option<&Latencies>) -> Shift {
     }
 }
 
-/// A quantile from the buckets.
+/// A quantile: one that the result has, or one from its buckets, whose values lie evenly.
 fn at(latency: &Latency, quantile: f64) -> f64 {
-    let mut seen = 0;
+    let known = [
+        (0.5, latency.p50_ns),
+        (0.9, latency.p90_ns),
+        (0.99, latency.p99_ns),
+    ];
+    if let Some((_, ns)) = known.into_iter().find(|(known, _)| *known == quantile) {
+        return whole(ns);
+    }
+    let rank = quantile * whole(latency.count);
+    let mut before = 0.0;
     for &(low, high, count) in &latency.buckets {
-        seen += count;
-        if whole(seen) >= quantile * whole(latency.count) {
-            let middle = low + (high - low - 1) / 2;
-            return whole(middle.clamp(latency.min_ns, latency.max_ns));
+        let part = (rank - before) / whole(count);
+        if part <= 1.0 {
+            let value = whole(low) + part * whole(high - low);
+            return value.clamp(whole(latency.min_ns), whole(latency.max_ns));
         }
+        before += whole(count);
     }
     whole(latency.max_ns)
 }
