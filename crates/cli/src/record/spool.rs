@@ -2,8 +2,10 @@
 //! first.
 
 use anyhow::{Context, Result, bail};
+use pagewise_linux::process::try_lock;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// Where the number of dropped recordings is kept until a later one has told it.
@@ -14,6 +16,8 @@ const PARTIAL: &str = ".partial-";
 /// The folder in which recordings wait.
 pub struct Spool {
     folder: PathBuf,
+    /// The folder, locked for as long as it is open.
+    _lock: fs::File,
 }
 
 /// A complete recording.
@@ -25,18 +29,28 @@ pub struct Waiting {
 }
 
 impl Spool {
-    /// The spool in `folder`, which is created. What a killed process left unfinished is removed.
+    /// The spool in `folder`, which is created and belongs to this process alone. What a killed
+    /// process left unfinished is removed.
     pub fn open(folder: &Path) -> Result<Self> {
         let named = || format!("the folder {}", folder.display());
         fs::create_dir_all(folder).with_context(named)?;
+        let lock = fs::File::open(folder).with_context(named)?;
+        if !try_lock(lock.as_fd()).with_context(|| format!("cannot lock {}", named()))? {
+            bail!(
+                "another process collects into {}: name a folder of its own (-o)",
+                named()
+            );
+        }
         for entry in fs::read_dir(folder).with_context(named)? {
             let entry = entry.with_context(named)?;
             if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
                 remove(&entry.path())?;
             }
         }
-        let folder = folder.to_owned();
-        Ok(Self { folder })
+        Ok(Self {
+            folder: folder.to_owned(),
+            _lock: lock,
+        })
     }
 
     pub fn folder(&self) -> &Path {
@@ -215,6 +229,7 @@ mod tests {
         assert_eq!(spool.limit(0).unwrap(), 2);
         assert_eq!(spool.dropped(), 3);
         spool.told(2).unwrap();
+        drop(spool);
         assert_eq!(Spool::open(place.path()).unwrap().dropped(), 1);
     }
 
@@ -240,6 +255,19 @@ mod tests {
         let host = target.path().join("day=2026-11-01/host=a");
         assert_eq!(fs::read_dir(&host).unwrap().count(), 2);
         assert_eq!(fs::read(host.join("2/runs.parquet")).unwrap(), [1; 10]);
+    }
+
+    #[test]
+    fn a_spool_belongs_to_one_process() {
+        let place = tempfile::tempdir().unwrap();
+        let first = Spool::open(place.path()).unwrap();
+        let made = first.next("x");
+        fs::create_dir_all(&made).unwrap();
+        let refused = Spool::open(place.path()).err().unwrap().to_string();
+        assert!(
+            refused.contains("another process") && made.exists(),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod running;
 
 pub use running::{Finished, Gated, Running};
 
-pub use crate::sys::file_lock::is_byte_locked;
+pub use crate::sys::file_lock::{is_byte_locked, try_lock};
 
 use crate::sys::process as sys;
 use environment::Environment;
