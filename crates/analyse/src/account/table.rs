@@ -361,6 +361,21 @@ mod tests {
     }
 
     #[test]
+    fn waits_on_file_systems_have_reasons() {
+        let table = KernelTable::shipped();
+        let waits = [
+            ("__ext4_get_inode_loc", "disk"),
+            ("ext4_read_bh", "disk"),
+            ("__sync_dirty_buffer", "writeback"),
+            ("locks_lock_inode_wait", "between"),
+        ];
+        for (function, id) in waits {
+            let wait = table.wait(function).map(|wait| &*wait.id);
+            assert_eq!(wait, Some(id), "{function}");
+        }
+    }
+
+    #[test]
     fn locks_and_interrupts_count_where_they_are_the_address_spaces() {
         let table = KernelTable::shipped();
         let spins = ["rwsem_down_write_slowpath", "osq_lock"];
