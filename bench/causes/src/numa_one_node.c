@@ -1,4 +1,5 @@
-/* One thread fills memory on node 0; then a thread on each of two nodes uses all of it. */
+/* All memory is bound to node 0, as if one thread there had filled it, and a thread on each of two
+ * nodes uses all of it. */
 #include "nodes.h"
 #include <pthread.h>
 
@@ -9,6 +10,7 @@ static int rounds;
 
 static void *work(void *node) {
     run_on((int)(size_t)node);
+    memset(start + (size_t)node * (SIZE / 2), 1, SIZE / 2);
     return (void *)use(start, SIZE, LINE, rounds);
 }
 
@@ -16,8 +18,6 @@ int main(int argc, char **argv) {
     pthread_t threads[2];
     rounds = rounds_of(argc, argv, 150);
     start = memory(SIZE, 0);
-    run_on(0);
-    memset(start, 1, SIZE);
     for (size_t at = 0; at < 2; at++) pthread_create(&threads[at], NULL, work, (void *)at);
     for (int at = 0; at < 2; at++) pthread_join(threads[at], NULL);
     return 0;

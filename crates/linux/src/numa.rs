@@ -42,13 +42,14 @@ pub struct NodeWatch {
     balancing: Counters,
     policy_can_be_set: bool,
     looked: BTreeMap<i32, Looked>,
-    /// Large processes that were seen but not read so far, with what that would have cost.
+    /// Large processes that were seen but not read, or only when they were much smaller.
     left_out: BTreeMap<i32, (String, Bytes)>,
     notes: Vec<String>,
     began: Instant,
     last: Duration,
     spent: Nanos,
     nanos_per_page: u64,
+    is_measured: bool,
 }
 
 /// What readings of one process showed, each weighted with the time that it stands for.
@@ -57,8 +58,9 @@ struct Looked {
     name: String,
     policy: String,
     time: f64,
-    /// When it was last read.
+    /// When it was last read, and its resident memory then.
     last: Duration,
+    resident: Bytes,
     memory: BTreeMap<u32, (f64, f64)>,
 }
 
@@ -85,6 +87,7 @@ impl NodeWatch {
             last: Duration::ZERO,
             spent: Nanos(0),
             nanos_per_page: NANOS_PER_PAGE,
+            is_measured: false,
             sys: sys.to_path_buf(),
             proc,
         };
@@ -126,7 +129,12 @@ impl NodeWatch {
         let pages = size.resident.0 / machine::page_size();
         let cost = Nanos(pages.saturating_mul(self.nanos_per_page));
         if !is_affordable(spent + cost, elapsed) {
-            if !self.looked.contains_key(&pid) {
+            let read = self
+                .looked
+                .get(&pid)
+                .map_or(Bytes(0), |looked| looked.resident);
+            // What was read stands for what is there now, unless that is much more.
+            if size.resident.0 >= 2 * read.0 {
                 let name = self.proc.comm(pid).ok().flatten().unwrap_or_default();
                 self.left_out.insert(pid, (name, size.resident));
             }
@@ -134,18 +142,24 @@ impl NodeWatch {
         }
         let start = machine::thread_cpu_time();
         match self.proc.numa_maps(pid) {
-            Ok(Some(maps)) => self.take(pid, &maps, elapsed),
+            Ok(Some(maps)) => self.take(pid, &maps, size.resident, elapsed),
             Ok(None) => {}
             Err(error) => self.note(&error),
         }
+        // The least counts: on a virtual machine, time that was stolen may be in the others.
         let took = machine::thread_cpu_time() - start;
         if pages >= LEAST_MEMORY.0 / machine::page_size() {
-            self.nanos_per_page = (took.0 / pages).max(1);
+            let each = (took.0 / pages).max(1);
+            self.nanos_per_page = match self.is_measured {
+                true => self.nanos_per_page.min(each),
+                false => each,
+            };
+            self.is_measured = true;
         }
     }
 
     /// A reading stands for the time since the one before, and the first since the look before it.
-    fn take(&mut self, pid: i32, maps: &NumaMaps, elapsed: Duration) {
+    fn take(&mut self, pid: i32, maps: &NumaMaps, resident: Bytes, elapsed: Duration) {
         let name = self.proc.comm(pid).ok().flatten();
         self.left_out.remove(&pid);
         let looked = self.looked.entry(pid).or_insert_with(|| Looked {
@@ -156,6 +170,7 @@ impl NodeWatch {
         let since = elapsed.saturating_sub(looked.last);
         let since = since.max(Duration::from_millis(1)).as_secs_f64();
         looked.last = elapsed;
+        looked.resident = resident;
         looked.time += since;
         looked.name = name.unwrap_or_else(|| std::mem::take(&mut looked.name));
         looked.policy.clone_from(&maps.policy);

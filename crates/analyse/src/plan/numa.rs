@@ -23,7 +23,7 @@ const LEAST_MEMORY: Bytes = Bytes(64 << 20);
 /// As what it ranks among other symptoms: as the least that is worth a change. No figure is told.
 const RANKS_AS: f64 = 0.05;
 /// A process runs on one node if this share of its CPU time was there.
-const MOSTLY: f64 = 0.8;
+const MOSTLY: f64 = 0.7;
 /// Memory that a program may take of a node for binding it there: others need some, too.
 const FITS: f64 = 0.8;
 /// Most processes in the evidence.

@@ -179,6 +179,15 @@ fn what_would_cost_too_much_is_left_out_and_told() {
     watch.look(7);
     let (seen, notes) = watch.stop();
     assert_eq!((seen.processes.len(), notes.len()), (1, 0));
+    // Read while it was small, and never again.
+    let mut watch = machine.watched_for(60);
+    machine.process(7, &[10_000, 0]);
+    watch.look(7);
+    machine.process(7, &[1 << 20, 0]);
+    watch.nanos_per_page = 1_000;
+    watch.look(7);
+    let (seen, notes) = watch.stop();
+    assert_eq!((seen.processes.len(), notes.len()), (1, 1), "{notes:?}");
     // A small process is not worth a reading.
     machine.process(8, &[100, 100]);
     let mut watch = machine.watched_for(60);
