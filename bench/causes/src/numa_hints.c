@@ -17,6 +17,7 @@ int main(int argc, char **argv) {
     pthread_t threads[2];
     rounds = rounds_of(argc, argv, 8000);
     start = memory(SIZE, -1);
+    memset(start, 1, SIZE);
     for (size_t at = 0; at < 2; at++) pthread_create(&threads[at], NULL, work, (void *)at);
     for (int at = 0; at < 2; at++) pthread_join(threads[at], NULL);
     return 0;
