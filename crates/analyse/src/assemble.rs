@@ -6,6 +6,7 @@ use crate::churn::churn;
 use crate::faults::{Attribution, MmCall, refault_by};
 use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
 use crate::latency::{Times, times};
+use crate::numa::with_time;
 use crate::page_sizes;
 use crate::plan::{Rules, conclude};
 use pagewise_model::account::{Account, FORKED, KernelWork};
@@ -112,6 +113,7 @@ pub fn measure(
         fault_map: fault_map(attribution, &ledger, &scale),
         timeline: sidecar.timeline.clone(),
         kernel_threads: sidecar.kernel_threads.clone(),
+        numa: sidecar.numa.as_ref().map(|seen| with_time(seen, profile)),
         collection,
         profile: None,
     };

@@ -16,6 +16,7 @@ pub mod gain;
 pub mod gate;
 mod latency;
 pub mod mine;
+mod numa;
 pub mod page_sizes;
 pub mod paging;
 pub mod plan;

@@ -18,6 +18,7 @@ pub mod hugepages;
 pub mod journal;
 pub mod left_behind;
 pub mod memcg;
+pub mod numa;
 pub mod own_folder;
 pub mod page_cache;
 pub mod perf;

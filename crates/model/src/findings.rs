@@ -5,6 +5,7 @@ use crate::allocator::Allocator;
 use crate::answer::{Document, Evidence, Kind};
 use crate::histogram::Histogram;
 use crate::kernel_threads::KernelThread;
+use crate::numa::MemoryNodes;
 use crate::profile_findings::ProfileSummary;
 use crate::recording::{Collection, HugePageUse};
 use crate::run::{Ending, RunCost};
@@ -437,6 +438,10 @@ pub struct Run {
     /// Kernel threads of the machine that managed memory meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_threads: Vec<KernelThread>,
+    /// Memory nodes, the program's memory on them and where it ran; `None` where at most one node
+    /// has memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa: Option<MemoryNodes>,
     /// How events were collected.
     pub collection: Collection,
     /// What its samples show, if it has any.

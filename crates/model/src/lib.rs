@@ -38,6 +38,7 @@ mod known;
 pub mod looks;
 pub mod loss;
 pub mod mined;
+pub mod numa;
 pub mod outliers;
 pub mod paged_run;
 pub mod paging;

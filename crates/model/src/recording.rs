@@ -9,6 +9,7 @@ use crate::host::HostSnapshot;
 use crate::kernel_threads::KernelThread;
 use crate::looks::Looks;
 use crate::loss::Losses;
+use crate::numa::MemoryNodes;
 use crate::proof::Proof;
 use crate::run::{Ending, RunCost};
 use crate::tasks::{CountedTask, OtherTasks};
@@ -78,6 +79,9 @@ pub struct Sidecar {
     /// Kernel threads that managed memory meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_threads: Vec<KernelThread>,
+    /// Memory nodes; `None` where at most one has memory, or they were not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa: Option<MemoryNodes>,
     /// What was concluded after settings had been tried; `None` if none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concluded: Option<Concluded>,

@@ -1,5 +1,5 @@
 //! Settings in the form that each launcher needs: shell, one command, systemd, Dockerfile,
-//! Kubernetes. Each has its own quoting rules; every value arrives unchanged.
+//! Kubernetes, numactl. Each has its own quoting rules; every value arrives unchanged.
 
 use pagewise_model::advice::{Setting, Settings};
 use std::fmt::Write;
@@ -31,6 +31,16 @@ pub fn exports(settings: &Settings) -> Vec<Export> {
             text: form(&variables),
         }));
     }
+    if let Some(options) = numa_options(settings) {
+        exports.push(Export {
+            label: "numactl",
+            text: format!("numactl {options} COMMAND"),
+        });
+        exports.push(Export {
+            label: "systemd, memory nodes",
+            text: numa_in_systemd(options),
+        });
+    }
     if settings
         .0
         .iter()
@@ -49,10 +59,47 @@ pub fn exports(settings: &Settings) -> Vec<Export> {
 #[must_use]
 pub fn command_line(settings: &Settings, command: &[String]) -> String {
     let words: Vec<String> = command.iter().map(|word| shell_word(word)).collect();
-    match joined_variables(settings).as_slice() {
+    let line = match joined_variables(settings).as_slice() {
         [] => words.join(" "),
         variables => one_command(variables, &words.join(" ")),
+    };
+    match numa_options(settings) {
+        Some(options) => format!("numactl {options} {line}"),
+        None => line,
     }
+}
+
+/// Options of numactl(8); the last setting counts.
+fn numa_options(settings: &Settings) -> Option<&str> {
+    settings.0.iter().rev().find_map(|setting| match setting {
+        Setting::Numa { options } => Some(options.as_str()),
+        _ => None,
+    })
+}
+
+/// systemd.exec(5): `CPUAffinity=numa` takes the CPUs of the nodes in `NUMAMask=`.
+fn numa_in_systemd(options: &str) -> String {
+    let mut text = "[Service]".to_owned();
+    for option in options.split_whitespace() {
+        match option.split_once('=').unwrap_or((option, "")) {
+            ("--membind", nodes) => {
+                push(
+                    &mut text,
+                    format_args!("\nNUMAPolicy=bind\nNUMAMask={nodes}"),
+                );
+            }
+            ("--interleave", nodes) => {
+                push(
+                    &mut text,
+                    format_args!("\nNUMAPolicy=interleave\nNUMAMask={nodes}"),
+                );
+            }
+            ("--localalloc", _) => text.push_str("\nNUMAPolicy=local"),
+            ("--cpunodebind", _) => text.push_str("\nCPUAffinity=numa"),
+            _ => push(&mut text, format_args!("\n# numactl {option}")),
+        }
+    }
+    text
 }
 
 /// No variable disables huge pages, so the program must call the kernel.
@@ -309,6 +356,30 @@ mod tests {
             "env:\n  - name: \"A\"\n    value: \"$$(B) \\\"x\\\\y\\\"\\n\\u2028\"\n  \
              - name: \"GLIBC_TUNABLES\"\n    value: \"t=1\""
         );
+    }
+
+    #[test]
+    fn memory_nodes_are_set_by_numactl_and_systemd() {
+        let nodes = |options: &str| Setting::Numa {
+            options: options.into(),
+        };
+        let bound = Settings(vec![nodes("--cpunodebind=1 --membind=1"), env("A", "b c")]);
+        let command = ["it", "-x"].map(str::to_owned);
+        assert_eq!(
+            command_line(&bound, &command),
+            "numactl --cpunodebind=1 --membind=1 env A='b c' it -x"
+        );
+        let exported = exports(&Settings(vec![nodes("--cpunodebind=1 --membind=1")]));
+        let texts: Vec<&str> = exported.iter().map(|one| &*one.text).collect();
+        assert_eq!(
+            texts,
+            [
+                "numactl --cpunodebind=1 --membind=1 COMMAND",
+                "[Service]\nCPUAffinity=numa\nNUMAPolicy=bind\nNUMAMask=1"
+            ]
+        );
+        let spread = text(vec![nodes("--interleave=all")], "systemd, memory nodes");
+        assert_eq!(spread, "[Service]\nNUMAPolicy=interleave\nNUMAMask=all");
     }
 
     #[test]

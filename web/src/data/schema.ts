@@ -51,6 +51,13 @@ export type Setting =
        * `never`.
        */
       mode: string;
+    }
+  | {
+      kind: "numa";
+      /**
+       * Its options: `--cpunodebind=1 --membind=1`, `--interleave=all`, `--localalloc`.
+       */
+      options: string;
     };
 /**
  * Settings that are tried or advised together.
@@ -4127,6 +4134,7 @@ export interface Run {
    * Kernel threads of the machine that managed memory meanwhile.
    */
   kernel_threads?: KernelThread[];
+  numa?: MemoryNodes;
   profile?: ProfileSummary;
   /**
    * Fault samples seen.
@@ -4626,6 +4634,92 @@ export interface KernelThread {
    * Its name: `khugepaged`, `ksmd`, `kswapd0`, `kcompactd0`…
    */
   name: string;
+}
+/**
+ * What was seen of them. There is none where at most one node has memory.
+ */
+export interface MemoryNodes {
+  /**
+   * Growth of the kernel's counters of NUMA balancing meanwhile, over the whole machine
+   * (`numa_*` of `/proc/vmstat`); those that it lacks are absent.
+   */
+  balancing: {
+    [k: string]: number;
+  };
+  /**
+   * The nodes, by number.
+   */
+  nodes: MemoryNode[];
+  /**
+   * Whether a launcher may set the policy of the program's memory (set_mempolicy(2)): containers
+   * often may not.
+   */
+  policy_can_be_set: boolean;
+  /**
+   * Processes whose memory was looked at, the largest first.
+   */
+  processes?: ProcessOnNodes[];
+}
+/**
+ * A node of the machine.
+ */
+export interface MemoryNode {
+  /**
+   * Growth of its counters meanwhile, over all programs (`numastat`).
+   */
+  counters: {
+    [k: string]: number;
+  };
+  /**
+   * Its CPUs; a node of memory alone has none.
+   */
+  cpus: number[];
+  /**
+   * Its number.
+   */
+  id: number;
+  /**
+   * Its memory; 0 for a node of CPUs alone. `None` if it could not be read.
+   */
+  memory: Bytes | null;
+}
+/**
+ * Where the memory of a process was, and where it ran.
+ */
+export interface ProcessOnNodes {
+  misplaced?: Estimate;
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Node by node.
+   */
+  nodes: OnNode[];
+  /**
+   * Its id.
+   */
+  pid: number;
+  /**
+   * Policy of most of its memory, as in `numa_maps`: `default`, `bind:0`, `interleave:0-1`…
+   */
+  policy: string;
+  /**
+   * Its share of the program's CPU time; `None` without samples.
+   */
+  share_of_cpu?: number;
+}
+/**
+ * What a process has and does on one node.
+ */
+export interface OnNode {
+  files: Bytes;
+  memory: Bytes;
+  /**
+   * The node.
+   */
+  node: number;
+  time?: Estimate;
 }
 /**
  * Time that faults cost.

@@ -349,7 +349,8 @@ fn cpu_parts(
     parts
 }
 
-fn cpu_event(profile: &Profile) -> Option<u8> {
+/// The event of a profile that samples CPU time.
+pub(crate) fn cpu_event(profile: &Profile) -> Option<u8> {
     let named = |wanted: &&str| {
         let is_it = |name: &str| name.split([':', '/']).next() == Some(wanted);
         profile.events.iter().position(|event| is_it(&event.name))

@@ -1,5 +1,6 @@
 //! The rules that match, filled with this run's numbers.
 
+use super::numa::{self, FittingNode};
 use super::reads::{self, SinglePages};
 use super::rules::{Effect, Price, Rule, Rules, SettingTemplate};
 use super::symptom::Symptom;
@@ -167,6 +168,18 @@ fn from_rule(
     {
         return None;
     }
+    let node = numa::fitting_node(findings);
+    let can_be_set = || {
+        findings
+            .numa
+            .as_ref()
+            .is_some_and(|numa| numa.policy_can_be_set)
+    };
+    if rule.one_node.is_some_and(|wanted| wanted != node.is_some())
+        || (rule.sets_nodes() && !can_be_set())
+    {
+        return None;
+    }
     let faults: f64 = cured.iter().map(|symptom| symptom.faults).sum();
     let speedup = predicted(findings, rule, &cured, faults);
     let is_costly = || {
@@ -186,6 +199,7 @@ fn from_rule(
     }
     let fill = Filling {
         singly,
+        node,
         ..Filling::new(findings, rule, &cured, allocator, around)
     };
     Some(Advice {
@@ -473,6 +487,7 @@ struct Filling<'a> {
     join: Option<&'a str>,
     allocator: Option<&'a Allocator>,
     singly: Option<SinglePages>,
+    node: Option<FittingNode>,
 }
 
 impl<'a> Filling<'a> {
@@ -513,6 +528,7 @@ impl<'a> Filling<'a> {
             join: rule.join.as_deref(),
             allocator,
             singly: None,
+            node: None,
         }
     }
 
@@ -536,6 +552,10 @@ impl<'a> Filling<'a> {
         if let Some(singly) = self.singly {
             values.push(("now", singly.now.to_string()));
             values.push(("alone", singly.alone.to_string()));
+        }
+        if let Some(fitting) = &self.node {
+            values.push(("node", fitting.node.to_string()));
+            values.push(("cpus", fitting.cpus.clone()));
         }
         values.extend(settings.map(|(name, value)| (name.as_str(), value.clone())));
         template.fill(&values)

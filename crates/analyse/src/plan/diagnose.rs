@@ -106,9 +106,10 @@ fn diagnosis(findings: &Findings, symptom: &Case, severity: Severity) -> Diagnos
         _ => When::of(symptom.owner),
     };
     let words = words(symptom.kind, when);
+    let known = !symptom.kind.has_unknown_cost();
     Diagnosis {
-        share_of_cpu: symptom.is_of_cpu().then_some(symptom.cost),
-        share_of_elapsed: (!symptom.is_of_cpu()).then_some(symptom.cost),
+        share_of_cpu: (known && symptom.is_of_cpu()).then_some(symptom.cost),
+        share_of_elapsed: (known && !symptom.is_of_cpu()).then_some(symptom.cost),
         ..words.found(severity, &[], evidence(findings, symptom))
     }
 }

@@ -5,7 +5,7 @@ use super::reads::{Order, order_of};
 use super::symptom::Symptom;
 use super::symptoms::{Case, Owner, caller, faults_of, moved};
 use super::waits::{limit_hits, seen_reclaim};
-use super::{say, works};
+use super::{numa, say, works};
 use crate::runtimes::Runtimes;
 use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, FileReads, Findings};
@@ -42,6 +42,9 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
             let mut lines = works::evidence(findings, symptom);
             lines.extend(lock(findings));
             lines
+        }
+        Symptom::NumaBalancing | Symptom::NumaRemote | Symptom::NumaOneNode => {
+            numa::evidence(findings, symptom)
         }
         Symptom::ForkTables | Symptom::ForkEach | Symptom::TlbFlush | Symptom::FileRemap => {
             works::evidence(findings, symptom)

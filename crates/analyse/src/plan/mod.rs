@@ -11,6 +11,7 @@ mod diagnose;
 mod doing;
 mod evidence;
 mod kernel;
+mod numa;
 mod open;
 mod reads;
 mod rules;

@@ -78,6 +78,8 @@ pub struct Rule {
     pub(super) unless_order: Option<Order>,
     /// Only if reading single pages of them takes less time (true), or does not (false).
     pub single_pages: Option<bool>,
+    /// Only if one memory node holds the program and has CPUs enough (true), or none does (false).
+    pub one_node: Option<bool>,
     /// Whether it may also do harm: then it is advised only after a proof.
     #[serde(default)]
     pub trial: bool,
@@ -202,6 +204,9 @@ impl SettingTemplate {
             Setting::Thp { .. } => Setting::Thp {
                 mode: change(None, &self.value),
             },
+            Setting::Numa { .. } => Setting::Numa {
+                options: change(None, &self.value),
+            },
         }
     }
 }
@@ -215,6 +220,7 @@ impl<'de> Deserialize<'de> for SettingTemplate {
             Setting::Env { value, .. } | Setting::GlibcTunable { value, .. } => value,
             Setting::Preload { path } => path,
             Setting::Thp { mode } => mode,
+            Setting::Numa { options } => options,
         };
         let value = Template::parse(text, at).map_err(D::Error::custom)?;
         Ok(Self { setting, value })
@@ -223,7 +229,7 @@ impl<'de> Deserialize<'de> for SettingTemplate {
 
 /// Values that the texts of a rule may refer to, in addition to a setting that is in force; see
 /// glibc.toml.
-pub(super) const VALUES: [&str; 8] = [
+pub(super) const VALUES: [&str; 10] = [
     "stretches",
     "freed",
     "share",
@@ -232,6 +238,8 @@ pub(super) const VALUES: [&str; 8] = [
     "library",
     "now",
     "alone",
+    "node",
+    "cpus",
 ];
 
 impl Rule {
@@ -247,6 +255,12 @@ impl Rule {
         }
         let what = format!("{} expected either settings or 'manual'", self.id);
         Err(self.headline.mistake(what))
+    }
+
+    /// Whether a launcher has to set a policy of memory nodes for it.
+    pub(super) fn sets_nodes(&self) -> bool {
+        let is_of_nodes = |one: &SettingTemplate| matches!(one.setting, Setting::Numa { .. });
+        self.settings.iter().any(is_of_nodes)
     }
 
     /// The allocator to which this rule would apply, if it matches this symptom. Rules that need

@@ -89,6 +89,15 @@ phrases! {
         spinning(share);
         flushing(share);
         unmapped(calls, held);
+        balancing_takes(share);
+        balancing_counted(counts);
+        hinting_faults(faults);
+        hinting_faults_local(faults);
+        pages_moved(pages);
+        process_on_nodes(name, pid, held, nodes, policy);
+        on_node(node, memory, time);
+        node_was_full(pages, node);
+        remote_cost_unknown();
         next(next);
     }
     verdict: Verdict {

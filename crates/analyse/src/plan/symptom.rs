@@ -87,6 +87,12 @@ symptoms! {
     LockSpin = "lock.spin",
     /// TLBs of other CPUs are flushed.
     TlbFlush = "tlb.flush",
+    /// NUMA balancing takes time.
+    NumaBalancing = "numa.balancing",
+    /// Memory is on other nodes than the one whose CPUs use it.
+    NumaRemote = "numa.remote",
+    /// Memory is on one node, and CPUs of several use it.
+    NumaOneNode = "numa.one_node",
     /// The kernel's own threads manage memory on the same CPUs.
     KernelThreads = "kernel.threads",
     /// The kernel works apart from page faults.
@@ -123,9 +129,15 @@ impl Symptom {
             FirstTouch | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
             | ForkTables | ForkEach | File | FileCopies | Shared | FileRemap | FileReads | Swap
             | WriteProtect | HotAllocator | HotCollector | Runtime | Limit | Thrashing
-            | Reclaim | LockWait | LockSpin | TlbFlush | KernelThreads | KernelWork
-            | KernelUnexplained | Healthy | Open | Short | Computing => false,
+            | Reclaim | LockWait | LockSpin | TlbFlush | NumaBalancing | NumaRemote
+            | NumaOneNode | KernelThreads | KernelWork | KernelUnexplained | Healthy | Open
+            | Short | Computing => false,
         }
+    }
+
+    /// Whether nothing that was recorded shows what it costs.
+    pub(super) fn has_unknown_cost(self) -> bool {
+        [Self::NumaRemote, Self::NumaOneNode].contains(&self)
     }
 
     /// Whether its cost is a share of the CPU time although it has no faults.
@@ -133,7 +145,8 @@ impl Symptom {
         use Symptom::*;
         match self {
             HotAllocator | HotCollector | ForkTables | ForkEach | LockSpin | TlbFlush
-            | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => true,
+            | NumaBalancing | NumaRemote | NumaOneNode | KernelWork | KernelUnexplained
+            | Healthy | Open | Short | Computing => true,
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies | File
             | FileCopies | Shared | FileRemap | FileReads | Swap | WriteProtect | Runtime

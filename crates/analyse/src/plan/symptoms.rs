@@ -1,7 +1,7 @@
 //! The problems that the figures show, each with its faults and its cost.
 
 use super::symptom::Symptom;
-use super::{waits, works};
+use super::{numa, waits, works};
 use crate::account::SPARSE;
 use crate::runtimes::Runtimes;
 use pagewise_model::allocator::AllocatorKind;
@@ -116,8 +116,10 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
     symptoms.extend(hot_collector(findings));
     symptoms.extend(waits::all(findings));
     symptoms.extend(works::all(findings));
+    symptoms.extend(numa::all(findings));
     waits::limited(findings, &mut symptoms);
     works::one_of_locks(findings, &mut symptoms);
+    numa::of_hinting_faults(findings, &mut symptoms);
     works::forked_for_each(findings, &mut symptoms);
     symptoms.sort_by(|a, b| b.lost(findings).total_cmp(&a.lost(findings)));
     symptoms

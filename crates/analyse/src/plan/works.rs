@@ -3,9 +3,9 @@
 //! Also files that are mapped repeatedly, although each of their faults is an ordinary one.
 
 use super::diagnose::{range, severity};
-use super::say;
 use super::symptom::Symptom;
 use super::symptoms::{Case, faults_of, is_one_process, plain, share_of_work};
+use super::{numa, say};
 use pagewise_model::account::{FORKED, KernelEntry};
 use pagewise_model::findings::{Cause, Findings, Severity};
 use pagewise_model::quantity::count;
@@ -131,6 +131,7 @@ pub(super) fn tell_of(symptoms: &[Case], entry: &KernelEntry, findings: &Finding
         "call.process" if costly(Symptom::ForkTables) || costly(Symptom::ForkEach) => {
             told(&["fork", "exit"])
         }
+        "interrupt" if costly(Symptom::NumaBalancing) => told(&[numa::WORK]),
         "call.map" if costly(Symptom::FileRemap) => return true,
         "call.map" => {
             let part = |kind, work| if costly(kind) { told(&[work]) } else { 0.0 };

@@ -35,6 +35,16 @@ impl Counters {
             .sum()
     }
 
+    /// What each counter has grown by since `before`; those that were not there then are absent.
+    #[must_use]
+    pub fn growth(&self, before: &Self) -> BTreeMap<String, u64> {
+        let both = self.0.iter().filter_map(|(name, now)| {
+            let grown = now.saturating_sub(before.get(name)?);
+            Some((name.clone(), grown))
+        });
+        both.collect()
+    }
+
     /// Parses lines of `name number`.
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self> {
         (1..)

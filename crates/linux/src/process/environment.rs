@@ -1,6 +1,7 @@
 //! A program's environment under given settings.
 
 use super::Error;
+use super::nodes::Wish;
 use pagewise_model::advice::{Setting, Settings};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -25,7 +26,7 @@ pub fn with_settings(mut current: Environment, settings: &Settings) -> Result<En
             }
             Setting::GlibcTunable { name, value } => join_tunable(&mut current, name, value),
             Setting::Preload { path } => libraries.push(path.as_str()),
-            Setting::Thp { .. } => {}
+            Setting::Thp { .. } | Setting::Numa { .. } => {}
         }
     }
     preload(&mut current, &libraries);
@@ -42,6 +43,7 @@ fn check(setting: &Setting) -> Result<(), Error> {
             (mode != "never" && mode != "advised")
                 .then_some("a launcher can set the huge-page modes 'never' and 'advised' only"),
         ),
+        Setting::Numa { options } => (options, Wish::parse(options).err()),
     };
     problem.map_or(Ok(()), |problem| {
         Err(Error::InvalidSetting {
@@ -188,6 +190,9 @@ mod tests {
             },
             Setting::Thp {
                 mode: "always".into(),
+            },
+            Setting::Numa {
+                options: "--preferred=1".into(),
             },
         ] {
             let result = with_settings(Environment::new(), &Settings(vec![setting.clone()]));

@@ -13,12 +13,14 @@ pub mod environment;
 pub mod interrupt;
 pub mod library;
 mod lookup;
+mod nodes;
 mod running;
 
 pub use running::{Finished, Gated, Running};
 
 pub use crate::sys::file_lock::{is_byte_locked, try_lock};
 
+use crate::sys::numa::Nodes;
 use crate::sys::process as sys;
 use environment::Environment;
 use pagewise_model::advice::{Setting, Settings};
@@ -193,6 +195,7 @@ impl Launch {
                 .each_ref()
                 .map(|stream| stream.as_ref().map(AsFd::as_fd)),
             huge_pages: self.huge_pages(),
+            nodes: self.nodes()?,
         };
         let gate = sys::Gate {
             wait: wait.as_fd(),
@@ -243,6 +246,16 @@ impl Launch {
             Some(_) => sys::HugePages::Never,
             None => sys::HugePages::Inherit,
         }
+    }
+
+    /// The last setting of memory nodes.
+    fn nodes(&self) -> Result<Option<Nodes>, Error> {
+        let settings = self.settings.0.iter().rev();
+        let mut options = settings.filter_map(|setting| match setting {
+            Setting::Numa { options } => Some(options),
+            _ => None,
+        });
+        options.next().map(|options| nodes::of(options)).transpose()
     }
 
     fn arguments(&self) -> Result<Vec<CString>, Error> {

@@ -75,6 +75,32 @@ fn no_huge_pages_survives_exec() {
 }
 
 #[test]
+fn a_policy_of_memory_nodes_survives_exec() {
+    if !crate::sys::numa::policy_can_be_set() {
+        skipped!("this kernel or container lets nobody set policies of memory nodes");
+        return;
+    }
+    let mut bound = launch(&["cat", "/proc/self/numa_maps"]);
+    bound.settings = Settings(vec![Setting::Numa {
+        options: "--cpunodebind=0 --membind=0".into(),
+    }]);
+    let maps = output_of(bound);
+    assert!(
+        maps.contains(" bind:0 heap") || maps.contains(" bind:0 anon"),
+        "{maps}"
+    );
+    let mut elsewhere = launch(&["true"]);
+    elsewhere.settings = Settings(vec![Setting::Numa {
+        options: "--membind=1023".into(),
+    }]);
+    let error = elsewhere.spawn_gated().unwrap_err().to_string();
+    assert!(
+        error.contains("'numactl --membind=1023': this machine has no such"),
+        "{error}"
+    );
+}
+
+#[test]
 fn cost_counts_the_program_and_its_children() {
     let script = "sh -c 'head -c 30000000 /dev/zero | tail -c 29000000 >/dev/null'; exit 3";
     let finished = launch(&["sh", "-c", script])

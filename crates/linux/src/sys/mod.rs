@@ -8,6 +8,7 @@ pub mod malloc;
 pub mod mapped_file;
 pub mod mount;
 pub mod netlink;
+pub mod numa;
 pub mod page_map;
 pub mod perf_event;
 pub mod perf_poll;

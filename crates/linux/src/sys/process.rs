@@ -1,5 +1,6 @@
 //! Processes: a fork that waits before `execve(2)`, `wait4(2)`, pidfds and signal handlers.
 
+use super::numa;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -20,6 +21,8 @@ pub struct Image<'a> {
     pub streams: [Option<BorrowedFd<'a>>; 3],
     /// The child's setting of transparent huge pages.
     pub huge_pages: HugePages,
+    /// Where the child runs and allocates memory, if not as this process.
+    pub nodes: Option<numa::Nodes>,
 }
 
 /// Setting by `PR_SET_THP_DISABLE` (prctl(2)), kept across fork and exec.
@@ -120,8 +123,8 @@ pub fn fork_gated(image: &Image<'_>, gate: &Gate<'_>) -> io::Result<i32> {
     result
 }
 
-/// The child's side of the fork. Calls: sigaction, sigprocmask, dup2, close, prctl, read, execve,
-/// write, _exit; all async-signal-safe (`signal-safety(7)`) or plain system calls.
+/// The child's side of the fork. Calls: sigaction, sigprocmask, dup2, close, prctl,
+/// sched_setaffinity, set_mempolicy, read, execve, write, _exit; all async-signal-safe (`signal-safety(7)`) or plain system calls.
 ///
 /// # Safety
 /// Only in the child of a fork; `vectors` must point to live, NUL-terminated strings.
@@ -145,6 +148,11 @@ unsafe fn become_image(
         }
         if let Some((disable, flags)) = image.huge_pages.arguments()
             && libc::prctl(libc::PR_SET_THP_DISABLE, disable, flags, 0, 0) != 0
+        {
+            give_up(gate.report.as_raw_fd());
+        }
+        if let Some(nodes) = &image.nodes
+            && !numa::apply(nodes)
         {
             give_up(gate.report.as_raw_fd());
         }

@@ -18,7 +18,10 @@ impl Experiment<'_> {
             let Some(run) = arm.runs.first() else {
                 continue;
             };
-            arm.untouched = is_untouched(&baseline, run, has_reads);
+            // The kernel refuses a policy of nodes or applies it to any program, and where memory is
+            // shows in user time alone.
+            let reaches_any = arm.candidate.settings.place_on_nodes();
+            arm.untouched = !reaches_any && is_untouched(&baseline, run, has_reads);
             if arm.untouched {
                 self.notes.push(format!(
                     "'{}' does not reach the program: in a trial run it changed neither the page faults \

@@ -283,6 +283,37 @@ fn settings_that_do_not_reach_the_program_cost_one_trial() {
 }
 
 #[test]
+fn a_policy_of_memory_nodes_is_run_although_it_changes_no_faults() {
+    if !pagewise_linux::sys::numa::policy_can_be_set() {
+        skipped!("this kernel or container lets nobody set policies of memory nodes");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let policies = folder.path().join("policies");
+    let script = format!(
+        "grep -m 1 -o 'bind:0 heap\\|default heap' /proc/self/numa_maps >> {}; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done",
+        policies.display()
+    );
+    let bound = Candidate {
+        name: "one node".into(),
+        settings: Settings(vec![Setting::Numa {
+            options: "--cpunodebind=0 --membind=0".into(),
+        }]),
+        ..Candidate::default()
+    };
+    let proof = prove(&command(&script), &[bound], &quick(3), &|_| ()).unwrap();
+    assert_eq!(proof.comparisons[0].pairs, 3, "{proof:?}");
+    assert_ne!(proof.comparisons[0].verdict, Verdict::NotReached);
+    let policies = std::fs::read_to_string(&policies).unwrap();
+    let of = |policy: &str| policies.lines().filter(|line| *line == policy).count();
+    assert_eq!(
+        (of("bind:0 heap"), of("default heap")),
+        (3, 4),
+        "{policies}"
+    );
+}
+
+#[test]
 fn settings_for_fewer_faults_that_avoid_none_cost_one_trial_and_are_told_so() {
     // With the setting it uses 30 MB more, with the corresponding faults.
     let script = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; \

@@ -4,6 +4,7 @@ use super::identity::add_notes;
 use super::{Beginning, Observation, ObserveOptions, Outcome, Subject, page_sizes};
 use crate::destination;
 use anyhow::Context;
+use pagewise_linux::numa::NodeWatch;
 use pagewise_linux::perf::{self, Recorder, Recording};
 use pagewise_linux::process::library::surroundings;
 use pagewise_model::formats::perf_data::Features;
@@ -18,7 +19,7 @@ use std::path::Path;
 pub(super) fn conclude(
     options: &ObserveOptions,
     recording: Recording,
-    outcome: Outcome,
+    mut outcome: Outcome,
     beginning: &Beginning,
     host: HostSnapshot,
 ) -> anyhow::Result<Observation> {
@@ -32,6 +33,8 @@ pub(super) fn conclude(
     collection.whole_machine = whole_machine;
     collection.attached = matches!(options.subject, Subject::Processes(_));
     add_notes(&mut collection.notes, outcome.notes);
+    let (numa, notes) = outcome.seen.nodes.take().map(NodeWatch::stop).unzip();
+    collection.notes.extend(notes.unwrap_or_default());
     let mut observation = Observation {
         path: options.output.clone(),
         size: Bytes(0),
@@ -73,6 +76,7 @@ pub(super) fn conclude(
         tasks: outcome.tasks,
         other_tasks: outcome.other_tasks,
         kernel_threads: outcome.kernel_threads,
+        numa,
         concluded: None,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {

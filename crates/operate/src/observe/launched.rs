@@ -117,7 +117,7 @@ fn accompany(
     options: &ObserveOptions,
     beginning: &Beginning,
 ) -> Result<(Finished, Seen, Last), process::Error> {
-    let mut seen = Seen::default();
+    let mut seen = Seen::begin();
     let mut looks = LOOKS_FOR_ALLOCATORS.into_iter().peekable();
     let mut next_look = FIRST_LOOK;
     loop {
@@ -136,6 +136,7 @@ fn accompany(
             seen.look_at_family(running.pid());
             if options.pages {
                 seen.look_at_pages(running.pid());
+                seen.look_at_nodes(running.pid());
             }
             next_look = beginning.instant.elapsed().mul_f64(1.0 + STEP);
         }

@@ -34,7 +34,7 @@ pub(super) fn observe(
     let mut beginning = Beginning::now();
     let sampler = Sampler::start(pid, options.interval);
     let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::start(pid));
-    let mut seen = Seen::default();
+    let mut seen = Seen::begin();
     let mut next_look = Duration::ZERO;
     let alive = loop {
         let alive = is_alive(&proc, pid);
@@ -49,11 +49,15 @@ pub(super) fn observe(
             seen.look_at_family(pid);
             if options.pages {
                 seen.look_at_pages(pid);
+                seen.look_at_nodes(pid);
             }
             next_look = (beginning.instant.elapsed().mul_f64(1.0 + STEP)).max(FIRST_LOOK);
         }
         std::thread::sleep(LOOK);
     };
+    if alive && options.pages && !options.subject.is_whole_machine() {
+        seen.look_at_nodes(pid);
+    }
     let (delays, ended) = delays.map_or((None, Vec::new()), DelayQuery::stop);
     let (tasks, other_tasks) = largest(ended, |task| task.run);
     let timeline = sampler.stop();

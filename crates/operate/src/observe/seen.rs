@@ -1,7 +1,8 @@
 //! Properties of a process tree that can be seen only while it lives: its allocators, its page
-//! sizes.
+//! sizes, the nodes of its memory.
 
 use super::page_sizes::pages_of;
+use pagewise_linux::numa::NodeWatch;
 use pagewise_linux::proc::{ProcRoot, allocators, family};
 use pagewise_model::allocator::{Allocator, ProcessAllocators};
 use pagewise_model::recording::{HugePageUse, ProcessPages};
@@ -27,10 +28,27 @@ pub struct Seen {
     pub pages: Option<ProcessPages>,
     /// The largest amount seen in huge pages.
     pub huge: Option<HugePageUse>,
+    /// Memory nodes; `None` where at most one has memory.
+    pub nodes: Option<NodeWatch>,
     others: BTreeMap<i32, (PathBuf, Vec<Allocator>)>,
 }
 
 impl Seen {
+    /// Nothing so far; counts begin now.
+    pub fn begin() -> Self {
+        Self {
+            nodes: NodeWatch::begin(),
+            ..Self::default()
+        }
+    }
+
+    /// Looks at which nodes the memory of the tree is on, if the machine has several.
+    pub fn look_at_nodes(&mut self, pid: i32) {
+        if let Some(nodes) = &mut self.nodes {
+            nodes.look(pid);
+        }
+    }
+
     /// Looks up the allocators of the first process again: it may have loaded more, or be another
     /// program by now.
     pub fn look_at_allocators(&mut self, pid: i32) {

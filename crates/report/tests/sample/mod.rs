@@ -34,6 +34,7 @@ use pagewise_model::histogram::Histogram;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::kernel_threads::KernelThread;
 use pagewise_model::loss::{LossKind, Losses};
+use pagewise_model::numa::{MemoryNode, MemoryNodes, OnNode, ProcessOnNodes};
 use pagewise_model::recording::{Collection, HugePageUse};
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::timeline::Timeline;
@@ -100,6 +101,29 @@ pub fn churning() -> Findings {
             name: "khugepaged".into(),
             cpu: Nanos(12_000_000),
         }],
+        numa: Some(MemoryNodes {
+            nodes: vec![MemoryNode {
+                id: 0,
+                cpus: vec![0, 1],
+                memory: Some(Bytes(16 << 30)),
+                counters: BTreeMap::from([("numa_miss".into(), 3)]),
+            }],
+            balancing: BTreeMap::from([("numa_hint_faults".into(), 12)]),
+            policy_can_be_set: true,
+            processes: vec![ProcessOnNodes {
+                pid: 100,
+                name: "churn".into(),
+                policy: "default".into(),
+                nodes: vec![OnNode {
+                    node: 0,
+                    memory: Bytes(8 << 20),
+                    files: Bytes(1 << 20),
+                    time: Some(Estimate::exact(1.0)),
+                }],
+                share_of_cpu: Some(1.0),
+                misplaced: Some(Estimate::exact(0.0)),
+            }],
+        }),
         collection: Collection {
             whole_machine: false,
             attached: false,

@@ -3,6 +3,7 @@
 mod delays;
 mod fresh_memory;
 mod hot_allocator;
+mod numa;
 mod open;
 mod runtimes;
 mod time;
