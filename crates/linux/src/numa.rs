@@ -1,7 +1,7 @@
 //! Memory nodes while a program runs: the machine's (`/sys/devices/system/node`), the kernel's
 //! counters, and where the memory of the program's processes is.
 //!
-//! Where at most one node has memory, one file is read and nothing else. `numa_maps` of a large
+//! Where at most one node has memory, two small files are read and nothing else. `numa_maps` of a large
 //! process takes long: it is read only if all such readings together, this one included, take at
 //! most 1 % of the time that has passed; what was never read is told.
 
