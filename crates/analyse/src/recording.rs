@@ -131,9 +131,10 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
     let attribution = attributor.finish();
     let keys = attribution.frame_keys();
     let names = SymbolTable::new(&keys, code.names(&keys));
-    let of_profile = collector
-        .as_ref()
-        .map(|collector| code.names(collector.frame_keys()));
+    let of_profile = collector.as_mut().map(|collector| {
+        collector.close();
+        code.names(collector.frame_keys())
+    });
     if !is_own {
         complete(&mut sidecar, &attribution);
     }
@@ -196,6 +197,7 @@ pub fn profile(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
         },
         done,
     );
+    collector.close();
     let named = code.names(collector.frame_keys());
     let profile = collector.finish(&named);
     let mut losses = sidecar.losses.clone();

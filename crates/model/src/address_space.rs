@@ -1,6 +1,7 @@
 //! The mappings of one process, as recorded.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,10 +31,11 @@ impl Mapping {
     }
 }
 
-/// Mappings that never overlap: a new one cuts away what it covers, as `mmap(2)` does.
+/// Mappings that never overlap: a new one cuts away what it covers, as `mmap(2)` does. Copies share
+/// them until one changes, since most forked processes end before they map anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressSpace {
-    by_start: BTreeMap<u64, Mapping>,
+    by_start: Arc<BTreeMap<u64, Mapping>>,
 }
 
 impl AddressSpace {
@@ -41,7 +43,7 @@ impl AddressSpace {
     pub fn map(&mut self, mapping: Mapping) {
         if mapping.start < mapping.end {
             self.unmap(mapping.start, mapping.end);
-            self.by_start.insert(mapping.start, mapping);
+            Arc::make_mut(&mut self.by_start).insert(mapping.start, mapping);
         }
     }
 
@@ -55,16 +57,19 @@ impl AddressSpace {
             .map(|(&key, _)| key)
             .collect();
         let mut removed = Vec::new();
+        if touched.is_empty() {
+            return removed;
+        }
+        let by_start = Arc::make_mut(&mut self.by_start);
         for key in touched {
-            let Some(whole) = self.by_start.remove(&key) else {
+            let Some(whole) = by_start.remove(&key) else {
                 continue;
             };
             if whole.start < start {
-                self.by_start
-                    .insert(whole.start, whole.part(whole.start, start));
+                by_start.insert(whole.start, whole.part(whole.start, start));
             }
             if whole.end > end {
-                self.by_start.insert(end, whole.part(end, whole.end));
+                by_start.insert(end, whole.part(end, whole.end));
             }
             removed.push(whole.part(whole.start.max(start), whole.end.min(end)));
         }

@@ -4,7 +4,7 @@
 //! with parent pointers, so a stack ten thousand deep costs only its new frames; samples are
 //! columns, so a range of time is a slice and eight million samples are a few arrays.
 
-use crate::column::Column;
+use crate::column::{Column, Number};
 use crate::contention::Contention;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
@@ -163,17 +163,17 @@ pub const NO_CPU: u16 = u16::MAX;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Samples {
     /// Nanoseconds since [`Profile::start`]. All zero in a profile without times.
-    pub times: Vec<u64>,
+    pub times: Column<u64>,
     /// Index in [`Profile::threads`].
-    pub threads: Vec<u32>,
+    pub threads: Column<u32>,
     /// CPU number, or [`NO_CPU`].
-    pub cpus: Vec<u16>,
+    pub cpus: Column<u16>,
     /// Index in [`Profile::events`].
     pub events: Column<u8>,
     /// How much the sample stands for, in the event's unit.
     pub weights: Column<u64>,
     /// Its stack.
-    pub stacks: Vec<NodeId>,
+    pub stacks: Column<NodeId>,
 }
 
 /// One row of [`Samples`].
@@ -220,33 +220,56 @@ impl Samples {
     #[must_use]
     pub fn get(&self, at: usize) -> ProfileSample {
         ProfileSample {
-            time: self.times[at],
-            thread: self.threads[at],
-            cpu: self.cpus[at],
-            event: self.events[at],
-            weight: self.weights[at],
-            stack: self.stacks[at],
+            time: self.times.at(at),
+            thread: self.threads.at(at),
+            cpu: self.cpus.at(at),
+            event: self.events.at(at),
+            weight: self.weights.at(at),
+            stack: self.stacks.at(at),
         }
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = ProfileSample> + '_ {
-        (0..self.len()).map(|at| self.get(at))
+        let places = self
+            .times
+            .iter()
+            .zip(self.threads.iter().zip(self.cpus.iter()));
+        let amounts = self.events.iter().zip(self.weights.iter());
+        let rows = places.zip(amounts.zip(self.stacks.iter()));
+        rows.map(
+            |((time, (thread, cpu)), ((event, weight), stack))| ProfileSample {
+                time,
+                thread,
+                cpu,
+                event,
+                weight,
+                stack,
+            },
+        )
     }
 
     /// Sorts them by time; samples with the same time keep their order.
     pub fn sort_by_time(&mut self) {
-        if self.times.is_sorted() {
+        if self.times.iter().is_sorted() {
             return;
         }
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|&at| self.times[at]);
-        let mut sorted = Self::default();
-        for at in order {
-            sorted.push(self.get(at));
-        }
-        *self = sorted;
+        let times: Vec<u64> = self.times.iter().collect();
+        let mut order: Vec<u32> = (0..).take(self.len()).collect();
+        order.sort_by_key(|&at| times[at as usize]);
+        self.times = order.iter().map(|&at| times[at as usize]).collect();
+        drop(times);
+        self.threads = in_order(&self.threads, &order);
+        self.cpus = in_order(&self.cpus, &order);
+        self.events = in_order(&self.events, &order);
+        self.weights = in_order(&self.weights, &order);
+        self.stacks = in_order(&self.stacks, &order);
     }
+}
+
+/// The numbers at these indices.
+fn in_order<T: Number>(column: &Column<T>, order: &[u32]) -> Column<T> {
+    order.iter().map(|&at| column.at(at as usize)).collect()
 }
 
 /// A counter that was read while the profile was taken (as in `perf stat`).

@@ -113,6 +113,16 @@ impl StackTable {
         id
     }
 
+    /// Frees what only looks up stacks, which is half of the memory, once all have their numbers. A
+    /// stack that is interned later gets a new number, even if it has one.
+    pub fn close(&mut self) {
+        self.places = FxHashMap::default();
+        self.known = Known::default();
+        self.numbers = FxHashMap::default();
+        self.keys.shrink_to_fit();
+        self.callers.shrink_to_fit();
+    }
+
     fn chain(&mut self, pid: i32, mode: CpuMode, callers: Callchain<'_>) -> u32 {
         if callers.is_empty() {
             return 0;
@@ -197,6 +207,24 @@ mod tests {
         assert_ne!(table.intern(8, Callchain::from_le_bytes(&a)), first);
         assert_ne!(table.intern(7, Callchain::from_le_bytes(&b)), first);
         assert_eq!(table.keys().len(), 5);
+    }
+
+    #[test]
+    fn a_closed_table_keeps_its_stacks_and_takes_new_ones() {
+        let chains = [bytes(&[10, 20]), bytes(&[11, 20, 30]), bytes(&[12])];
+        let mut table = StackTable::default();
+        let intern = |table: &mut StackTable, of: &[u8]| {
+            let id = table.intern(7, Callchain::from_le_bytes(of));
+            (id, naive(7, Callchain::from_le_bytes(of)))
+        };
+        let mut known: Vec<_> = chains.iter().map(|of| intern(&mut table, of)).collect();
+        let keys = table.keys().to_vec();
+        table.close();
+        assert_eq!(table.keys(), keys);
+        known.extend(chains.iter().map(|of| intern(&mut table, of)));
+        for (id, frames) in known {
+            assert_eq!(table.frames(id).collect::<Vec<_>>(), frames);
+        }
     }
 
     #[test]

@@ -7,7 +7,6 @@ use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::profile::{NO_CPU, Profile, WeightUnit};
 use pagewise_model::profile_findings::{Burst, EventProfile};
 use pagewise_model::units::Estimate;
-use std::collections::BTreeMap;
 
 /// A CPU busier than this, ...
 const HOT: f64 = 0.9;
@@ -131,18 +130,21 @@ fn lockstep(profile: &Profile, idle: &Idle, event: &EventProfile) -> Option<Diag
         .into_iter()
         .find(|tick| frequency.is_multiple_of(*tick))?;
     let period = 1_000_000_000 / tick;
-    let mut phases: BTreeMap<u16, [u64; PHASES]> = BTreeMap::new();
+    let mut phases: Vec<[u64; PHASES]> = Vec::new();
     let mut count = 0_u64;
     for sample in profile.samples.iter() {
         if usize::from(sample.event) != at || sample.cpu == NO_CPU || idle.is(sample.stack) {
             continue;
         }
         let phase = (profile.start.0 + sample.time) % period * PHASES as u64 / period;
-        let of_cpu = phases.entry(sample.cpu).or_default();
-        of_cpu[usize::try_from(phase).unwrap_or(0)] += 1;
+        let cpu = usize::from(sample.cpu);
+        if cpu >= phases.len() {
+            phases.resize(cpu + 1, [0; PHASES]);
+        }
+        phases[cpu][usize::try_from(phase).unwrap_or(0)] += 1;
         count += 1;
     }
-    let most = phases.values().filter_map(|of_cpu| of_cpu.iter().max());
+    let most = phases.iter().filter_map(|of_cpu| of_cpu.iter().max());
     let share = most.sum::<u64>() as f64 / count.max(1) as f64;
     (count >= ENOUGH && share > 0.5).then(|| Diagnosis {
         id: "profile.lockstep".to_owned(),

@@ -1,13 +1,15 @@
 //! Finds the stretch of time in which far more happened than usual: FlameScope's dark column, found
 //! automatically.
 
-use super::weigh::{Idle, by_frame, by_stack};
+use super::weigh::{Idle, by_frame};
 use pagewise_model::profile::{Profile, ProfileSample};
 use pagewise_model::profile_findings::Burst;
 use pagewise_model::units::Nanos;
 
-/// Lengths of stretches, in nanoseconds: from a stall of a tenth of a second to a slow phase.
-const WIDTHS: [u64; 4] = [100_000_000, 500_000_000, 1_000_000_000, 5_000_000_000];
+/// Lengths of stretches in [`NARROWEST`] ones: from a stall of a tenth of a second to a slow phase.
+const WIDTHS: [u64; 4] = [1, 5, 10, 50];
+/// Nanoseconds of the shortest stretch.
+const NARROWEST: u64 = 100_000_000;
 /// Fewest stretches needed to determine what is usual.
 const FEWEST: u64 = 8;
 /// How far above the usual a burst must be, in robust standard deviations, ...
@@ -22,17 +24,24 @@ pub(super) fn find(profile: &Profile, event: u8, idle: &Idle) -> Option<Burst> {
     if !profile.has_times {
         return None;
     }
-    let samples: Vec<ProfileSample> = profile
-        .samples
-        .iter()
-        .filter(|sample| sample.event == event && !idle.is(sample.stack))
-        .collect();
+    let samples = || busy(profile, event, idle);
+    let narrow = Stretches::of(samples())?;
     let candidates = WIDTHS.iter().filter_map(|&width| {
-        let stretches = Stretches::of(&samples, width)?;
+        let stretches = narrow.merged(width);
         (stretches.count >= FEWEST).then(|| stretches.outstanding())?
     });
     let best = candidates.max_by(|a, b| a.score.total_cmp(&b.score))?;
-    Some(describe(profile, &samples, &best))
+    Some(describe(profile, samples(), &best))
+}
+
+/// Samples of an event while the CPU was not idle, in order of time.
+fn busy<'a>(
+    profile: &'a Profile,
+    event: u8,
+    idle: &'a Idle,
+) -> impl Iterator<Item = ProfileSample> + 'a {
+    let samples = profile.samples.iter();
+    samples.filter(move |sample| sample.event == event && !idle.is(sample.stack))
 }
 
 struct Candidate {
@@ -55,22 +64,30 @@ struct Stretches {
 }
 
 impl Stretches {
-    /// Of samples in order of time.
-    fn of(samples: &[ProfileSample], width: u64) -> Option<Self> {
-        let mut filled: Vec<(u64, u64)> = Vec::new();
-        for sample in samples {
-            let at = sample.time / width;
-            match filled.last_mut() {
-                Some((last, sum)) if *last == at => *sum += sample.weight,
-                _ => filled.push((at, sample.weight)),
-            }
-        }
+    /// The narrowest, of samples in order of time.
+    fn of(samples: impl Iterator<Item = ProfileSample>) -> Option<Self> {
+        let mut heaviest = 0;
+        let filled = summed(samples.map(|sample| {
+            heaviest = heaviest.max(sample.weight);
+            (sample.time / NARROWEST, sample.weight)
+        }));
         Some(Self {
-            width,
+            width: NARROWEST,
             count: filled.last()?.0 + 1,
             filled,
-            heaviest_sample: samples.iter().map(|sample| sample.weight).max()?,
+            heaviest_sample: heaviest,
         })
+    }
+
+    /// Stretches as long as this many of these.
+    fn merged(&self, by: u64) -> Self {
+        let filled = self.filled.iter();
+        Self {
+            width: self.width * by,
+            count: (self.count - 1) / by + 1,
+            filled: summed(filled.map(|&(at, weight)| (at / by, weight))),
+            heaviest_sample: self.heaviest_sample,
+        }
     }
 
     /// The run of neighbouring stretches that stands out most.
@@ -126,20 +143,38 @@ impl Stretches {
     }
 }
 
+/// Sums of weights of equal numbers that follow each other.
+fn summed(weights: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+    let mut sums: Vec<(u64, u64)> = Vec::new();
+    for (at, weight) in weights {
+        match sums.last_mut() {
+            Some((last, sum)) if *last == at => *sum += weight,
+            _ => sums.push((at, weight)),
+        }
+    }
+    sums
+}
+
 /// Names the responsible function: the one whose total weight exceeds its expectation from the rest
 /// of the time most, and among similar ones the innermost.
-fn describe(profile: &Profile, samples: &[ProfileSample], burst: &Candidate) -> Burst {
-    let inside = |sample: &ProfileSample| (burst.from..burst.to).contains(&sample.time);
-    let sums = |wanted: bool| {
-        let chosen = samples.iter().copied().filter(|s| inside(s) == wanted);
-        by_frame(profile, &by_stack(profile, chosen))
-    };
-    let (within, elsewhere) = (sums(true), sums(false));
-    let outside: u64 = samples
-        .iter()
-        .filter(|s| !inside(s))
-        .map(|s| s.weight)
-        .sum();
+fn describe(
+    profile: &Profile,
+    samples: impl Iterator<Item = ProfileSample>,
+    burst: &Candidate,
+) -> Burst {
+    let (mut within, mut elsewhere) =
+        (vec![0; profile.stacks.len()], vec![0; profile.stacks.len()]);
+    let mut outside = 0_u64;
+    for sample in samples {
+        let at = sample.stack.0 as usize;
+        if (burst.from..burst.to).contains(&sample.time) {
+            within[at] += sample.weight;
+        } else {
+            elsewhere[at] += sample.weight;
+            outside += sample.weight;
+        }
+    }
+    let [within, elsewhere] = [within, elsewhere].map(|own| by_frame(profile, &own));
     let share_in = |at: usize| within[at].1 as f64 / burst.weight.max(1) as f64;
     let share_out = |at: usize| elsewhere[at].1 as f64 / outside.max(1) as f64;
     let excess = |at: usize| share_in(at) - share_out(at);

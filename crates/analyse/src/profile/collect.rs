@@ -321,6 +321,14 @@ impl ProfileCollector {
         self.samples.is_empty()
     }
 
+    /// No event follows: frees what only they need, before names take memory.
+    pub fn close(&mut self) {
+        self.stacks.close();
+        self.away = FxHashMap::default();
+        self.thread_numbers = FxHashMap::default();
+        self.current = FxHashMap::default();
+    }
+
     /// Every address that needs a name, once each.
     #[must_use]
     pub fn frame_keys(&self) -> &[FrameKey] {
@@ -332,10 +340,12 @@ impl ProfileCollector {
     pub fn finish(self, named: &NamedList) -> Profile {
         let mut builder = StackBuilder::new(named);
         let nodes = builder.stacks(&self.stacks);
+        drop(self.stacks);
         let mut samples = self.samples;
-        for stack in &mut samples.stacks {
-            *stack = nodes.get(stack.0 as usize).copied().unwrap_or(NodeId::ROOT);
-        }
+        let node = |stack: NodeId| nodes.get(stack.0 as usize).copied();
+        samples
+            .stacks
+            .map(|stack| node(stack).unwrap_or(NodeId::ROOT));
         samples.sort_by_time();
         let mut threads = self.threads;
         for (thread, id) in threads.iter_mut().zip(&self.thread_cgroups) {
@@ -409,7 +419,8 @@ mod tests {
         (key, name)
     }
 
-    fn with_names(collector: ProfileCollector, table: &[(FrameKey, Name)]) -> Profile {
+    fn with_names(mut collector: ProfileCollector, table: &[(FrameKey, Name)]) -> Profile {
+        collector.close();
         let mut named = NamedList::default();
         for key in collector.frame_keys() {
             let name = table.iter().find(|(of, _)| of == key);
@@ -453,8 +464,11 @@ mod tests {
                 .map(|frame| &*profile.frames[frame.0 as usize].name)
                 .collect()
         };
-        assert_eq!(names(profile.samples.stacks[0]), ["tiny", "leaf", "main"]);
-        assert_eq!(names(profile.samples.stacks[1]), ["main"]);
+        assert_eq!(
+            names(profile.samples.stacks.at(0)),
+            ["tiny", "leaf", "main"]
+        );
+        assert_eq!(names(profile.samples.stacks.at(1)), ["main"]);
         assert_eq!(profile.samples.times, [0, 50]);
         assert_eq!(&*profile.threads[0].comm, "worker");
         assert_eq!(profile.events[0].unit, WeightUnit::Nanoseconds);
@@ -485,7 +499,7 @@ mod tests {
             .samples
             .threads
             .iter()
-            .map(|&thread| &*profile.threads[thread as usize].cgroup)
+            .map(|thread| &*profile.threads[thread as usize].cgroup)
             .collect();
         // Events without a group change nothing; an id without a name has no path.
         assert_eq!(groups, ["/", "/a/b", "/a/b", "/a/b", ""]);

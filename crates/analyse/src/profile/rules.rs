@@ -126,29 +126,83 @@ impl ProfileRules {
 
     /// The findings of the rules.
     pub(super) fn apply(&self, profile: &Profile, idle: &Idle) -> Vec<Diagnosis> {
+        let mut weights = WeightsByKind::default();
         let rules = self.rule.iter();
-        rules.filter_map(|rule| rule.apply(profile, idle)).collect()
+        rules
+            .filter_map(|rule| rule.apply(profile, idle, &mut weights))
+            .collect()
+    }
+}
+
+/// Weights of the samples that rules examine: one pass over millions of samples serves all rules
+/// of a kind.
+#[derive(Default)]
+struct WeightsByKind(Vec<(Kind, Weights)>);
+
+/// Weights of busy samples.
+struct Weights {
+    /// Those of the kind, by stack.
+    by_stack: Vec<u64>,
+    /// Those of which shares are told.
+    all: u64,
+}
+
+impl WeightsByKind {
+    fn of(&mut self, kind: Kind, profile: &Profile, idle: &Idle) -> &Weights {
+        let known = self.0.iter().position(|(known, _)| *known == kind);
+        let at = known.unwrap_or_else(|| {
+            self.0.push((kind, Weights::of(kind, profile, idle)));
+            self.0.len() - 1
+        });
+        &self.0[at].1
+    }
+}
+
+impl Weights {
+    fn of(kind: Kind, profile: &Profile, idle: &Idle) -> Self {
+        let events = profile.events.iter();
+        let uses: Vec<(bool, bool)> = events
+            .map(|event| (kind.is_of_whole(event), kind.covers(&event.name)))
+            .collect();
+        let mut weights = Self {
+            by_stack: vec![0; profile.stacks.len()],
+            all: 0,
+        };
+        if !uses.iter().any(|&(_, covered)| covered) {
+            return weights;
+        }
+        for sample in profile.samples.iter().filter(|s| !idle.is(s.stack)) {
+            let (is_of_whole, covered) = uses[usize::from(sample.event)];
+            if is_of_whole {
+                weights.all += sample.weight;
+            }
+            if is_of_whole && covered {
+                weights.by_stack[sample.stack.0 as usize] += sample.weight;
+            }
+        }
+        weights
     }
 }
 
 impl Rule {
-    fn apply(&self, profile: &Profile, idle: &Idle) -> Option<Diagnosis> {
+    fn apply(
+        &self,
+        profile: &Profile,
+        idle: &Idle,
+        weights: &mut WeightsByKind,
+    ) -> Option<Diagnosis> {
         let settings = self.settings(&profile.host)?;
         let shows = self.stacks(profile);
-        let (mut hit, mut all) = (0_u64, 0_u64);
-        let mut by_stack = vec![0_u64; profile.stacks.len()];
-        for sample in profile.samples.iter().filter(|s| !idle.is(s.stack)) {
-            let event = &profile.events[usize::from(sample.event)];
-            if !self.of.is_of_whole(event) {
-                continue;
-            }
-            all += sample.weight;
-            if self.of.covers(&event.name) && shows[sample.stack.0 as usize] {
-                hit += sample.weight;
-                by_stack[sample.stack.0 as usize] += sample.weight;
-            }
-        }
-        let share = hit as f64 / all.max(1) as f64;
+        let Weights { by_stack, all } = weights.of(self.of, profile, idle);
+        let shown = by_stack
+            .iter()
+            .zip(&shows)
+            .map(|(&weight, &shows)| match shows {
+                true => weight,
+                false => 0,
+            });
+        let hit: u64 = shown.clone().sum();
+        let share = hit as f64 / (*all).max(1) as f64;
         let severity = match share {
             _ if share >= self.severe => Severity::Severe,
             _ if share >= self.costly => Severity::Costly,
@@ -157,7 +211,7 @@ impl Rule {
         };
         let percent = format!("{:.1} %", 100.0 * share);
         let mut evidence = vec![format!("{percent} of the {}", self.of.in_words())];
-        evidence.extend(heaviest(profile, &by_stack, hit));
+        evidence.extend(heaviest(profile, &shown.collect::<Vec<_>>(), hit));
         evidence.extend(settings);
         evidence.push(format!("Next: {}", self.next.plain()));
         Some(Diagnosis {

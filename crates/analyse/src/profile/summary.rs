@@ -1,10 +1,10 @@
 //! The overview of a profile.
 
-use super::weigh::{Idle, by_frame, by_stack, frame_names};
+use super::weigh::{Idle, by_frame, frame_names};
 use super::{burst, counters, rules, unknown};
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{Diagnosis, Severity};
-use pagewise_model::profile::{NO_CPU, NodeId, Profile, ProfileSample, WeightUnit};
+use pagewise_model::profile::{NO_CPU, NodeId, Profile, WeightUnit};
 use pagewise_model::profile_findings::{
     CgroupShare, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
     ProfileSummary, StackShare,
@@ -71,27 +71,82 @@ pub(crate) fn is_cpu(name: &str) -> bool {
 }
 
 fn summarise_event(profile: &Profile, event: u8, idle: &Idle) -> EventProfile {
-    let of_event = || profile.samples.iter().filter(move |s| s.event == event);
-    let busy = || of_event().filter(|sample| !idle.is(sample.stack));
-    let own = by_stack(profile, busy());
+    let sums = Sums::of(profile, event, idle);
+    let own = &sums.own;
     let source = &profile.events[usize::from(event)];
-    let idle_weight: u64 = of_event()
-        .filter(|sample| idle.is(sample.stack))
-        .map(|sample| sample.weight)
-        .sum();
     EventProfile {
         name: source.name.clone(),
         unit: source.unit,
         frequency: source.frequency,
-        samples: of_event().count() as u64,
+        samples: sums.samples,
         weight: own.iter().sum(),
-        idle: idle_weight,
-        functions: functions(profile, &own),
-        stacks: stacks(profile, &own),
-        processes: processes(profile, busy()),
-        cgroups: cgroups(profile, busy()),
-        cpus: cpus(of_event(), idle),
+        idle: sums.idle,
+        functions: functions(profile, own),
+        stacks: stacks(profile, own),
+        processes: processes(profile, &sums.threads),
+        cgroups: cgroups(profile, &sums.threads),
+        cpus: sums.cpus(),
         burst: burst::find(profile, event, idle),
+    }
+}
+
+/// What one pass over the samples of an event adds up.
+struct Sums {
+    samples: u64,
+    /// Weight of busy samples by stack.
+    own: Vec<u64>,
+    /// Weight of idle samples.
+    idle: u64,
+    /// Weight of busy samples by thread, in the order of their first ones.
+    threads: Vec<(u32, u64)>,
+    /// Weight of busy samples by CPU, of those that have samples.
+    of_cpu: Vec<Option<u64>>,
+}
+
+impl Sums {
+    fn of(profile: &Profile, event: u8, idle: &Idle) -> Self {
+        let mut sums = Self {
+            samples: 0,
+            own: vec![0; profile.stacks.len()],
+            idle: 0,
+            threads: Vec::new(),
+            of_cpu: Vec::new(),
+        };
+        let mut places: Vec<u32> = vec![u32::MAX; profile.threads.len()];
+        for sample in profile.samples.iter().filter(|s| s.event == event) {
+            sums.samples += 1;
+            let is_idle = idle.is(sample.stack);
+            if sample.cpu != NO_CPU {
+                let cpu = usize::from(sample.cpu);
+                if cpu >= sums.of_cpu.len() {
+                    sums.of_cpu.resize(cpu + 1, None);
+                }
+                let held = sums.of_cpu[cpu].get_or_insert(0);
+                *held += if is_idle { 0 } else { sample.weight };
+            }
+            if is_idle {
+                sums.idle += sample.weight;
+                continue;
+            }
+            sums.own[sample.stack.0 as usize] += sample.weight;
+            let Some(place) = places.get_mut(sample.thread as usize) else {
+                continue;
+            };
+            if *place == u32::MAX {
+                *place = u32::try_from(sums.threads.len()).unwrap_or(u32::MAX);
+                sums.threads.push((sample.thread, 0));
+            }
+            sums.threads[*place as usize].1 += sample.weight;
+        }
+        sums
+    }
+
+    /// Each observed CPU, including idle ones.
+    fn cpus(&self) -> Vec<CpuShare> {
+        let known = (0..).zip(&self.of_cpu);
+        known
+            .filter_map(|(cpu, &weight)| weight.map(|weight| CpuShare { cpu, weight }))
+            .collect()
     }
 }
 
@@ -124,13 +179,13 @@ fn stacks(profile: &Profile, own: &[u64]) -> Vec<StackShare> {
     order.into_iter().map(share).collect()
 }
 
-fn processes(profile: &Profile, samples: impl Iterator<Item = ProfileSample>) -> Vec<ProcessShare> {
-    let mut by_thread: FxHashMap<u32, u64> = FxHashMap::default();
-    for sample in samples {
-        *by_thread.entry(sample.thread).or_default() += sample.weight;
+fn processes(profile: &Profile, by_thread: &[(u32, u64)]) -> Vec<ProcessShare> {
+    let mut together: FxHashMap<u32, u64> = FxHashMap::default();
+    for &(thread, weight) in by_thread {
+        *together.entry(thread).or_default() += weight;
     }
     let mut by_process: BTreeMap<i32, (u64, BTreeSet<i32>, u64, u32)> = BTreeMap::new();
-    for (thread, weight) in by_thread {
+    for (thread, weight) in together {
         let Some(known) = profile.threads.get(thread as usize) else {
             continue;
         };
@@ -155,12 +210,12 @@ fn processes(profile: &Profile, samples: impl Iterator<Item = ProfileSample>) ->
     shares
 }
 
-fn cgroups(profile: &Profile, samples: impl Iterator<Item = ProfileSample>) -> Vec<CgroupShare> {
+fn cgroups(profile: &Profile, by_thread: &[(u32, u64)]) -> Vec<CgroupShare> {
     let mut by_path: BTreeMap<&str, u64> = BTreeMap::new();
-    for sample in samples {
-        let path = &*profile.threads[sample.thread as usize].cgroup;
+    for &(thread, weight) in by_thread {
+        let path = &*profile.threads[thread as usize].cgroup;
         if !path.is_empty() {
-            *by_path.entry(path).or_default() += sample.weight;
+            *by_path.entry(path).or_default() += weight;
         }
     }
     let share = |(path, weight): (&str, u64)| CgroupShare {
@@ -171,19 +226,6 @@ fn cgroups(profile: &Profile, samples: impl Iterator<Item = ProfileSample>) -> V
     shares.sort_by_key(|share| u64::MAX - share.weight);
     shares.truncate(MOST);
     shares
-}
-
-/// Each observed CPU, including idle ones.
-fn cpus(samples: impl Iterator<Item = ProfileSample>, idle: &Idle) -> Vec<CpuShare> {
-    let mut by_cpu: BTreeMap<u16, u64> = BTreeMap::new();
-    for sample in samples.filter(|sample| sample.cpu != NO_CPU) {
-        let held = by_cpu.entry(sample.cpu).or_default();
-        if !idle.is(sample.stack) {
-            *held += sample.weight;
-        }
-    }
-    let share = |(cpu, weight)| CpuShare { cpu, weight };
-    by_cpu.into_iter().map(share).collect()
 }
 
 /// The most severe anomaly, otherwise where most of the time was spent.

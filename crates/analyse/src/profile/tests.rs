@@ -67,7 +67,7 @@ impl Maker {
         if self.events.is_empty() {
             self.events.push("cpu-clock");
         }
-        let span = self.samples.times.last().copied().unwrap_or(0);
+        let span = self.samples.times.last().unwrap_or(0);
         let event = |name: &&str| ProfileEvent {
             name: (*name).to_owned(),
             unit: WeightUnit::Nanoseconds,

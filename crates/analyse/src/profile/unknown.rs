@@ -30,9 +30,9 @@ pub(super) fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
     let mut own = vec![0_u64; keys.len()];
     let mut all = 0;
     let mut weights = vec![0_u64; profile.stacks.len()];
-    for sample in profile.samples.iter().filter(|s| !idle.is(s.stack)) {
+    for stack in profile.samples.stacks.iter().filter(|&at| !idle.is(at)) {
         // Samples, not weights: those of different events cannot be added.
-        weights[sample.stack.0 as usize] += 1;
+        weights[stack.0 as usize] += 1;
         all += 1;
     }
     let mut seen = Vec::new();

@@ -1,6 +1,6 @@
 //! Sums over a profile's samples: by stack, by function, by task, by CPU.
 
-use pagewise_model::profile::{Frame, FrameId, FrameKind, NodeId, Profile, ProfileSample};
+use pagewise_model::profile::{Frame, FrameId, FrameKind, NodeId, Profile};
 use rustc_hash::FxHashMap;
 
 /// Recognises stacks of idle CPUs.
@@ -48,18 +48,6 @@ pub(crate) fn interrupted(profile: &Profile) -> Vec<bool> {
     passing(profile, &wanted)
 }
 
-/// Weights of one event by node: each stack's self weight.
-pub(crate) fn by_stack<'a>(
-    profile: &Profile,
-    samples: impl Iterator<Item = ProfileSample> + 'a,
-) -> Vec<u64> {
-    let mut own = vec![0; profile.stacks.len()];
-    for sample in samples {
-        own[sample.stack.0 as usize] += sample.weight;
-    }
-    own
-}
-
 /// Self and total weight of each frame. A recursive function counts once per stack.
 pub(crate) fn by_frame(profile: &Profile, own: &[u64]) -> Vec<(u64, u64)> {
     let mut sums = vec![(0_u64, 0_u64); profile.frames.len()];
@@ -81,34 +69,36 @@ pub(crate) fn by_frame(profile: &Profile, own: &[u64]) -> Vec<(u64, u64)> {
 pub(crate) fn outermost(profile: &Profile) -> Vec<bool> {
     let tree = &profile.stacks;
     let mut outermost = vec![true; tree.len()];
-    // Depth-first, so that the frames on the path are one multiset.
-    let mut children: Vec<Vec<u32>> = vec![Vec::new(); tree.len()];
+    // Depth-first, so that the frames on the path are one multiset. Lists of the children of each
+    // node, 0 at the end: the root is nobody's child.
+    let mut first_child = vec![0_u32; tree.len()];
+    let mut sibling = vec![0_u32; tree.len()];
     for (node, parent, _) in tree.nodes() {
-        children[parent.0 as usize].push(node.0);
+        let first = &mut first_child[parent.0 as usize];
+        sibling[node.0 as usize] = std::mem::replace(first, node.0);
     }
     let mut on_way: FxHashMap<FrameId, u32> = FxHashMap::default();
-    let mut path: Vec<(NodeId, usize)> = vec![(NodeId::ROOT, 0)];
-    while let Some((node, next)) = path.last_mut() {
-        let below = &children[node.0 as usize];
-        if let Some(&child) = below.get(*next) {
-            *next += 1;
-            let child = NodeId(child);
-            if let Some(frame) = tree.frame(child) {
-                let count = on_way.entry(frame).or_default();
-                outermost[child.0 as usize] = *count == 0;
-                *count += 1;
+    let mut at = NodeId::ROOT;
+    loop {
+        let mut next = NodeId(first_child[at.0 as usize]);
+        // Back to the nearest caller with children that were not visited.
+        while next == NodeId::ROOT {
+            let Some(frame) = tree.frame(at) else {
+                return outermost;
+            };
+            if let Some(count) = on_way.get_mut(&frame) {
+                *count -= 1;
             }
-            path.push((child, 0));
-            continue;
+            next = NodeId(sibling[at.0 as usize]);
+            at = tree.parent(at);
         }
-        if let Some(frame) = tree.frame(*node)
-            && let Some(count) = on_way.get_mut(&frame)
-        {
-            *count -= 1;
+        if let Some(frame) = tree.frame(next) {
+            let count = on_way.entry(frame).or_default();
+            outermost[next.0 as usize] = *count == 0;
+            *count += 1;
         }
-        path.pop();
+        at = next;
     }
-    outermost
 }
 
 /// Marks each node whose stack passes through a frame of `wanted`, itself included.
@@ -143,7 +133,10 @@ mod tests {
         maker.samples("main;walk;leaf", 2);
         maker.samples("main;leaf;walk", 1);
         let profile = maker.finish();
-        let own = by_stack(&profile, profile.samples.iter());
+        let mut own = vec![0; profile.stacks.len()];
+        for sample in profile.samples.iter() {
+            own[sample.stack.0 as usize] += sample.weight;
+        }
         let sums = by_frame(&profile, &own);
         let of = |name: &str| {
             let at = profile.frames.iter().position(|frame| &*frame.name == name);

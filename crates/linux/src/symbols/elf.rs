@@ -11,31 +11,25 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use object::{Object, ObjectSegment};
 use pagewise_model::symbol::{Name, NameId, NamedList, Names, Unnamed};
 use rustc_hash::FxHashMap;
+use std::cell::LazyCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Files stay open once they were opened.
+/// Where files and their debug information are found. Each file is asked once, for all of its
+/// addresses, and then closed: tables of large compilers take a hundred mebibytes.
 pub(super) struct ElfFiles {
-    symbolizer: Symbolizer,
     cache: BuildIdCache,
     debuginfod: Debuginfod,
 }
 
 /// Name for a return address of a signal handler if its file has no symbols.
 const TRAMPOLINE: &str = "__restore_rt";
+/// Offsets that are looked up at once: a result takes some hundred bytes.
+const AT_ONCE: usize = 4096;
 
 impl ElfFiles {
     pub fn new(cache: BuildIdCache, debuginfod: Debuginfod) -> Self {
-        Self {
-            cache,
-            debuginfod,
-            symbolizer: Symbolizer::builder()
-                .enable_auto_reload(false)
-                .enable_code_info(true)
-                .enable_inlined_fns(true)
-                .enable_demangling(false)
-                .build(),
-        }
+        Self { cache, debuginfod }
     }
 
     /// What prevented fetching debug information.
@@ -56,40 +50,74 @@ impl ElfFiles {
             return fail(Unnamed::NoFile, &module, &batch.offsets, named);
         }
         let file = fetched.as_deref().unwrap_or(file);
-        let bytes = File::open(file).and_then(|file| MappedFile::of(&file)).ok();
-        let bytes = bytes.as_deref().unwrap_or_default();
+        let mapped = File::open(file).and_then(|file| MappedFile::of(&file)).ok();
+        let bytes = mapped.as_deref().unwrap_or_default();
+        // What was read of a large file would count as our memory while its tables are read.
+        let release = || mapped.iter().for_each(|mapped| mapped.release(usize::MAX));
         let mut keys = batch.offsets;
         // The byte before a trampoline is not part of a call.
         let is_trampoline = |offset: u64| trampoline::begins_at(bytes, offset);
         for (_, offset) in &mut keys {
             *offset += u64::from(*offset < u64::MAX && is_trampoline(*offset + 1));
         }
+        release();
         keys.sort_unstable_by_key(|&(_, offset)| offset);
         let mut offsets: Vec<u64> = keys.iter().map(|&(_, offset)| offset).collect();
         offsets.dedup();
-        let source = Source::Elf(Elf::new(file));
-        let input = Input::FileOffset(&*offsets);
-        let Ok(found) = self.symbolizer.symbolize(&source, input) else {
+        let Some(found) = self.functions(file, batch.build_id, &offsets) else {
             return fail(Unnamed::NoSymbol, &module, &keys, named);
         };
-        let found = self.completed(found, file, batch.build_id, &offsets);
-        let begins = found.iter().filter_map(|found| match found {
-            Symbolized::Sym(symbol) => Some(symbol.addr),
-            Symbolized::Unknown(_) => None,
-        });
-        let public = PublicNames::of(bytes, begins);
-        let mut spellings = Spellings::new(module, public);
+        drop(offsets);
+        let public = PublicNames::of(bytes, found.all.iter().map(|function| function.begin));
+        release();
+        let mut spellings = Spellings::new(module, public, found.all.len());
         let same_offset = keys.chunk_by(|(_, a), (_, b)| a == b);
-        for (same, symbol) in same_offset.zip(found) {
-            let name = match symbol {
-                Symbolized::Unknown(_) if is_trampoline(same[0].1) => {
-                    spellings.trampoline(&mut named.names)
-                }
-                symbol => spellings.name(&symbol, &mut named.names),
+        for (same, function) in same_offset.zip(found.of) {
+            let name = match function {
+                None if is_trampoline(same[0].1) => spellings.trampoline(&mut named.names),
+                None => spellings.unknown(&mut named.names),
+                Some(number) => spellings.name(number, &found.all, &mut named.names),
             };
             for &(at, _) in same {
                 named.of[at] = name;
             }
+        }
+    }
+
+    /// The functions at these offsets, in order. `None` if the file cannot be used.
+    fn functions(
+        &self,
+        file: &Path,
+        build_id: Option<&[u8]>,
+        offsets: &[u64],
+    ) -> Option<FoundFunctions> {
+        let symbolizer = Symbolizer::builder()
+            .enable_auto_reload(false)
+            .enable_code_info(true)
+            .enable_inlined_fns(true)
+            .enable_demangling(false)
+            .build();
+        let source = Source::Elf(Elf::new(file));
+        let debug = LazyCell::new(|| self.debug_information(file, build_id));
+        let mut functions = FoundFunctions::default();
+        functions.of.reserve_exact(offsets.len());
+        for piece in offsets.chunks(AT_ONCE) {
+            let input = Input::FileOffset(piece);
+            let mut found = symbolizer.symbolize(&source, input).ok()?;
+            complete(&symbolizer, &mut found, file, &debug, piece);
+            found.iter().for_each(|symbol| functions.add(symbol));
+        }
+        Some(functions)
+    }
+
+    /// Separate debug information of a file.
+    fn debug_information(&self, file: &Path, build_id: Option<&[u8]>) -> Option<PathBuf> {
+        match build_id {
+            Some(id) => self.kept(Artefact::DebugInformation, id),
+            None => blazesym::helper::read_elf_build_id(file)
+                .ok()
+                .flatten()
+                .and_then(|id| self.kept(Artefact::DebugInformation, &id)),
         }
     }
 
@@ -98,58 +126,100 @@ impl ElfFiles {
         let cached = self.cache.find(artefact, build_id);
         cached.or_else(|| self.debuginfod.find(artefact, build_id))
     }
+}
 
-    /// Results from a file, completed from its debug information if it is stripped.
-    fn completed<'a>(
-        &'a self,
-        mut found: Vec<Symbolized<'a>>,
-        file: &Path,
-        build_id: Option<&[u8]>,
-        offsets: &[u64],
-    ) -> Vec<Symbolized<'a>> {
-        let missing: Vec<usize> = (0..found.len())
-            .filter(|&at| matches!(found[at], Symbolized::Unknown(_)))
-            .collect();
-        if missing.is_empty() {
-            return found;
+/// Completes results from a file from its debug information if it is stripped.
+fn complete<'a>(
+    symbolizer: &'a Symbolizer,
+    found: &mut [Symbolized<'a>],
+    file: &Path,
+    debug: &LazyCell<Option<PathBuf>, impl FnOnce() -> Option<PathBuf>>,
+    offsets: &[u64],
+) {
+    let missing: Vec<usize> = (0..found.len())
+        .filter(|&at| matches!(found[at], Symbolized::Unknown(_)))
+        .collect();
+    if missing.is_empty() {
+        return;
+    }
+    let Some(debug) = LazyCell::force(debug) else {
+        return;
+    };
+    let Some(addresses) = virtual_addresses(file, missing.iter().map(|&at| offsets[at])) else {
+        return;
+    };
+    let source = Source::Elf(Elf::new(debug));
+    let input = Input::VirtOffset(&*addresses);
+    if let Ok(more) = symbolizer.symbolize(&source, input) {
+        for (at, symbol) in missing.into_iter().zip(more) {
+            found[at] = symbol;
         }
-        let debug = match build_id {
-            Some(id) => self.kept(Artefact::DebugInformation, id),
-            None => blazesym::helper::read_elf_build_id(file)
-                .ok()
-                .flatten()
-                .and_then(|id| self.kept(Artefact::DebugInformation, &id)),
-        };
-        let addresses = missing.iter().map(|&at| offsets[at]);
-        let Some((debug, addresses)) = debug.zip(virtual_addresses(file, addresses)) else {
-            return found;
-        };
-        let source = Source::Elf(Elf::new(debug));
-        let input = Input::VirtOffset(&*addresses);
-        if let Ok(more) = self.symbolizer.symbolize(&source, input) {
-            for (at, symbol) in missing.into_iter().zip(more) {
-                found[at] = symbol;
-            }
-        }
-        found
     }
 }
 
-/// The functions of one file found so far, by their names in its tables: most addresses are in
-/// functions that have already been demangled.
+/// Functions of one file, each once: thousands of addresses are in one function.
+#[derive(Default)]
+struct FoundFunctions {
+    all: Vec<Function>,
+    /// The number of the function at each offset.
+    of: Vec<Option<u32>>,
+    numbers: FxHashMap<Vec<u8>, u32>,
+    spelling: Vec<u8>,
+}
+
+/// A function, with the calls inlined where it was.
+struct Function {
+    begin: u64,
+    /// As in the file's tables, innermost first.
+    inlined: Vec<String>,
+    outermost: String,
+}
+
+impl FoundFunctions {
+    /// Adds what is at the next offset.
+    fn add(&mut self, symbol: &Symbolized<'_>) {
+        let Symbolized::Sym(symbol) = symbol else {
+            return self.of.push(None);
+        };
+        // Innermost first; blazesym lists inlined functions from the outermost one.
+        let inlined = || symbol.inlined.iter().rev().map(|call| &*call.name);
+        self.spelling.clear();
+        self.spelling.extend_from_slice(&symbol.addr.to_le_bytes());
+        for function in inlined().chain([&*symbol.name]) {
+            self.spelling.extend_from_slice(function.as_bytes());
+            self.spelling.push(0);
+        }
+        if let Some(&known) = self.numbers.get(&self.spelling) {
+            return self.of.push(Some(known));
+        }
+        let new = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        self.all.push(Function {
+            begin: symbol.addr,
+            inlined: inlined().map(str::to_owned).collect(),
+            outermost: symbol.name.to_string(),
+        });
+        self.numbers.insert(self.spelling.clone(), new);
+        self.of.push(Some(new));
+    }
+}
+
+/// Names of the functions of one file: most differ in their addresses alone.
 struct Spellings {
     module: String,
     public: PublicNames,
+    of: Vec<Option<NameId>>,
     known: FxHashMap<Vec<u8>, NameId>,
     unknown: Option<NameId>,
     spelling: Vec<u8>,
 }
 
 impl Spellings {
-    fn new(module: String, public: PublicNames) -> Self {
+    /// Of this many functions.
+    fn new(module: String, public: PublicNames, functions: usize) -> Self {
         Self {
             module,
             public,
+            of: vec![None; functions],
             known: FxHashMap::default(),
             unknown: None,
             spelling: Vec::new(),
@@ -163,28 +233,34 @@ impl Spellings {
         })
     }
 
-    fn name(&mut self, symbol: &Symbolized<'_>, names: &mut Names) -> NameId {
-        let Symbolized::Sym(symbol) = symbol else {
-            let unnamed = || names.intern(unknown(Unnamed::NoSymbol, &self.module));
-            return *self.unknown.get_or_insert_with(unnamed);
-        };
-        // Innermost first; blazesym lists inlined functions from the outermost one.
-        let inlined = symbol.inlined.iter().rev().map(|call| &*call.name);
-        let outermost = self.public.name(symbol.addr, &symbol.name);
+    fn unknown(&mut self, names: &mut Names) -> NameId {
+        let unnamed = || names.intern(unknown(Unnamed::NoSymbol, &self.module));
+        *self.unknown.get_or_insert_with(unnamed)
+    }
+
+    /// The name of the function of this number.
+    fn name(&mut self, number: u32, all: &[Function], names: &mut Names) -> NameId {
+        if let Some(known) = self.of[number as usize] {
+            return known;
+        }
+        let function = &all[number as usize];
+        let inlined = function.inlined.iter().map(String::as_str);
+        let outermost = self.public.name(function.begin, &function.outermost);
         let functions = || inlined.clone().chain([outermost]);
         self.spelling.clear();
         for function in functions() {
             self.spelling.extend_from_slice(function.as_bytes());
             self.spelling.push(0);
         }
-        if let Some(&known) = self.known.get(&self.spelling) {
-            return known;
-        }
-        let name = names.intern(Name::Known {
-            functions: functions().map(demangled).collect(),
-            module: self.module.clone(),
+        let name = self.known.get(&self.spelling).copied().unwrap_or_else(|| {
+            let name = names.intern(Name::Known {
+                functions: functions().map(demangled).collect(),
+                module: self.module.clone(),
+            });
+            self.known.insert(self.spelling.clone(), name);
+            name
         });
-        self.known.insert(self.spelling.clone(), name);
+        self.of[number as usize] = Some(name);
         name
     }
 }

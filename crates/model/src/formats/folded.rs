@@ -128,12 +128,12 @@ mod tests {
         assert_eq!(profile.samples.weights, [12, 3, 4, 5]);
         assert_eq!(profile.losses.of(LossKind::MalformedRecord), 2);
         let leaf = profile
-            .frame_of(profile.samples.stacks[0])
+            .frame_of(profile.samples.stacks.at(0))
             .expect("a frame");
         assert_eq!((&*leaf.name, leaf.kind), ("leaf", FrameKind::Kernel));
         assert_eq!(
-            profile.stacks.parent(profile.samples.stacks[0]),
-            profile.samples.stacks[1]
+            profile.stacks.parent(profile.samples.stacks.at(0)),
+            profile.samples.stacks.at(1)
         );
         assert!(!profile.has_times);
         assert_eq!((profile.threads.len(), profile.events.len()), (1, 1));

@@ -105,10 +105,10 @@ fn sampled(profile: &Profile, event: u8, thread: &str, samples: &[usize]) -> Sam
     let of = profile.events.get(usize::from(event));
     let weights: Vec<u64> = samples
         .iter()
-        .map(|&at| profile.samples.weights[at])
+        .map(|&at| profile.samples.weights.at(at))
         .collect();
     let stack = |&at: &usize| {
-        let frames = profile.stacks.frames(profile.samples.stacks[at]);
+        let frames = profile.stacks.frames(profile.samples.stacks.at(at));
         let mut frames: Vec<u32> = frames.map(|frame| frame.0).collect();
         frames.reverse();
         frames

@@ -198,12 +198,13 @@ pub(super) fn weights(
     let mut first: Vec<(Option<u32>, u64)> = vec![(None, 0); profile.stacks.len()];
     let mut others: FxHashMap<(Option<u32>, NodeId), u64> = FxHashMap::default();
     let samples = &profile.samples;
-    for (at, of) in samples.events.iter().enumerate() {
+    let owned = samples.threads.iter().zip(samples.stacks.iter());
+    let owned = owned.zip(samples.weights.iter());
+    for (of, ((thread, stack), weight)) in samples.events.iter().zip(owned) {
         if of != event {
             continue;
         }
-        let (stack, weight) = (samples.stacks[at], samples.weights[at]);
-        let thread = threads.get(samples.threads[at] as usize).copied().flatten();
+        let thread = threads.get(thread as usize).copied().flatten();
         let (owner, sum) = &mut first[stack.0 as usize];
         if *sum == 0 {
             *owner = thread;

@@ -110,7 +110,7 @@ pub(super) fn pack<'a>(
         .zip(&shared.places)
         .map(|(&(profile, name), places)| {
             let place = |node: NodeId| order.places[places[node.0 as usize].0 as usize];
-            side(profile, name, &place, columns)
+            side(profile, name, &place, shared.tree.len(), columns)
         })
         .collect::<io::Result<_>>()?;
     Ok(Pack {
@@ -223,21 +223,22 @@ pub(super) fn inverse(order: &[u32], length: usize) -> Vec<u32> {
     places
 }
 
-/// One profile's part; `place` maps its nodes to the common tree.
+/// One profile's part; `place` maps its nodes to the common tree, which has this many.
 fn side<'a>(
     profile: &'a Profile,
     name: &'a str,
     place: &impl Fn(NodeId) -> u32,
+    nodes: usize,
     columns: &mut Columns,
 ) -> io::Result<SidePack<'a>> {
     let samples = &profile.samples;
-    let last = samples.times.last().copied().unwrap_or(0);
+    let last = samples.times.last().unwrap_or(0);
     let mut tick_ns = TICK;
     while last.max(profile.span.0) / tick_ns >= u64::from(u32::MAX) {
         tick_ns *= 10;
     }
     // Frequent threads get small numbers.
-    let threads = by_frequency(samples.threads.iter().copied(), profile.threads.len());
+    let threads = by_frequency(samples.threads.iter(), profile.threads.len());
     let known = || threads.iter().map(|&at| &profile.threads[at as usize]);
     let mut comms = Texts::default();
     let thread_comms: Vec<u32> = known().map(|thread| comms.of(&thread.comm)).collect();
@@ -260,6 +261,7 @@ fn side<'a>(
                 start: profile.start.0,
                 tick: tick_ns,
                 threads: &places,
+                nodes,
             };
             Track::of(event, &rows, place, columns)
         });

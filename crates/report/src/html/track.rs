@@ -2,6 +2,7 @@
 
 use super::bytes::{Column, Columns};
 use super::pack::{by_frequency, inverse};
+use pagewise_model::column::{self, Number};
 use pagewise_model::profile::{NO_CPU, NodeId, ProfileEvent, Samples, WeightUnit};
 use serde::Serialize;
 use std::io;
@@ -36,6 +37,20 @@ pub(super) struct Rows<'a> {
     pub(super) tick: u64,
     /// The number of each thread on the page.
     pub(super) threads: &'a [u32],
+    /// Nodes of the page's tree.
+    pub(super) nodes: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// The numbers of these samples in a column.
+    fn of<T: Number>(&self, column: &'a column::Column<T>) -> impl Iterator<Item = T> + Clone + 'a {
+        let (all, some) = match self.rows {
+            Numbers::All(_) => (Some(column.iter()), &[][..]),
+            Numbers::Some(numbers) => (None, &numbers[..]),
+        };
+        let some = some.iter().map(|&at| column.at(at as usize));
+        all.into_iter().flatten().chain(some)
+    }
 }
 
 /// Which samples are a track's. Millions of them are gone through once for each column rather than
@@ -69,15 +84,6 @@ impl Numbers {
             Self::Some(numbers) => numbers.len(),
         }
     }
-
-    /// In time order.
-    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        let (all, some) = match self {
-            Self::All(count) => (*count, &[][..]),
-            Self::Some(numbers) => (0, &numbers[..]),
-        };
-        (0..all).chain(some.iter().map(|&at| at as usize))
-    }
 }
 
 /// Encodes a value that is as expected.
@@ -91,27 +97,29 @@ impl<'a> Track<'a> {
         columns: &mut Columns,
     ) -> io::Result<Self> {
         let all = rows.samples;
-        let row = || rows.rows.iter();
-        let numbers = different(row().map(|at| all.cpus[at]));
+        let numbers = different(rows.of(&all.cpus));
         let places = numbers.iter().map(|&cpu| u32::from(cpu));
         let places = inverse(&places.collect::<Vec<_>>(), usize::from(NO_CPU) + 1);
-        let cpus = || row().map(|at| places[usize::from(all.cpus[at])]);
-        let threads = row().map(|at| rows.threads[all.threads[at] as usize]);
-        let nodes = || row().map(|at| place(all.stacks[at]));
-        let end = nodes().max().map_or(0, |node| node as usize + 1);
-        let leaves = by_frequency(nodes(), end);
-        let ranks = inverse(&leaves, end);
+        let cpus = || rows.of(&all.cpus).map(|cpu| places[usize::from(cpu)]);
+        let threads = rows.of(&all.threads);
+        let threads = threads.map(|thread| rows.threads[thread as usize]);
+        let nodes = || rows.of(&all.stacks).map(place);
+        let leaves = by_frequency(nodes(), rows.nodes);
+        let ranks = inverse(&leaves, rows.nodes);
         let stacks = nodes().map(|node| ranks[node as usize]);
-        let first = row().next().map(|at| all.weights[at]);
-        let weight = first.filter(|&first| row().all(|at| all.weights[at] == first));
-        let mut held = vec![0; numbers.len()];
-        let weights = row().zip(cpus()).map(|(at, cpu)| {
-            let weight = all.weights[at];
-            match std::mem::replace(&mut held[cpu as usize], weight) == weight {
-                true => SAME,
-                false => weight + 1,
-            }
+        let first = rows.of(&all.weights).next();
+        let weight = first.filter(|&first| match all.weights.common() {
+            Some(_) => true,
+            None => rows.of(&all.weights).all(|weight| weight == first),
         });
+        let mut held = vec![0; numbers.len()];
+        let weights =
+            rows.of(&all.weights).zip(cpus()).map(|(weight, cpu)| {
+                match std::mem::replace(&mut held[cpu as usize], weight) == weight {
+                    true => SAME,
+                    false => weight + 1,
+                }
+            });
         let number = |&cpu: &u16| if cpu == NO_CPU { -1 } else { i32::from(cpu) };
         Ok(Self {
             event: &event.name,
@@ -148,8 +156,8 @@ fn different(numbers: impl Iterator<Item = u16>) -> Vec<u16> {
 /// Times as ticks since the previous sample.
 fn ticks<'a>(rows: &'a Rows<'_>) -> impl Iterator<Item = u64> + 'a {
     let mut before = rows.start / rows.tick;
-    rows.rows.iter().map(move |at| {
-        let tick = (rows.start + rows.samples.times[at]) / rows.tick;
+    rows.of(&rows.samples.times).map(move |time| {
+        let tick = (rows.start + time) / rows.tick;
         tick.saturating_sub(std::mem::replace(&mut before, tick))
     })
 }

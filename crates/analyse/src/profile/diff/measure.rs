@@ -58,7 +58,7 @@ fn has_rates(profile: &Profile) -> bool {
                 .threads
                 .iter()
                 .any(|thread| is_idle_task(&thread.comm))
-                || profile.samples.stacks.iter().any(|&stack| idle.is(stack))
+                || profile.samples.stacks.iter().any(|stack| idle.is(stack))
         }
     }
 }

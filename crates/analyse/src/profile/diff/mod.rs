@@ -273,8 +273,8 @@ impl<'a> Samples<'a> {
             Measure::CpuSecondsPerRun => without_interrupts(profile, samples),
             _ => (samples, 0),
         };
-        let from = profile.samples.times.first().copied().unwrap_or(0);
-        let last = profile.samples.times.last().copied().unwrap_or(0);
+        let from = profile.samples.times.first().unwrap_or(0);
+        let last = profile.samples.times.last().unwrap_or(0);
         let span = profile.span.0.max(last - from).max(1);
         let scale = match measure {
             Measure::ShareOfBusy => 1.0 / weight.max(1) as f64,
@@ -329,8 +329,8 @@ fn without_interrupts(profile: &Profile, samples: Vec<ProfileSample>) -> (Vec<Pr
 }
 
 fn cpus_of(profile: &Profile) -> u32 {
-    let seen = profile.samples.cpus.iter().filter(|&&cpu| cpu != u16::MAX);
-    let highest = seen.max().map_or(0, |&cpu| u32::from(cpu) + 1);
+    let seen = profile.samples.cpus.iter().filter(|&cpu| cpu != u16::MAX);
+    let highest = seen.max().map_or(0, |cpu| u32::from(cpu) + 1);
     profile.host.cpus.max(highest)
 }
 

@@ -354,7 +354,7 @@ impl Reader {
 /// whose time or weight cannot be right.
 fn in_time_order(mut profile: Profile) -> Profile {
     profile.samples.sort_by_time();
-    let times = &profile.samples.times;
+    let times: Vec<u64> = profile.samples.times.iter().collect();
     let unknown = times.partition_point(|&time| time == 0);
     let known = &times[unknown..];
     let right = credible(known, |&time| time, Pause::HundredTimes);

@@ -16,7 +16,7 @@ a b:c 12/13 [000] 10.000000:     250000 cpu-clock:pppH:
 ";
 
 fn stack(profile: &Profile, at: usize) -> String {
-    let ids = profile.stacks.frames(profile.samples.stacks[at]);
+    let ids = profile.stacks.frames(profile.samples.stacks.at(at));
     let names = ids.map(|id| profile.frames[id.0 as usize].name.to_string());
     names.collect::<Vec<_>>().join("<")
 }
@@ -39,9 +39,9 @@ fn samples_with_chains_in_time_order() {
             "native_halt<start"
         ]
     );
-    assert_eq!(profile.samples.stacks[1], profile.samples.stacks[2]);
+    assert_eq!(profile.samples.stacks.at(1), profile.samples.stacks.at(2));
     let thread = |at: usize| {
-        let thread = &profile.threads[profile.samples.threads[at] as usize];
+        let thread = &profile.threads[profile.samples.threads.at(at) as usize];
         (&*thread.comm, thread.pid, thread.tid)
     };
     assert_eq!(
@@ -94,7 +94,7 @@ fn deep_stacks_and_many_threads_cost_what_they_hold() {
         (profile.threads.len(), profile.samples.len()),
         (10_001, 10_001)
     );
-    let deepest = profile.samples.stacks[10_000];
+    let deepest = profile.samples.stacks.at(10_000);
     assert_eq!(profile.stacks.frames(deepest).count(), 10_000);
     assert_eq!(profile.stacks.len(), 10_002);
 }
@@ -193,12 +193,7 @@ fn stacks_of(text: &str) -> (Vec<Vec<String>>, Profile) {
             .map(|frame| profile.frames[frame.0 as usize].name.to_string())
             .collect()
     };
-    let stacks = profile
-        .samples
-        .stacks
-        .iter()
-        .map(|&stack| names(stack))
-        .collect();
+    let stacks = profile.samples.stacks.iter().map(names).collect();
     (stacks, profile)
 }
 
