@@ -1,7 +1,7 @@
 //! Tests advice: the command with and without the advised settings, and with others that may help.
 
-use super::larger_limit;
 use super::{Candidate, Load, Options, prove};
+use super::{larger_limit, paged};
 use crate::Listener;
 use crate::explain::{OwnLibrary, trials};
 use crate::observe::other_size;
@@ -53,24 +53,34 @@ pub fn prove_advice(
 ) -> Result<Findings> {
     let trials = trials(&findings, request.command, request.library)?;
     let other_size = other_page_size(&findings);
-    let (larger, not_tried) = match larger_limit::candidate(&findings) {
-        Some(Ok(larger)) => (Some(larger), None),
-        Some(Err(why)) => (None, Some(larger_limit::not_tried(&why))),
-        None => (None, None),
+    let mut not_tried = Vec::new();
+    let mut tried = |arm: Option<Result<Candidate, String>>, words: fn(&str) -> String| {
+        let arm = arm?.map_err(|why| not_tried.push(words(&why)));
+        arm.ok()
     };
+    let larger = tried(larger_limit::candidate(&findings), larger_limit::not_tried);
+    let paged = tried(
+        paged::candidate(&findings, request.command),
+        paged::not_tried,
+    );
     let mut arms = candidates(&findings, &trials, &other_size);
     // First, because the limit is what the findings are about.
-    arms.splice(0..0, larger.clone());
+    arms.splice(0..0, larger.iter().chain(&paged).cloned());
     let mut proof = proof(&findings, &arms, request, listeners);
-    if let Some(why) = not_tried {
+    for why in not_tried {
         larger_limit::tell(&mut findings.advice, &why);
         proof.notes.push(why);
     }
-    let won = larger.filter(|arm| proof.winner.as_ref() == Some(&arm.name));
-    if let Some(proved) = won.as_ref().and_then(larger_limit::proved) {
-        larger_limit::tell(&mut findings.advice, &proved);
-    }
     let has_won = |name: &String| proof.winner.as_ref() == Some(name);
+    let larger = larger.filter(|arm| has_won(&arm.name));
+    let proved_larger = larger.as_ref().and_then(larger_limit::proved);
+    let proved_paged = paged.filter(|arm| has_won(&arm.name));
+    for what in proved_larger
+        .into_iter()
+        .chain(proved_paged.as_ref().map(paged::proved))
+    {
+        larger_limit::tell(&mut findings.advice, &what);
+    }
     let huge_pages_won = other_size.is_some_and(|arm| has_won(&arm.name));
     if let Some(won) = trials.into_iter().find(|trial| has_won(&trial.name())) {
         findings.advice.insert(0, won);

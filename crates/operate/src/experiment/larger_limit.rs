@@ -34,16 +34,22 @@ impl LargerLimit {
     }
 }
 
-/// The arm, if findings call for it; the reason if it cannot be tried.
-pub(super) fn candidate(findings: &Findings) -> Option<Result<Candidate, String>> {
+/// Whether findings call for more memory than a limit allows.
+pub(super) fn is_about_a_limit(findings: &Findings) -> bool {
     let costs =
         |one: &Diagnosis| one.severity > Severity::Note && OF_A_LIMIT.contains(&one.id.as_str());
-    findings.diagnoses.iter().find(|one| costs(one))?;
-    Some(larger().map(|larger| Candidate {
-        name: format!("memory limit of {}", larger.limit),
-        larger_limit: Some(larger),
-        ..Candidate::default()
-    }))
+    findings.diagnoses.iter().any(costs)
+}
+
+/// The arm, if findings call for it; the reason if it cannot be tried.
+pub(super) fn candidate(findings: &Findings) -> Option<Result<Candidate, String>> {
+    is_about_a_limit(findings).then(|| {
+        larger().map(|larger| Candidate {
+            name: format!("memory limit of {}", larger.limit),
+            larger_limit: Some(larger),
+            ..Candidate::default()
+        })
+    })
 }
 
 /// Adds a proof's result on the limit to the manual advice about it.

@@ -9,6 +9,7 @@ mod group;
 mod input;
 mod larger_limit;
 mod order;
+mod paged;
 mod rounds;
 mod screening;
 mod server;

@@ -26,6 +26,7 @@ use pagewise_model::paged_run::PagedRun;
 use pagewise_model::paging::PagingTimeline;
 use pagewise_model::units::Bytes;
 use pagewise_pager::settings::{Choice, WhenFull};
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
 use timeline::Timeline;
@@ -33,7 +34,7 @@ use together::Together;
 use watch::Course;
 
 /// Smallest budget: below it the program's own libraries leave no room.
-const LEAST_MEMORY: Bytes = Bytes(16 << 20);
+pub(crate) const LEAST_MEMORY: Bytes = Bytes(16 << 20);
 
 /// Bytes that may be resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +119,16 @@ pub struct Ready {
 /// Why no program can be paged by a build for another machine than x86-64.
 pub const ELSEWHERE: &str =
     "user-level paging runs only on x86-64 Linux; this build is for another machine";
+
+/// Why the program of a command cannot be paged, as far as its file shows.
+pub(crate) fn obstacle_to(command: &[OsString]) -> Option<String> {
+    if !cfg!(target_arch = "x86_64") {
+        return Some(ELSEWHERE.to_owned());
+    }
+    // A program that does not exist fails when it is started.
+    let program = Launch::of(command)?.path().ok()?;
+    runtime::obstacle(&program).map(|obstacle| preflight::refusal(&program, obstacle))
+}
 
 /// Checks everything that can be checked before the program runs.
 ///

@@ -1,0 +1,90 @@
+//! `pagewise run` as an arm of a proof: the command in the control group that limits it today, paged
+//! by Pagewise, which knows better than the kernel which pages are needed next.
+
+use super::Candidate;
+use super::larger_limit::is_about_a_limit;
+use crate::paged_run::{LEAST_MEMORY, obstacle_to};
+use pagewise_linux::memcg::MemoryCgroup;
+use pagewise_linux::proc::ProcRoot;
+use pagewise_model::findings::Findings;
+use pagewise_model::units::Bytes;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The part of a limit that is left for what a control group counts beside resident memory: page
+/// tables, stacks of the kernel, cached pages of files.
+const LEFT: u64 = 8;
+/// Memory of the process that starts the command, which is in the group as well.
+const LAUNCHER: u64 = 12 << 20;
+
+/// The arm, if findings call for it; the reason if it cannot be tried.
+pub(super) fn candidate(
+    findings: &Findings,
+    command: &[OsString],
+) -> Option<Result<Candidate, String>> {
+    is_about_a_limit(findings).then(|| {
+        let size = budget(limit()?)?;
+        if let Some(why) = obstacle_to(command) {
+            return Err(why);
+        }
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        let under = [own.into_os_string(), "run".into(), "--memory".into()];
+        let under = under
+            .into_iter()
+            .chain([size.0.to_string().into(), "--".into()]);
+        Ok(Candidate {
+            name: format!("pagewise run --memory {}M", size.0 >> 20),
+            under: under.collect(),
+            ..Candidate::default()
+        })
+    })
+}
+
+/// Statement about an arm that has won.
+pub(super) fn proved(arm: &Candidate) -> String {
+    format!(
+        "Proved by {} -- COMMAND within the limit as it is.",
+        arm.name
+    )
+}
+
+/// Statement about an arm that was not tried.
+pub(super) fn not_tried(why: &str) -> String {
+    let why = why.trim_end_matches('.');
+    format!("Paging by pagewise run was not tried: {why}.")
+}
+
+/// The limit in effect for processes that we start.
+fn limit() -> Result<Bytes, String> {
+    let own = i32::try_from(std::process::id()).map_err(|error| error.to_string())?;
+    let group = MemoryCgroup::of_process(&ProcRoot::default(), Path::new("/sys/fs/cgroup"), own);
+    let group = group.map_err(|error| error.to_string())?;
+    let group = group.ok_or("no memory control group is visible here")?;
+    let limit = group.limit().map_err(|error| error.to_string())?;
+    limit.ok_or_else(|| "the limit is set by the command itself".to_owned())
+}
+
+/// The budget within a limit, in whole MiB.
+fn budget(limit: Bytes) -> Result<Bytes, String> {
+    let size = (limit.0 - limit.0 / LEFT).saturating_sub(LAUNCHER) >> 20 << 20;
+    match Bytes(size) >= LEAST_MEMORY {
+        true => Ok(Bytes(size)),
+        false => Err(format!(
+            "a limit of {limit} leaves less than {LEAST_MEMORY}"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_budget_leaves_room_within_the_limit() {
+        let of = |mib: u64| budget(Bytes(mib << 20)).map(|size| size.0 >> 20);
+        assert_eq!(of(128), Ok(100));
+        assert_eq!(of(33), Ok(16));
+        let small = of(30).unwrap_err();
+        assert!(small.contains("30.0 MiB leaves less than 16"), "{small}");
+    }
+}
