@@ -170,7 +170,7 @@ impl FewerFaults {
         let cpu = findings.cost.cpu().0 as f64;
         let all = findings.cost.faults() as f64;
         let faults = avoidable(findings);
-        let kernel = findings.time.total_ns?;
+        let kernel = without_room(findings)?;
         // Even all of them together would be irrelevant.
         if all == 0.0 || kernel.high * faults.high / all < LEAST * cpu {
             return None;
@@ -214,6 +214,19 @@ impl FewerFaults {
             self.faults.value, self.base_ns, self.huge_ns
         )
     }
+}
+
+/// Time of page faults without that of making room for their pages and of reading them back, which
+/// huge pages do not spare.
+fn without_room(findings: &Findings) -> Option<Estimate> {
+    let all = findings.time.total_ns?;
+    let works = ["reclaim", "swap", "compaction"].into_iter();
+    let works = works.filter_map(|id| findings.account.work(id));
+    Some(works.fold(all, |left, work| Estimate {
+        value: (left.value - work.in_faults.value).max(0.0),
+        low: (left.low - work.in_faults.high).max(0.0),
+        high: (left.high - work.in_faults.low).max(0.0),
+    }))
 }
 
 /// Whether free memory of this virtual machine is returned to its host after a while, in blocks as
@@ -429,6 +442,7 @@ fn memory(found: &Comparison, is_with: bool) -> String {
 mod tests {
     use super::*;
     use crate::plan::tests::run;
+    use pagewise_model::account::KernelWork;
     use pagewise_model::findings::Share;
     use pagewise_model::recording::FirstTouch;
     use pagewise_model::units::Nanos;
@@ -585,5 +599,13 @@ mod tests {
         // Memory that had just been in use belongs to the program.
         findings.by_cause[0].key = Cause::RefaultAfterMunmap;
         assert_eq!(note(&findings, &seen).unwrap().id, HELP);
+        // Under a memory limit faults take long because room has to be made first.
+        let all = findings.time.total_ns.unwrap();
+        findings.account.work = vec![KernelWork {
+            id: "reclaim".to_owned(),
+            time: all,
+            in_faults: all.scaled(0.99),
+        }];
+        assert!(FewerFaults::of(&findings, &seen).is_none_or(|saved| saved.share.high < 0.02));
     }
 }
