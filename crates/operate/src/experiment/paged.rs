@@ -7,6 +7,8 @@ use crate::paged_run::{LEAST_MEMORY, obstacle_to};
 use pagewise_linux::memcg::MemoryCgroup;
 use pagewise_linux::proc::ProcRoot;
 use pagewise_model::findings::Findings;
+use pagewise_model::proof::{Comparison, Verdict};
+use pagewise_model::quantity::factor_digits;
 use pagewise_model::units::Bytes;
 use std::ffi::OsString;
 use std::path::Path;
@@ -40,12 +42,17 @@ pub(super) fn candidate(
     })
 }
 
-/// Statement about an arm that has won.
-pub(super) fn proved(arm: &Candidate) -> String {
-    format!(
-        "Proved by {} -- COMMAND within the limit as it is.",
+/// Statement about an arm that is faster than the command alone.
+pub(super) fn proved(arm: &Candidate, comparisons: &[Comparison]) -> Option<String> {
+    let mut faster = comparisons
+        .iter()
+        .filter(|one| one.verdict == Verdict::Faster);
+    let gain = faster.find(|one| one.arm == arm.name)?.wall_speedup;
+    let [times, low, high] = [gain.value, gain.low, gain.high].map(factor_digits);
+    Some(format!(
+        "Within the limit as it is, {} -- COMMAND is ×{times} [{low}, {high}] as fast in elapsed time (proved).",
         arm.name
-    )
+    ))
 }
 
 /// Statement about an arm that was not tried.
