@@ -232,13 +232,24 @@ pub struct Latency {
     pub buckets: Vec<(u64, u64, u64)>,
 }
 
-/// A plot needs no finer buckets, quantiles stand beside them, and what is to be added up is in the
-/// sums.
+impl Latency {
+    /// The buckets as JSON has them: a plot needs no finer ones, quantiles stand beside them, and
+    /// what is to be added up is in the sums.
+    #[must_use]
+    pub fn wide_buckets(&self) -> Vec<(u64, u64, u64)> {
+        widened(&self.buckets)
+    }
+}
+
+fn widened(buckets: &[(u64, u64, u64)]) -> Vec<(u64, u64, u64)> {
+    wider(buckets.iter().copied(), 4)
+}
+
 fn wide<S: serde::Serializer>(
     buckets: &[(u64, u64, u64)],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    wider(buckets.iter().copied(), 4).serialize(serializer)
+    widened(buckets).serialize(serializer)
 }
 
 /// As traced, and without the tracer's cost.

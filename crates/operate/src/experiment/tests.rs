@@ -306,9 +306,10 @@ fn a_policy_of_memory_nodes_is_run_although_it_changes_no_faults() {
     assert_ne!(proof.comparisons[0].verdict, Verdict::NotReached);
     let policies = std::fs::read_to_string(&policies).unwrap();
     let of = |policy: &str| policies.lines().filter(|line| *line == policy).count();
-    assert_eq!(
-        (of("bind:0 heap"), of("default heap")),
-        (3, 4),
+    // Runs as short as on a fast machine are measured several at a time; one came before all pairs.
+    let (bound, plain) = (of("bind:0 heap"), of("default heap"));
+    assert!(
+        bound >= 3 && bound % 3 == 0 && plain == bound + 1,
         "{policies}"
     );
 }

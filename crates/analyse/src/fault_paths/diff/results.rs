@@ -112,7 +112,8 @@ fn shift(a: Option<&Latencies>, b: Option<&Latencies>) -> Shift {
     }
 }
 
-/// A quantile: one that the result has, or one from its buckets, whose values lie evenly.
+/// A quantile: one that the result has, or one from the buckets that a stored result has, whose
+/// values lie evenly.
 fn at(latency: &Latency, quantile: f64) -> f64 {
     let known = [
         (0.5, latency.p50_ns),
@@ -124,7 +125,7 @@ fn at(latency: &Latency, quantile: f64) -> f64 {
     }
     let rank = quantile * whole(latency.count);
     let mut before = 0.0;
-    for &(low, high, count) in &latency.buckets {
+    for (low, high, count) in latency.wide_buckets() {
         let part = (rank - before) / whole(count);
         if part <= 1.0 {
             let value = whole(low) + part * whole(high - low);
