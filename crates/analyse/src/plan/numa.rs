@@ -26,6 +26,9 @@ const RANKS_AS: f64 = 0.05;
 const MOSTLY: f64 = 0.7;
 /// Memory that a program may take of a node for binding it there: others need some, too.
 const FITS: f64 = 0.8;
+/// Memory that was looked at stands for the largest that the program had from this part of it on: with
+/// fewer looks, one may be of a moment when half of the threads had filled their memory.
+const STANDS_FOR: f64 = 0.6;
 /// Most processes in the evidence.
 const MOST: usize = 3;
 
@@ -83,10 +86,22 @@ fn weight(process: &ProcessOnNodes) -> f64 {
     misplaced * process.share_of_cpu.unwrap_or_default()
 }
 
+/// Whether what was seen of one process's memory is most of what it had. Of several, the sizes are not
+/// known one by one.
+#[allow(clippy::cast_precision_loss, reason = "sizes far below 2^53")]
+fn stands_for_all(findings: &Findings, numa: &MemoryNodes) -> bool {
+    let [one] = numa.processes.as_slice() else {
+        return true;
+    };
+    one.held().0 as f64 >= STANDS_FOR * findings.cost.max_rss.0 as f64
+}
+
 fn misplaced(findings: &Findings) -> Option<Case> {
-    let placed = placed(findings.numa.as_ref()?);
+    let numa = findings.numa.as_ref()?;
+    let placed = placed(numa);
     let share: f64 = placed.iter().map(|one| weight(one)).sum();
-    let worst = placed.first().filter(|_| share >= MISPLACED)?;
+    let is_sure = share >= MISPLACED && stands_for_all(findings, numa);
+    let worst = placed.first().filter(|_| is_sure)?;
     let (_, time) = worst.mostly_on()?;
     let kind = match time.value >= MOSTLY {
         true => Symptom::NumaRemote,

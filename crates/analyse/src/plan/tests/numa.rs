@@ -155,6 +155,10 @@ fn nothing_is_said_where_memory_is_where_it_is_used_or_where_the_user_placed_it(
     let mut helper = process(&[(1, 0.0), (0, 1.0)], 1.0);
     helper.share_of_cpu = Some(0.2);
     assert!(!numa(&concluded(seen(machine(2, vec![helper])))));
+    // Looked at while half of it was there.
+    let mut early = seen(machine(2, vec![process(&[(2, 0.0), (0, 1.0)], 1.0)]));
+    early.cost.max_rss = Bytes(4 * GIB);
+    assert!(!numa(&concluded(early)));
     let mut unsampled = process(&[(1, 0.0), (0, 1.0)], 1.0);
     (unsampled.misplaced, unsampled.share_of_cpu) = (None, None);
     assert!(!numa(&concluded(seen(machine(2, vec![unsampled])))));
