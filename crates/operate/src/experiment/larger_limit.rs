@@ -79,15 +79,19 @@ pub(super) fn not_tried(why: &str) -> String {
     format!("A larger memory limit was not tried: {why}.")
 }
 
-/// A larger limit for processes that we start, which begin in our own control group.
-fn larger() -> Result<LargerLimit, String> {
+/// Our own control group, in which processes that we start begin.
+pub(super) fn own_group() -> Result<MemoryCgroup, String> {
     let own = i32::try_from(std::process::id()).map_err(|error| error.to_string())?;
-    let proc = ProcRoot::default();
-    let group = MemoryCgroup::of_process(&proc, Path::new("/sys/fs/cgroup"), own);
+    let group = MemoryCgroup::of_process(&ProcRoot::default(), Path::new("/sys/fs/cgroup"), own);
     let group = group.map_err(|error| error.to_string())?;
-    let group = group.ok_or("no memory control group is visible here")?;
-    let place = group.beside_limit().map_err(|error| error.to_string())?;
-    let memory = proc.meminfo().ok().flatten();
+    group.ok_or_else(|| "no memory control group is visible here".to_owned())
+}
+
+/// A larger limit for processes that we start.
+fn larger() -> Result<LargerLimit, String> {
+    let place = own_group()?.beside_limit();
+    let place = place.map_err(|error| error.to_string())?;
+    let memory = ProcRoot::default().meminfo().ok().flatten();
     let free = memory.and_then(|memory| memory.get("MemAvailable"));
     let limit = size(place.limit, place.most, free.map(Bytes))?;
     Ok(LargerLimit { place, limit })

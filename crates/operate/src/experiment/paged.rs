@@ -2,16 +2,13 @@
 //! by Pagewise, which knows better than the kernel which pages are needed next.
 
 use super::Candidate;
-use super::larger_limit::is_about_a_limit;
+use super::larger_limit::{is_about_a_limit, own_group};
 use crate::paged_run::{LEAST_MEMORY, obstacle_to};
-use pagewise_linux::memcg::MemoryCgroup;
-use pagewise_linux::proc::ProcRoot;
 use pagewise_model::findings::Findings;
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::quantity::factor_digits;
 use pagewise_model::units::Bytes;
 use std::ffi::OsString;
-use std::path::Path;
 
 /// The part of a limit that is left for what a control group counts beside resident memory: page
 /// tables, stacks of the kernel, cached pages of files.
@@ -25,18 +22,15 @@ pub(super) fn candidate(
     command: &[OsString],
 ) -> Option<Result<Candidate, String>> {
     is_about_a_limit(findings).then(|| {
-        let size = budget(limit()?)?;
+        let size = format!("{}M", budget(limit()?)?.0 >> 20);
         if let Some(why) = obstacle_to(command) {
             return Err(why);
         }
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
-        let under = [own.into_os_string(), "run".into(), "--memory".into()];
-        let under = under
-            .into_iter()
-            .chain([size.0.to_string().into(), "--".into()]);
+        let words = ["run", "--memory", &size, "--"].map(OsString::from);
         Ok(Candidate {
-            name: format!("pagewise run --memory {}M", size.0 >> 20),
-            under: under.collect(),
+            name: format!("pagewise run --memory {size}"),
+            under: [own.into_os_string()].into_iter().chain(words).collect(),
             ..Candidate::default()
         })
     })
@@ -63,11 +57,7 @@ pub(super) fn not_tried(why: &str) -> String {
 
 /// The limit in effect for processes that we start.
 fn limit() -> Result<Bytes, String> {
-    let own = i32::try_from(std::process::id()).map_err(|error| error.to_string())?;
-    let group = MemoryCgroup::of_process(&ProcRoot::default(), Path::new("/sys/fs/cgroup"), own);
-    let group = group.map_err(|error| error.to_string())?;
-    let group = group.ok_or("no memory control group is visible here")?;
-    let limit = group.limit().map_err(|error| error.to_string())?;
+    let limit = own_group()?.limit().map_err(|error| error.to_string())?;
     limit.ok_or_else(|| "the limit is set by the command itself".to_owned())
 }
 
