@@ -4,7 +4,7 @@ use pagewise_model::profile::Profile;
 
 /// Times in order, columns of one length, and numbers that name what there is.
 pub fn check(profile: &Profile) {
-    assert!(profile.samples.times.is_sorted());
+    assert!(profile.samples.times.iter().is_sorted());
     for sample in profile.samples.iter() {
         assert!((sample.thread as usize) < profile.threads.len());
         assert!(usize::from(sample.event) < profile.events.len());
