@@ -146,6 +146,7 @@ fn run_rounds(
         }
         if experiment.runs(0).len() == 1 {
             experiment.leave_out_untouched();
+            experiment.leave_out_far_behind();
             leave_out_unpromising(experiment, options, started.elapsed());
         }
         let in_play = experiment.in_play();

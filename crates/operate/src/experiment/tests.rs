@@ -134,7 +134,7 @@ fn where_the_budget_does_not_cover_all_a_trial_run_of_each_chooses() {
     let arms = [&useless[..], &[of("cure", "yes")]].concat();
     let slow = command(
         "[ \"$CURE\" ] && head -c 9000000 /dev/zero | tail -c 8000000 > /dev/null; \
-         [ \"$CURE\" = yes ] || sleep 0.07; sleep 0.03",
+         [ \"$CURE\" = yes ] && time=0.03 || time=0.1; sleep $time",
     );
     // Eight rounds of all seven would take 90 runs including those reserved for confirmation; as
     // many pairs of one, with a trial of each, 40: the budget is between the two, at this machine's
@@ -477,4 +477,25 @@ fn a_confirmation_runs_under_the_same_program_as_what_it_confirms() {
     runs.sort_unstable();
     runs.dedup();
     assert_eq!(runs, ["alone", "env"]);
+}
+
+#[test]
+fn an_arm_far_behind_another_gets_one_run() {
+    // Time on the CPU, the same in each run.
+    let spin = "case \"$CURE\" in best) n=1;; worse) n=5;; *) n=12;; esac; \
+                head -c ${n}0000000 /dev/zero | sha256sum";
+    let arms = [candidate("worse", "worse"), candidate("best", "best")];
+    let arms = arms.map(|arm| Candidate {
+        fewer_faults: false,
+        ..arm
+    });
+    let proof = prove(&command(spin), &arms, &quick(6), &|_| ()).unwrap();
+    assert_eq!(proof.winner.as_deref(), Some("best"), "{proof:?}");
+    let pairs = |name: &str| {
+        let mut found = proof.comparisons.iter();
+        found.find(|one| one.arm == name).map(|one| one.pairs)
+    };
+    assert_eq!(pairs("worse"), Some(1), "{proof:?}");
+    let told = |note: &String| note.starts_with("'worse' was dropped after a trial: it took ");
+    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
 }
