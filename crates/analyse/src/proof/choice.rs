@@ -19,7 +19,11 @@ pub fn most_promising<'a>(
     best(comparisons, criteria).or_else(|| highest(comparisons, criteria, Verdict::Undecided))
 }
 
-/// The arm with the highest interval start among those with this verdict and an interval above 1.
+/// Arms whose intervals begin at this part of the highest start or above are alike.
+const ALIKE: f64 = 0.97;
+
+/// The arm with the highest interval start among those with this verdict and an interval above 1; of
+/// arms that are alike the first, since arms come in the order of their risk.
 fn highest<'a>(
     comparisons: &'a [Comparison],
     criteria: &Criteria,
@@ -30,10 +34,12 @@ fn highest<'a>(
         Some(Clock::Cpu) => comparison.cpu_speedup.low,
         None => 0.0,
     };
-    comparisons
-        .iter()
-        .filter(|comparison| comparison.verdict == verdict && floor(comparison) > 1.0)
-        .max_by(|a, b| floor(a).total_cmp(&floor(b)))
+    let fitting = || {
+        let of_verdict = comparisons.iter().filter(|one| one.verdict == verdict);
+        of_verdict.filter(|one| floor(one) > 1.0)
+    };
+    let most = fitting().map(|one| floor(&one)).fold(0.0, f64::max);
+    fitting().find(|one| floor(one) >= ALIKE * most)
 }
 
 #[cfg(test)]

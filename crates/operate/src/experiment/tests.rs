@@ -40,7 +40,7 @@ fn quick(pairs: u32) -> Options {
 }
 
 #[test]
-fn a_cure_is_proved_told_and_confirmed_among_several() {
+fn a_cure_is_proved_and_told_among_several() {
     let arms = [
         candidate("cure", "yes"),
         candidate("nothing", "no"),
@@ -53,9 +53,13 @@ fn a_cure_is_proved_told_and_confirmed_among_several() {
         "{}",
         proof.summary
     );
-    let confirmation = proof.confirmation.unwrap();
-    assert_eq!(confirmation.verdict, Verdict::Faster);
-    assert!((3..=7).contains(&confirmation.pairs), "{confirmation:?}");
+    // Its trial run left it without a competitor, so the runs after that prove it.
+    assert_eq!(proof.confirmation, None);
+    let cured = &proof.comparisons[0];
+    assert_eq!(cured.verdict, Verdict::Faster, "{cured:?}");
+    assert!((3..=7).contains(&cured.pairs), "{cured:?}");
+    let ran = proof.arms[1].runs.len();
+    assert_eq!(ran, cured.pairs as usize + 1, "with its trial run");
     let rejected = "'broken' is rejected: with it, the command ends with status 9.";
     assert!(
         proof.notes.iter().any(|note| note == rejected),
@@ -71,6 +75,18 @@ fn a_cure_is_proved_told_and_confirmed_among_several() {
         useless.arm == "nothing" && useless.verdict != Verdict::Faster,
         "{useless:?}"
     );
+}
+
+#[test]
+fn of_two_cures_one_is_chosen_and_confirmed_by_fresh_runs() {
+    let arms = ["first", "second"].map(|name| candidate(name, "yes"));
+    let proof = prove(&command(CHURN), &arms, &quick(7), &|_| ()).unwrap();
+    let winner = proof.winner.as_deref().expect("a winner");
+    assert!(["first", "second"].contains(&winner), "{proof:?}");
+    let confirmation = proof.confirmation.unwrap();
+    assert_eq!(confirmation.arm, winner);
+    assert_eq!(confirmation.verdict, Verdict::Faster);
+    assert!((3..=7).contains(&confirmation.pairs), "{confirmation:?}");
 }
 
 #[test]
