@@ -40,12 +40,7 @@ pub(super) fn told(findings: &Findings) -> String {
     sentences.extend(waiting);
     sentences.extend(wants_a_cpu(findings));
     sentences.extend(one_at_a_time(findings));
-    if was_sampled {
-        let untold = open.of_cpu();
-        sentences.extend(untold.map(|share| say::not_told_of_cpu(percent(share))));
-    }
-    let untold = open.of_elapsed();
-    sentences.extend(untold.map(|share| say::not_told_of_elapsed(percent(share))));
+    sentences.extend(open.told(was_sampled));
     sentences.join(" ")
 }
 
