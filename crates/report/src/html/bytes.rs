@@ -13,6 +13,10 @@ use std::io::{self, Write};
 /// Bytes of a column that are deflated at once.
 const PIECE: usize = 64 << 10;
 
+/// Level of compression. Of a page of 3.7 M samples, 6 takes 5 % more CPU time in all and 2 % less
+/// room, 7 a fifth more and 3 % less.
+const LEVEL: u32 = 4;
+
 /// Position of a column among a page's bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Column(usize, usize);
@@ -26,7 +30,7 @@ impl Columns {
     pub(super) fn add(&mut self, numbers: impl Iterator<Item = u64>) -> io::Result<Column> {
         let mut bytes = Vec::with_capacity(PIECE + 10);
         let from = self.0.len();
-        let mut deflate = DeflateEncoder::new(std::mem::take(&mut self.0), Compression::new(7));
+        let mut deflate = DeflateEncoder::new(std::mem::take(&mut self.0), Compression::new(LEVEL));
         for mut number in numbers {
             while number >= 0x80 {
                 bytes.push(number.to_le_bytes()[0] | 0x80);
