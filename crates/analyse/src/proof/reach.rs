@@ -82,7 +82,10 @@ pub fn trial_gain(baseline: &RunCost, run: &RunCost) -> f64 {
 /// more runs of it would hardly make it the better one.
 #[must_use]
 pub fn is_far_behind(best: &RunCost, run: &RunCost) -> bool {
-    ratio(run.wall, best.wall) >= FAR_BEHIND && ratio(run.cpu(), best.cpu()) >= FAR_BEHIND
+    ratio(run.wall, best.wall) >= FAR_BEHIND
+        && ratio(run.cpu(), best.cpu()) >= FAR_BEHIND
+        // Of short programs the clock's ticks are that much.
+        && run.cpu().0 >= best.cpu().0 + UNTOUCHED_SYSTEM.0
 }
 
 fn ratio(baseline: Nanos, run: Nanos) -> f64 {
@@ -110,6 +113,9 @@ mod tests {
         assert!(!is_far_behind(&best, &slower(1_500, 1_000)));
         assert!(!is_far_behind(&best, &slower(1_100, 1_400)));
         assert!(!is_far_behind(&best, &best));
+        let short = slower(20, 10);
+        assert!(!is_far_behind(&short, &slower(60, 25)));
+        assert!(is_far_behind(&short, &slower(60, 35)));
     }
 
     const BASELINE: RunCost = RunCost {
