@@ -181,7 +181,9 @@ def shares_told(account, cpu_time):
         kernel, opposite = account["kernel"], {"value": "value", "low": "high", "high": "low"}
         told["user"] = total(of("own", "allocator", "collector"), own_time)
         told["kernel"] = {bound: max(kernel[bound] - observer[opposite[bound]], 0) / own_time for bound in opposite}
-        told["fault"] = total(of("fault"), own_time)
+        # Without the kernel's stacks nothing is told where faults were not timed either.
+        if of("fault") or account.get("entries"):
+            told["fault"] = total(of("fault"), own_time)
     first = first_thread(account)
     if first:
         told["waiting"] = waiting(first)

@@ -7,6 +7,7 @@
 use super::say;
 use super::symptom::Symptom;
 use super::verdict::waits;
+use crate::account::UNEXPLAINED;
 use pagewise_model::account::TimePart;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
@@ -150,7 +151,7 @@ fn on_cpus(findings: &Findings) -> (f64, f64) {
         parts.map(|part| part.time.value / all).sum()
     };
     let beside = 1.0 - own.low / all;
-    let explained = value(|id| !["own", "unexplained"].contains(&id));
+    let explained = value(|id| !["own", UNEXPLAINED].contains(&id));
     let recording = value(|id| id == "observer");
     let unexplained = (beside - explained).max(faults.high - faults.value);
     ((beside - recording).max(faults.high), unexplained.max(0.0))
@@ -160,7 +161,7 @@ fn on_cpus(findings: &Findings) -> (f64, f64) {
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn inexplicable(findings: &Findings) -> f64 {
     let parts = findings.account.cpu.iter();
-    let explained = parts.filter(|part| part.id != "unexplained");
+    let explained = parts.filter(|part| part.id != UNEXPLAINED);
     let explained: f64 = explained.map(|part| part.time.value).sum();
     1.0 - explained / findings.cost.cpu().0.max(1) as f64
 }
