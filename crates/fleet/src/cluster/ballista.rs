@@ -5,9 +5,9 @@
 //! read can be asked for nor a job cancelled. Status is polled, so that a scheduler that hangs is
 //! noticed by the time limit of one request.
 
-use super::{Address, Read};
+use super::{Address, Read, functions};
 use crate::data::{in_types_of, with_views};
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use ballista_core::client::BallistaClient;
 use ballista_core::error::BallistaError;
 use ballista_core::extension::{SessionConfigExt, SessionConfigHelperExt};
@@ -141,9 +141,24 @@ impl Cluster {
     }
 
     async fn submit(&self, plan: Arc<dyn ExecutionPlan>) -> Result<String> {
+        let unknown = functions::unknown(&plan)?;
+        if !unknown.is_empty() {
+            let names: Vec<String> = unknown.into_iter().collect();
+            bail!(
+                "executors of Ballista {BALLISTA_VERSION} do not know {}: ask with --engine embedded",
+                names.join(", ")
+            );
+        }
         let codec = DefaultPhysicalExtensionCodec {};
         let node = PhysicalPlanNode::try_from_physical_plan(plan, &codec);
-        let node = node.context("a cluster cannot run this query")?;
+        let node = node.map_err(|error| {
+            let why = error.to_string();
+            anyhow!(
+                "a cluster cannot run this query: ask about information_schema alone, or with \
+                 --engine embedded ({})",
+                why.lines().next().unwrap_or_default()
+            )
+        })?;
         let mut message = Vec::new();
         node.try_encode(&mut message)?;
         let session = self.context.session_id();

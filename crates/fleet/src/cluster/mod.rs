@@ -12,6 +12,8 @@ use url::{Host, Url};
 #[cfg(feature = "ballista")]
 mod ballista;
 #[cfg(feature = "ballista")]
+mod functions;
+#[cfg(feature = "ballista")]
 pub use ballista::{Cluster, Job};
 
 #[cfg(not(feature = "ballista"))]
