@@ -67,7 +67,7 @@ mod tests {
             (
                 "id",
                 Arc::new(BinaryViewArray::from_iter_values([
-                    b"0123456789abcdef",
+                    &b"0123456789abcdef"[..],
                     b"x",
                 ])),
             ),
