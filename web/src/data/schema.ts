@@ -3037,15 +3037,25 @@ export interface PagingFaults {
   throttled_ns: number;
 }
 /**
- * Mapped files that are managed (`--files`): their pages are read from the files themselves, and are
- * not counted among those of the store.
+ * Mapped files. Pages of those that are managed (`--files`) are read from the files themselves, and
+ * are not counted among those of the store. Of the others, the kernel is asked to page out what is
+ * in the way of the budget.
  */
 export interface FilesPaged {
+  /**
+   * Of these, pages that came back within the time for which they were followed.
+   */
+  came_back: number;
   /**
    * Mappings that the kernel took over while they were in use: somebody opened their file for
    * writing or truncated it, or it could not be read.
    */
   changed: number;
+  /**
+   * Pages that the kernel kept when it was last asked for all: other processes map them, or their
+   * file belongs to another user.
+   */
+  kept: number;
   /**
    * Mappings that are large enough, and stayed the kernel's.
    */
@@ -3054,6 +3064,10 @@ export interface FilesPaged {
    * Bytes of files that are mapped and managed: part of `managed_bytes`.
    */
   managed_bytes: number;
+  /**
+   * Pages of files that are not managed, which the kernel paged out on request.
+   */
+  paged_out: number;
   /**
    * Pages read from files.
    */

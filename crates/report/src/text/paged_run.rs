@@ -11,6 +11,8 @@ use pagewise_model::paging::Heat;
 use pagewise_model::quantity::{count, counted, percent, percent_interval, share};
 use pagewise_model::units::{Bytes, Nanos};
 
+/// Bytes in a page of the pager, which runs on x86-64 only.
+const PAGER_PAGE: u64 = 4096;
 /// Processes and regions listed; the others are summed up.
 const MOST: usize = 8;
 
@@ -198,6 +200,22 @@ fn files(page: &mut Page, one: &PagedProcess) {
         );
         page.paragraph("Files", Ink::Plain, &text);
     }
+    if files.paged_out > 0 {
+        let page_bytes = |pages: u64| Bytes(pages.saturating_mul(PAGER_PAGE));
+        let text = format!(
+            "{} of files that are not managed paged out; {} of it came back soon",
+            page_bytes(files.paged_out),
+            page_bytes(files.came_back)
+        );
+        page.paragraph("Mapped", Ink::Plain, &text);
+    }
+    if files.paged_out > 0 && files.kept > 0 {
+        let text = format!(
+            "{} stayed: mapped by other processes, or of another user's files",
+            Bytes(files.kept.saturating_mul(PAGER_PAGE))
+        );
+        page.paragraph("", Ink::Faint, &text);
+    }
     if files.changed + files.left > 0 {
         let text = format!(
             "{} became ordinary while in use, {} stayed the kernel's",
@@ -346,6 +364,9 @@ mod tests {
             &mut one.files.refaults,
             &mut one.files.changed,
             &mut one.files.left,
+            &mut one.files.paged_out,
+            &mut one.files.came_back,
+            &mut one.files.kept,
             &mut one.latency.without_io.count,
             &mut one.latency.with_io.count,
         ] {
