@@ -74,7 +74,16 @@ class Judged:
     @property
     def cure_right(self):
         """Whether the cure that `gain` is of is nearly as good as the best known one; None where there is none."""
-        return None if self.best is None else self.gain >= NEARLY_BEST * self.best[0]
+        if self.best is None:
+            return None
+        beside = self.findings.get("suite_beside")
+        return beside["value"] >= NEARLY_BEST if beside else self.gain >= NEARLY_BEST * self.best[0]
+
+    @property
+    def chosen(self):
+        """The settings that a proof chose; None where it chose none, or something other than settings."""
+        arms = self.proof["arms"] if self.proof else []
+        return next((arm["settings"] for arm in arms if arm["name"] == self.proof.get("winner") and arm["settings"]), None)
 
     @property
     def predictions(self):
@@ -172,7 +181,9 @@ def shares_told(account, cpu_time):
         kernel, opposite = account["kernel"], {"value": "value", "low": "high", "high": "low"}
         told["user"] = total(of("own", "allocator", "collector"), own_time)
         told["kernel"] = {bound: max(kernel[bound] - observer[opposite[bound]], 0) / own_time for bound in opposite}
-        told["fault"] = total(of("fault"), own_time)
+        # Without the kernel's stacks nothing is told where faults were not timed either.
+        if of("fault") or account.get("entries"):
+            told["fault"] = total(of("fault"), own_time)
     first = first_thread(account)
     if first:
         told["waiting"] = waiting(first)

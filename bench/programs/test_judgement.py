@@ -56,6 +56,12 @@ class Cures(unittest.TestCase):
     def test_best_known_is_the_largest_sure_gain(self):
         self.assertEqual(judged(findings("churn.brk"), self.known).best, (2.2, "tcmalloc"))
 
+    def test_runs_in_turn_with_the_best_known_decide_where_there_are_any(self):
+        found = findings("churn.brk", settings=KNOBS)
+        self.assertFalse(judged(found, self.known, gain=1.5).cure_right)
+        self.assertTrue(judged({**found, "suite_beside": estimate(0.95)}, self.known, gain=1.5).cure_right)
+        self.assertFalse(judged({**found, "suite_beside": estimate(0.85)}, self.known, gain=2.2).cure_right)
+
     def test_the_arm_that_a_proof_chose_is_the_cure(self):
         found = findings("churn.brk", settings=KNOBS)
         tried = {"arm": "other", "pairs": 6, **arm(2.1)}

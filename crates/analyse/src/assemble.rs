@@ -1,6 +1,8 @@
 //! Builds findings from an attribution and names.
 
-use crate::account::{KernelTable, account, count_waits, elapsed, huge_faults, reconcile, tasks};
+use crate::account::{
+    KernelTable, UNEXPLAINED, account, count_waits, elapsed, huge_faults, reconcile, tasks,
+};
 use crate::attribute::{self, Counted, Doubt, Ledger, Scale, ledger};
 use crate::churn::churn;
 use crate::faults::{Attribution, MmCall, refault_by};
@@ -9,7 +11,7 @@ use crate::latency::{Times, times};
 use crate::numa::with_time;
 use crate::page_sizes;
 use crate::plan::{Rules, conclude};
-use pagewise_model::account::{Account, FORKED, KernelWork};
+use pagewise_model::account::{Account, FORKED, KernelWork, TimePart};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{
@@ -93,7 +95,7 @@ pub fn measure(
     collection.notes.extend(contradiction);
     let by_cause = by_cause(attribution, &ledger, &scale, &times);
     let time = fault_time(attribution, sidecar, &names, times);
-    explain_blindly(&mut account, &time);
+    explain_blindly(&mut account, &time, table);
     let run = Run {
         started_unix_ms: sidecar.started_unix_ms,
         cost: sidecar.cost,
@@ -148,19 +150,39 @@ fn allocators(attribution: &Attribution, sidecar: &Sidecar) -> Vec<Allocator> {
 
 /// If the kernel's stacks were not seen, timed faults and memory calls explain a part of its time.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
-fn explain_blindly(account: &mut Account, time: &FaultTime) {
+fn explain_blindly(account: &mut Account, time: &FaultTime, table: &KernelTable) {
     if account.sees_kernel() {
         return;
     }
-    let calls = time.mm_calls.iter().filter_map(|call| call.time);
-    let calls: f64 = calls.map(|time| time.0 as f64).sum();
+    let kernel = account.kernel.value;
+    let timed = time.mm_calls.iter().filter_map(|call| call.time);
+    let timed: f64 = timed.map(|time| time.0 as f64).sum();
+    let calls = timed.min(kernel);
     let faults = time.total_ns.unwrap_or_default();
-    let left = |faults: f64| (account.kernel.value - faults - calls).max(0.0);
-    account.unexplained = Estimate {
-        value: left(faults.value),
-        low: left(faults.high),
-        high: left(faults.low),
+    let within = |faults: f64| faults.min(kernel - calls);
+    let faults = Estimate {
+        value: within(faults.value),
+        low: within(faults.low),
+        high: within(faults.high),
     };
+    account.unexplained = Estimate {
+        value: kernel - calls - faults.value,
+        low: kernel - calls - faults.high,
+        high: kernel - calls - faults.low,
+    };
+    // Where the program's own code was sampled, its account has the kernel's time in one part.
+    let whole = account.cpu.iter_mut().find(|part| part.id == UNEXPLAINED);
+    let Some(rest) = whole else {
+        return;
+    };
+    rest.time = account.unexplained;
+    let part = |id, time| TimePart::plain(id, table.label(id), time);
+    account.cpu.push(part("fault", faults));
+    account.cpu.push(part("call.map", Estimate::exact(calls)));
+    account.cpu.retain(|part| part.time.value > 0.0);
+    account
+        .cpu
+        .sort_by(|a, b| b.time.value.total_cmp(&a.time.value));
 }
 
 /// The kernel's counts, on the scale of weights. The peak of resident memory is that of the largest
@@ -521,5 +543,54 @@ mod tests {
         assert_eq!(enough[0].stack, ["main", "fill", "memset"]);
         // They represent all faults, not only their own.
         assert!((enough[0].faults - 150.0).abs() < 1.0, "{enough:?}");
+    }
+
+    /// Without the kernel's stacks, its time is divided by what was timed.
+    #[test]
+    fn timed_faults_are_a_part_of_the_kernels_time_that_was_not_sampled() {
+        let told = |faults: Option<f64>| {
+            let part = |id, label, time| TimePart::plain(id, label, Estimate::exact(time));
+            let mut account = Account {
+                kernel: Estimate::exact(600.0),
+                unexplained: Estimate::exact(600.0),
+                cpu: vec![
+                    part(UNEXPLAINED, "the kernel, unexplained", 600.0),
+                    part("own", "the program's own code", 400.0),
+                ],
+                ..Account::default()
+            };
+            let time = FaultTime {
+                total_ns: faults.map(|value| Estimate {
+                    value,
+                    low: value - 100.0,
+                    high: value + 150.0,
+                }),
+                ..FaultTime::default()
+            };
+            explain_blindly(&mut account, &time, KernelTable::shipped());
+            let all: f64 = account.cpu.iter().map(|part| part.time.value).sum();
+            assert!((all - 1000.0).abs() < 1e-9, "{all}");
+            let parts = account.cpu.iter();
+            let parts: Vec<(String, f64, f64, f64)> = parts
+                .map(|part| {
+                    let time = part.time;
+                    (part.label.clone(), time.value, time.low, time.high)
+                })
+                .collect();
+            (parts, account.unexplained)
+        };
+        let own = ("the program's own code".to_owned(), 400.0, 400.0, 400.0);
+        let (parts, left) = told(Some(450.0));
+        let faults = ("page faults".to_owned(), 450.0, 350.0, 600.0);
+        let rest = ("the kernel, unexplained".to_owned(), 150.0, 0.0, 250.0);
+        assert_eq!(parts, [faults, own.clone(), rest]);
+        assert_eq!((left.value, left.low, left.high), (150.0, 0.0, 250.0));
+        // More than the kernel used is no time of faults.
+        let (parts, _) = told(Some(700.0));
+        assert_eq!(parts.len(), 2, "{parts:?}");
+        assert_eq!(parts[0].1, 600.0);
+        let (parts, left) = told(None);
+        assert_eq!(parts[0].1, 600.0);
+        assert_eq!(left.value, 600.0);
     }
 }

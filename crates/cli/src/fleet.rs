@@ -13,6 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   pagewise fleet top --data fleet              what costs the fleet most
   pagewise fleet top --data fleet --where role=db --json
+  pagewise fleet top --data fleet --engine df://HOST:50050   on a cluster
   pagewise fleet outliers --data fleet --like role
   pagewise fleet diff --data fleet --before kernel=6.1.9 --after kernel=6.12.3
   pagewise fleet diff --data fleet --before … --after … --flame change.svg

@@ -36,6 +36,7 @@ mod watch;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use pagewise_report::causes;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -130,7 +131,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::tell(&format!("pagewise: {}", told_once(&error)));
+            terminal::tell(&format!("pagewise: {}", causes::told(error.chain())));
             ExitCode::FAILURE
         }
     }
@@ -217,17 +218,6 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// An error and its causes, except causes that the previous text already contains.
-fn told_once(error: &anyhow::Error) -> String {
-    let mut told: Vec<String> = Vec::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if !told.last().is_some_and(|before| before.ends_with(&cause)) {
-            told.push(cause);
-        }
-    }
-    told.join(": ")
-}
-
 /// Whether a reader such as `head` closed the pipe, having read all it wanted: not a failure.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
@@ -248,16 +238,6 @@ mod tests {
             assert!(width <= 80, "{name}: {width} columns: {line}");
         }
         command.get_subcommands().for_each(check_help);
-    }
-
-    #[test]
-    fn a_cause_that_is_told_is_not_told_again() {
-        let inner = io::Error::other("no room");
-        let outer = anyhow::Error::new(inner).context("cannot write x: no room");
-        assert_eq!(
-            told_once(&outer.context("step 1")),
-            "step 1: cannot write x: no room"
-        );
     }
 
     #[test]

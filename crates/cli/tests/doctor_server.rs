@@ -105,7 +105,10 @@ fn a_cure_of_a_server_is_proved_by_its_load() {
     let output = stage.run(&arguments, &SERVER);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let proof = &findings(&output)["proof"];
-    assert_eq!(proof["winner"], "keep freed memory", "{proof:#}");
+    // Where tcmalloc is installed, it is tried as well.
+    let winner = proof["winner"].as_str().expect("a winner");
+    let cures = ["keep freed memory", "tcmalloc instead", "jemalloc instead"];
+    assert!(cures.contains(&winner), "{proof:#}");
     let first = &proof["arms"][0]["runs"][0];
     let faults = first["minor_faults"].as_u64().expect("a count");
     assert!((150 * 1_400..150 * 2_000).contains(&faults), "{proof:#}");

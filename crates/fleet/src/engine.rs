@@ -1,12 +1,16 @@
-//! The tables as DataFusion sees them, and queries on them.
+//! The tables as DataFusion sees them, and queries on them, here or on a cluster.
 
 use crate::Common;
+use crate::cluster::{Choice, Cluster};
 use crate::data::{
     Data, Files, Identifier, Run, Runs, Store, TABLES, Unusable, Usable, arrow_schema, checked,
+    in_types_of, without_views,
 };
+use crate::distributed::{self, Question};
 use anyhow::{Context, Result, bail};
 use datafusion::arrow::array::{AsArray, RecordBatch};
-use datafusion::catalog::MemTable;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -15,18 +19,26 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// The tables of a fleet.
 pub struct Engine {
     runtime: Runtime,
     context: SessionContext,
+    cluster: Option<Arc<Cluster>>,
     data: Data,
     runs: Runs,
     unusable: BTreeSet<Unusable>,
     scans: Vec<Scan>,
     threads: usize,
+    parts: usize,
+    unmeasured: Option<String>,
 }
+
+/// Parts into which a cluster divides a query, unless it is told otherwise: more than executors of a
+/// small cluster have at once, so that none waits for the slowest.
+const PARTS: usize = 64;
 
 /// What a query read, from its plan's metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -46,9 +58,11 @@ pub struct Scan {
 impl Engine {
     /// Finds the tables and reads `runs`.
     pub fn open(common: &Common) -> Result<Self> {
-        let threads = common.threads.unwrap_or_else(|| {
-            std::thread::available_parallelism().map_or(1, |threads| threads.get())
-        });
+        let cpus = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+        let (threads, parts) = match common.engine {
+            Choice::Embedded => (common.threads.unwrap_or(cpus), 1),
+            Choice::Cluster(_) => (cpus, common.threads.unwrap_or(PARTS)),
+        };
         let mut config = SessionConfig::new()
             .with_target_partitions(threads)
             .with_collect_statistics(false)
@@ -56,12 +70,24 @@ impl Engine {
         // Each file goes to one thread as a whole, and is opened once.
         config.options_mut().optimizer.repartition_file_scans = false;
         config.options_mut().execution.parquet.pushdown_filters = false;
-        let memory = RuntimeEnvBuilder::new().with_memory_limit(common.memory << 20, 1.0);
-        let context = SessionContext::new_with_config_rt(config, memory.build_arc()?);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
             .enable_all()
             .build()?;
+        let cluster = match &common.engine {
+            Choice::Embedded => None,
+            Choice::Cluster(address) => {
+                if common.data.starts_with("gs://") {
+                    bail!("executors of Ballista read folders and s3://, not gs://");
+                }
+                let config = config.clone().with_target_partitions(parts);
+                let patience = Duration::from_secs(common.patience);
+                let cluster = runtime.block_on(Cluster::connect(address, config, patience));
+                Some(Arc::new(cluster?))
+            }
+        };
+        let memory = RuntimeEnvBuilder::new().with_memory_limit(common.memory << 20, 1.0);
+        let context = SessionContext::new_with_config_rt(config, memory.build_arc()?);
         let store = Store::of(&common.data, runtime.handle().clone())?;
         store.register(&context);
         let data = Data::find(store, &common.data)?;
@@ -76,14 +102,23 @@ impl Engine {
         }
         let table = MemTable::try_new(runs.table.schema(), vec![vec![runs.table.clone()]])?;
         context.register_table("runs", Arc::new(table))?;
+        if let Some(cluster) = &cluster {
+            let schema = without_views(&runs.table.schema());
+            let rows = in_types_of(&runs.table, &schema)?;
+            let table = MemTable::try_new(schema, vec![vec![rows]])?;
+            cluster.context().register_table("runs", Arc::new(table))?;
+        }
         Ok(Self {
             runtime,
             context,
+            cluster,
             data,
             runs,
             unusable: unusable.into_iter().collect(),
             scans: Vec::new(),
             threads,
+            parts,
+            unmeasured: None,
         })
     }
 
@@ -127,9 +162,14 @@ impl Engine {
         names.join(", ")
     }
 
-    /// Makes an aggregate known to the next queries.
+    /// Makes an aggregate known to the next queries that run here.
     pub fn register(&self, function: AggregateUDF) {
         self.context.register_udaf(function);
+    }
+
+    /// Whether a cluster answers: it knows no aggregates of ours.
+    pub fn is_distributed(&self) -> bool {
+        self.cluster.is_some()
     }
 
     /// Answers a query on `runs` and on the files of these tables in these folders. Files that cannot
@@ -139,12 +179,21 @@ impl Engine {
         sql: &str,
         tables: &[(&str, &BTreeSet<usize>)],
     ) -> Result<Vec<RecordBatch>> {
+        self.ask(&Question { sql, rest: None }, tables)
+    }
+
+    /// The same where a cluster does the first part of a question.
+    pub fn ask(
+        &mut self,
+        question: &Question<'_>,
+        tables: &[(&str, &BTreeSet<usize>)],
+    ) -> Result<Vec<RecordBatch>> {
         let mut files: BTreeMap<&str, Vec<Usable>> = BTreeMap::new();
         for &(name, folders) in tables {
             let found = self.usable(name, folders)?;
             files.insert(name, found);
         }
-        let first = self.attempt(sql, &files);
+        let first = self.attempt(question, &files);
         let Err(error) = first else {
             return first;
         };
@@ -163,7 +212,7 @@ impl Engine {
             });
         }
         match self.unusable.len() > before {
-            true => self.attempt(sql, &files),
+            true => self.attempt(question, &files),
             false => Err(error),
         }
     }
@@ -189,24 +238,37 @@ impl Engine {
 
     fn attempt(
         &mut self,
-        sql: &str,
+        question: &Question<'_>,
         tables: &BTreeMap<&str, Vec<Usable>>,
     ) -> Result<Vec<RecordBatch>> {
         for (name, files) in tables {
             self.provide(name, files)?;
         }
-        let context = &self.context;
-        let (batches, plan) = self.runtime.block_on(async {
-            let plan = context.sql(sql).await?.create_physical_plan().await?;
-            let batches = collect(Arc::clone(&plan), context.task_ctx()).await?;
-            anyhow::Ok((batches, plan))
-        })?;
-        let mut opened = BTreeSet::new();
         let mut scan = Scan {
             tables: tables.keys().map(|&name| name.to_owned()).collect(),
             rows_in_files: tables.values().flatten().map(|file| file.rows).sum(),
             ..Scan::default()
         };
+        let context = &self.context;
+        if let Some(cluster) = &self.cluster {
+            let answer = distributed::answer(cluster, context, question);
+            let (batches, read) = self.runtime.block_on(answer)?;
+            match read {
+                Ok(read) => {
+                    (scan.files, scan.rows, scan.bytes) = (read.files, read.rows, read.bytes);
+                    self.scans.push(scan);
+                }
+                Err(error) => self.unmeasured = Some(format!("{error:#}")),
+            }
+            return Ok(batches);
+        }
+        let (batches, plan) = self.runtime.block_on(async {
+            let plan = context.sql(question.sql).await?;
+            let plan = plan.create_physical_plan().await?;
+            let batches = collect(Arc::clone(&plan), context.task_ctx()).await?;
+            anyhow::Ok((batches, plan))
+        })?;
+        let mut opened = BTreeSet::new();
         measure(plan.as_ref(), &mut scan, &mut opened);
         scan.files = opened.len();
         self.scans.push(scan);
@@ -218,15 +280,28 @@ impl Engine {
         let known = TABLES.iter().find(|(table, _)| *table == name);
         let (_, columns) = known.with_context(|| format!("there is no table {name}"))?;
         let schema = arrow_schema(columns);
-        self.context.deregister_table(name)?;
-        if files.is_empty() {
-            let nothing = MemTable::try_new(schema, vec![Vec::new()])?;
-            self.context.register_table(name, Arc::new(nothing))?;
-            return Ok(());
+        if let Some(cluster) = &self.cluster {
+            let plain = without_views(&schema);
+            let table = self.table(files, plain, self.parts)?;
+            cluster.context().deregister_table(name)?;
+            cluster.context().register_table(name, table)?;
         }
-        let table = Files::of(&self.data.store, files, schema, self.threads)?;
-        self.context.register_table(name, Arc::new(table))?;
+        let table = self.table(files, schema, self.threads)?;
+        self.context.deregister_table(name)?;
+        self.context.register_table(name, table)?;
         Ok(())
+    }
+
+    fn table(
+        &self,
+        files: &[Usable],
+        schema: SchemaRef,
+        parts: usize,
+    ) -> Result<Arc<dyn TableProvider>> {
+        Ok(match files.is_empty() {
+            true => Arc::new(MemTable::try_new(schema, vec![Vec::new()])?),
+            false => Arc::new(Files::of(&self.data.store, files, schema, parts)?),
+        })
     }
 
     /// Registers the tables of all hosts that a query of the user names: looking at the end of each file
@@ -263,7 +338,11 @@ impl Engine {
     pub fn notes(&self) -> Vec<String> {
         let repeated = self.runs.repeated;
         let note = format!("{repeated} runs are there more than once, and count once.");
-        (repeated > 0).then_some(note).into_iter().collect()
+        let repeated = (repeated > 0).then_some(note);
+        let unmeasured = self.unmeasured.as_ref();
+        let unmeasured =
+            unmeasured.map(|why| format!("What the cluster read is not known: {why}."));
+        repeated.into_iter().chain(unmeasured).collect()
     }
 }
 

@@ -3,8 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod cluster;
 mod commands;
 mod data;
+mod distributed;
 mod engine;
 mod flame;
 mod page;
@@ -14,6 +16,8 @@ mod text;
 use answer::Answer;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
+use cluster::Choice;
+use pagewise_report::causes;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -77,11 +81,22 @@ pub struct Common {
     #[arg(long)]
     json: bool,
 
-    /// Memory that the engine may use, in MiB
+    /// What runs the queries: this program, or a Ballista cluster
+    ///
+    /// The executors of a cluster read the same paths or the same bucket as this machine, which still
+    /// reads the table `runs` and the end of each file.
+    #[arg(long, value_name = "embedded|df://HOST:PORT", default_value_t = Choice::Embedded)]
+    engine: Choice,
+
+    /// With df://: give up on a query after this time
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    patience: u64,
+
+    /// Memory that the engine may use here, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 768)]
     memory: usize,
 
-    /// Threads [default: one per CPU]
+    /// Threads [default: one per CPU]; with df://, parts of a query [default: 64]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
 }
@@ -99,7 +114,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "pagewise fleet: {}", told(&error));
+            let _ = writeln!(
+                io::stderr(),
+                "pagewise fleet: {}",
+                causes::told(error.chain())
+            );
             ExitCode::FAILURE
         }
     }
@@ -133,19 +152,6 @@ fn present(answer: &Answer, common: &Common, output: &Output) -> Result<()> {
     }
     out.flush()?;
     Ok(())
-}
-
-/// An error with its causes, each once: the engine's errors repeat theirs.
-fn told(error: &anyhow::Error) -> String {
-    let mut told = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if !told.contains(&cause) {
-            let between = if told.is_empty() { "" } else { ": " };
-            told += between;
-            told += &cause;
-        }
-    }
-    told
 }
 
 /// Whether a reader such as `head` closed the pipe: not a failure.

@@ -8,6 +8,7 @@
 
 mod base64;
 pub mod border;
+pub mod causes;
 pub mod exports;
 pub mod gate;
 pub mod html;

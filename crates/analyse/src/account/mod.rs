@@ -42,6 +42,8 @@ use table::Reason;
 const FEWEST: f64 = 30.0;
 /// Kernel functions that are named for an entry.
 const MOST_FUNCTIONS: usize = 3;
+/// The part of the CPU time that nothing explains.
+pub(crate) const UNEXPLAINED: &str = "unexplained";
 /// perf's names of events that sample CPU time, in order of preference.
 const CPU_EVENTS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
 
@@ -340,7 +342,7 @@ fn cpu_parts(
         ..TimePart::plain(&entry.id, &entry.label, entry.time)
     }));
     parts.push(TimePart::plain(
-        "unexplained",
+        UNEXPLAINED,
         "the kernel, unexplained",
         unexplained,
     ));

@@ -212,6 +212,15 @@ impl KernelTable {
         families.any(|family| family.files && family.id == id)
     }
 
+    /// The label of an entry or of a family of system calls.
+    pub(crate) fn label(&self, id: &str) -> &str {
+        let entries = self.entry.iter().map(|one| (&one.id, &one.label));
+        let calls = self.call.iter().map(|one| (&one.id, &one.label));
+        let mut named = entries.chain(calls);
+        let found = named.find(|(one, _)| *one == id);
+        found.map_or("other work", |(_, label)| label)
+    }
+
     /// Whether an entry changes the address space.
     pub(crate) fn is_memory_call(&self, id: &str) -> bool {
         let mut families = self.call.iter();

@@ -114,6 +114,16 @@ pub(super) fn trials(
             trials.extend(from_rule(findings, &runtimes, rule, around));
         }
     }
+    let names: Vec<String> = findings
+        .advice
+        .iter()
+        .chain(&trials)
+        .map(|one| one.rule.clone())
+        .collect();
+    trials.retain(|one| {
+        let rule = rules.0.iter().find(|rule| rule.id == one.rule);
+        !rule.is_some_and(|rule| rule.unless_beside.iter().any(|other| names.contains(other)))
+    });
     trials
 }
 

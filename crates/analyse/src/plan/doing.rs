@@ -5,6 +5,7 @@ use super::symptom::Symptom;
 use super::verdict::{kinds, waits};
 use super::wording::words;
 use super::{kernel, say};
+use crate::account::UNEXPLAINED;
 use crate::page_sizes;
 use pagewise_model::account::{ALLOCATOR, COLLECTOR, TimePart};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
@@ -40,12 +41,7 @@ pub(super) fn told(findings: &Findings) -> String {
     sentences.extend(waiting);
     sentences.extend(wants_a_cpu(findings));
     sentences.extend(one_at_a_time(findings));
-    if was_sampled {
-        let untold = open.of_cpu();
-        sentences.extend(untold.map(|share| say::not_told_of_cpu(percent(share))));
-    }
-    let untold = open.of_elapsed();
-    sentences.extend(untold.map(|share| say::not_told_of_elapsed(percent(share))));
+    sentences.extend(open.told(was_sampled));
     sentences.join(" ")
 }
 
@@ -138,7 +134,7 @@ fn is_kernels(part: &TimePart) -> bool {
 /// What is not the program's own code and takes a share worth telling, largest first.
 fn others(findings: &Findings) -> impl Iterator<Item = &TimePart> {
     findings.account.cpu.iter().filter(|part| {
-        !["own", "unexplained"].contains(&&*part.id) && share(findings, part) >= WORTH_TELLING
+        !["own", UNEXPLAINED].contains(&&*part.id) && share(findings, part) >= WORTH_TELLING
     })
 }
 

@@ -7,6 +7,7 @@
 use super::say;
 use super::symptom::Symptom;
 use super::verdict::waits;
+use crate::account::UNEXPLAINED;
 use pagewise_model::account::TimePart;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
@@ -22,10 +23,14 @@ const UNKNOWN_WAITS: [&str; 2] = ["kernel", "other"];
 pub(super) struct Open {
     /// CPU time that may be spent outside the program's own code.
     pub cpu: f64,
-    /// The part of it without an explanation.
+    /// The part of it without a certain explanation.
     pub unexplained: f64,
-    /// Elapsed time in which the program is not known to run or to wait for something.
+    /// The part of that which is no uncertainty of intervals: nothing explains it.
+    inexplicable: f64,
+    /// Elapsed time in which the program is not known for certain to run or to wait for something.
     pub elapsed: f64,
+    /// The part of that which is no uncertainty of intervals: it was not seen.
+    unseen: f64,
     /// Elapsed time in which it waits for a known reason.
     waited: f64,
     /// Upper bound of the same.
@@ -43,11 +48,13 @@ impl Open {
             shares.fold(0.0, f64::max)
         };
         let (cpu, unexplained) = on_cpus(findings);
-        let (elapsed, waits) = in_time(findings);
+        let (elapsed, unseen, waits) = in_time(findings);
         Self {
             cpu: cpu.max(most(|note| note.share_of_cpu)),
             unexplained,
+            inexplicable: inexplicable(findings),
             elapsed,
+            unseen,
             waited: waits,
             waits: waits.max(most(|note| note.share_of_elapsed)),
         }
@@ -76,6 +83,32 @@ impl Open {
     /// The same of elapsed time.
     pub fn of_elapsed(&self) -> Option<f64> {
         (self.elapsed >= LITTLE).then_some(self.elapsed)
+    }
+
+    /// Sentences about what is not explained, or uncertain.
+    pub fn told(&self, was_sampled: bool) -> Vec<String> {
+        let told =
+            |known: f64, all: f64, unknown: fn(String) -> String, unsure: fn(String) -> String| {
+                match (known >= LITTLE, all >= LITTLE) {
+                    (true, _) => Some(unknown(percent(known))),
+                    (false, true) => Some(unsure(percent(all))),
+                    (false, false) => None,
+                }
+            };
+        let of_cpu = told(
+            self.inexplicable,
+            self.unexplained,
+            say::not_told_of_cpu,
+            say::uncertain_of_cpu,
+        );
+        let of_elapsed = told(
+            self.unseen,
+            self.elapsed,
+            say::not_told_of_elapsed,
+            say::uncertain_of_elapsed,
+        );
+        let of_cpu = of_cpu.filter(|_| was_sampled);
+        of_cpu.into_iter().chain(of_elapsed).collect()
     }
 
     /// Waits worth mentioning.
@@ -118,16 +151,25 @@ fn on_cpus(findings: &Findings) -> (f64, f64) {
         parts.map(|part| part.time.value / all).sum()
     };
     let beside = 1.0 - own.low / all;
-    let explained = value(|id| !["own", "unexplained"].contains(&id));
+    let explained = value(|id| !["own", UNEXPLAINED].contains(&id));
     let recording = value(|id| id == "observer");
     let unexplained = (beside - explained).max(faults.high - faults.value);
     ((beside - recording).max(faults.high), unexplained.max(0.0))
 }
 
-/// Elapsed time in which the program is not known to run or wait for something, and time in which
-/// it waits.
+/// CPU time that nothing explains, whatever the intervals of what is explained.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
-fn in_time(findings: &Findings) -> (f64, f64) {
+fn inexplicable(findings: &Findings) -> f64 {
+    let parts = findings.account.cpu.iter();
+    let explained = parts.filter(|part| part.id != UNEXPLAINED);
+    let explained: f64 = explained.map(|part| part.time.value).sum();
+    1.0 - explained / findings.cost.cpu().0.max(1) as f64
+}
+
+/// Elapsed time in which the program is not known for certain to run or wait for something, the part
+/// of it that was not seen, and time in which it waits.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn in_time(findings: &Findings) -> (f64, f64, f64) {
     let wall = findings.cost.wall.0.max(1) as f64;
     let parts = &findings.account.elapsed;
     let on_cpus = |part: &&TimePart| ["cpu", "ready"].contains(&&*part.id);
@@ -136,18 +178,21 @@ fn in_time(findings: &Findings) -> (f64, f64) {
         .filter(known)
         .map(|part| part.time.value / wall)
         .sum();
-    let busy: f64 = parts
-        .iter()
-        .filter(on_cpus)
-        .map(|part| part.time.low / wall)
-        .sum();
-    let by_looks = 1.0 - busy - waits;
-    let open = match (parts.is_empty(), is_one_thread(findings)) {
-        (true, _) => by_totals(findings),
-        (false, true) => by_looks.min(by_totals(findings) - waits),
-        (false, false) => by_looks,
+    let busy = |time: fn(&Estimate) -> f64| -> f64 {
+        let parts = parts.iter().filter(on_cpus);
+        parts.map(|part| time(&part.time) / wall).sum()
     };
-    (open.max(0.0), waits)
+    let left = |by_looks: f64| {
+        let left = match (parts.is_empty(), is_one_thread(findings)) {
+            (true, _) => by_totals(findings),
+            (false, true) => by_looks.min(by_totals(findings) - waits),
+            (false, false) => by_looks,
+        };
+        left.max(0.0)
+    };
+    let open = left(1.0 - busy(|time| time.low) - waits);
+    let unseen = left(1.0 - busy(|time| time.value) - waits);
+    (open, unseen, waits)
 }
 
 /// Elapsed time minus the time in which a single thread used or wanted a CPU.

@@ -83,6 +83,9 @@ pub struct Rule {
     /// Whether it may also do harm: then it is advised only after a proof.
     #[serde(default)]
     pub trial: bool,
+    /// Trials that are no use beside these rules, because they try much the same.
+    #[serde(default)]
+    pub(super) unless_beside: Vec<String>,
     /// Factor by which resident memory may grow, relative to its peak.
     pub memory_times: Option<f64>,
     /// Bytes by which resident memory may grow.

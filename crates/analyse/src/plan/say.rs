@@ -137,6 +137,8 @@ phrases! {
         one_at_a_time(cpus);
         not_told_of_cpu(share);
         not_told_of_elapsed(share);
+        uncertain_of_cpu(share);
+        uncertain_of_elapsed(share);
         not_seen(cpu, system, share);
         not_sampled();
         seen_elsewhere();

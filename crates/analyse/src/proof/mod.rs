@@ -10,5 +10,5 @@ mod reach;
 mod words;
 
 pub use choice::{best, most_promising};
-pub use reach::{avoids_nothing, is_untouched, trial_gain};
+pub use reach::{avoids_nothing, is_far_behind, is_untouched, trial_gain};
 pub use words::{doubt_note, noise_note, not_run, summary, why_no_more};

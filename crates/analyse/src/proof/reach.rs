@@ -20,6 +20,9 @@ const UNTOUCHED_WAITS: u64 = 32;
 const TOUCHED_GAIN: f64 = 1.5;
 /// … unless its gain in elapsed time can be explained by waiting for a busy CPU.
 const TOUCHED_WALL: Nanos = Nanos(500_000_000);
+/// An arm whose first run took this many times as long as that of the best is no competitor: runs of
+/// one program differ by less on all but the busiest machines.
+const FAR_BEHIND: f64 = 1.3;
 
 /// Whether a run with settings equals one without in everything that settings of memory management
 /// can change: faults, memory, system time, waits, and reads if each run `has_reads`, having found
@@ -75,6 +78,16 @@ pub fn trial_gain(baseline: &RunCost, run: &RunCost) -> f64 {
     ratio(baseline.wall, run.wall).max(ratio(baseline.cpu(), run.cpu()))
 }
 
+/// Whether the first run of an arm took so much more time than that of another, by both clocks, that
+/// more runs of it would hardly make it the better one.
+#[must_use]
+pub fn is_far_behind(best: &RunCost, run: &RunCost) -> bool {
+    ratio(run.wall, best.wall) >= FAR_BEHIND
+        && ratio(run.cpu(), best.cpu()) >= FAR_BEHIND
+        // Of short programs the clock's ticks are that much.
+        && run.cpu().0 >= best.cpu().0 + UNTOUCHED_SYSTEM.0
+}
+
 fn ratio(baseline: Nanos, run: Nanos) -> f64 {
     baseline.as_secs_f64() / run.as_secs_f64().max(1e-9)
 }
@@ -83,6 +96,27 @@ fn ratio(baseline: Nanos, run: Nanos) -> f64 {
 mod tests {
     use super::*;
     use pagewise_model::units::Bytes;
+
+    #[test]
+    fn far_behind_is_what_takes_much_more_by_both_clocks() {
+        let best = RunCost {
+            wall: Nanos(1_000_000_000),
+            user: Nanos(900_000_000),
+            ..RunCost::default()
+        };
+        let slower = |wall: u64, user: u64| RunCost {
+            wall: Nanos(wall * 1_000_000),
+            user: Nanos(user * 1_000_000),
+            ..RunCost::default()
+        };
+        assert!(is_far_behind(&best, &slower(1_500, 1_400)));
+        assert!(!is_far_behind(&best, &slower(1_500, 1_000)));
+        assert!(!is_far_behind(&best, &slower(1_100, 1_400)));
+        assert!(!is_far_behind(&best, &best));
+        let short = slower(20, 10);
+        assert!(!is_far_behind(&short, &slower(60, 25)));
+        assert!(is_far_behind(&short, &slower(60, 35)));
+    }
 
     const BASELINE: RunCost = RunCost {
         wall: Nanos(3_000_000_000),

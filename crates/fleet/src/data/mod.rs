@@ -7,6 +7,7 @@ mod runs;
 mod samples;
 mod schemas;
 mod store;
+mod views;
 
 pub use by_run::ByRun;
 pub use files::Files;
@@ -15,6 +16,9 @@ pub use runs::{Run, Runs};
 pub use samples::Samples;
 pub use schemas::{TABLES, arrow_schema};
 pub use store::Store;
+#[cfg(feature = "ballista")]
+pub use views::with_views;
+pub use views::{in_types_of, without_views};
 
 /// An identifier of 128 bits.
 pub type Identifier = [u8; 16];

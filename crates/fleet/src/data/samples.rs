@@ -3,6 +3,7 @@
 
 use super::{ByRun, Identifier};
 use crate::commands::units::Units;
+use crate::distributed::{PARTS, Question, Rest};
 use crate::engine::Engine;
 use anyhow::Result;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
@@ -56,11 +57,7 @@ impl Samples {
             // Nanoseconds of waiting are not CPU time.
             None => "unit = 'ns' AND event NOT LIKE 'off-cpu%'".to_owned(),
         };
-        let sql = format!(
-            "SELECT stack_id, by_run(run_id, weight) AS sums FROM samples WHERE {which} \
-             GROUP BY stack_id"
-        );
-        let batches = engine.query(&sql, &[("samples", &units.folders)])?;
+        let batches = of_stacks(engine, units, &which)?;
         let mut ids: Vec<Identifier> = Vec::new();
         let mut weights: Vec<Vec<(u32, f64)>> = Vec::new();
         for batch in &batches {
@@ -295,6 +292,31 @@ fn function(frame: &Frame) -> Function {
         name: comparable.name.into(),
         module: comparable.module.into(),
         is_kernel: comparable.kind == FrameKind::Kernel,
+    }
+}
+
+/// The sums of the stacks of these samples. A cluster, which does not know `by_run`, sums by stack and
+/// run: a row for each pair, which this process adds up while they arrive.
+fn of_stacks(engine: &mut Engine, units: &Units, which: &str) -> Result<Vec<RecordBatch>> {
+    let tables = [("samples", &units.folders)];
+    let by_run = |table: &str| {
+        format!("SELECT stack_id, by_run(run_id, weight) AS sums FROM {table} GROUP BY stack_id")
+    };
+    match engine.is_distributed() {
+        false => engine.query(&by_run(&format!("samples WHERE {which}")), &tables),
+        true => engine.ask(
+            &Question {
+                sql: &format!(
+                    "SELECT stack_id, run_id, sum(weight) AS weight FROM samples WHERE {which} \
+                     GROUP BY stack_id, run_id"
+                ),
+                rest: Some(Rest {
+                    columns: ["stack_id", "run_id", "weight"],
+                    sql: &by_run(PARTS),
+                }),
+            },
+            &tables,
+        ),
     }
 }
 

@@ -86,19 +86,19 @@ fn leave_out(
 }
 
 /// Time to prove each of `arms` if `tried` are compared, and to confirm the best of several, in
-/// addition to past runs.
+/// addition to past runs. What is left alone after a trial run is proved by fresh runs.
 fn needed(
     experiment: &Experiment<'_>,
     arms: &[usize],
     tried: usize,
     options: &Options,
 ) -> Duration {
+    if arms.len() < 2 {
+        return experiment.round_time(arms).saturating_mul(FEWEST_PAIRS);
+    }
     let ran = u32::try_from(experiment.runs(0).len()).unwrap_or(u32::MAX);
     let pairs = fewest_pairs(tried, options.criteria.level).saturating_sub(ran);
     let proving = experiment.round_time(arms).saturating_mul(pairs);
-    if tried < 2 {
-        return proving;
-    }
     let confirming = experiment
         .round_time(&arms[..1])
         .saturating_mul(FEWEST_PAIRS);

@@ -99,45 +99,70 @@ pub fn prove(
     }
     let mut experiment = Experiment::begin(command, candidates, options, progress)?;
     leave_out_untried(&mut experiment, options, started.elapsed());
-    let several = experiment.in_play().len() > 1;
-    run_rounds(&mut experiment, options, progress, started)?;
+    if experiment.in_play().len() > 1 {
+        return compete(experiment, options, progress, started);
+    }
+    let deadline = started + options.budget;
+    run_rounds(&mut experiment, options, progress, deadline, 1)?;
+    let comparisons = experiment.comparisons(&options.criteria);
+    let winner = best(&comparisons, &options.criteria).map(|one| one.arm.clone());
+    Ok(conclude(experiment, comparisons, winner, None))
+}
+
+/// A proof of several arms: a trial run of each shows which are worth more; rounds of these choose one,
+/// and fresh runs confirm it.
+fn compete(
+    mut experiment: Experiment<'_>,
+    options: &Options,
+    progress: &Listener<'_>,
+    started: Instant,
+) -> Result<Proof> {
+    let tried = experiment.in_play();
+    progress(&experiment.status(&tried, options));
+    if experiment.round(&tried)? == Outcome::Complete {
+        experiment.leave_out_untouched();
+        experiment.leave_out_far_behind();
+        leave_out_unpromising(&mut experiment, options, started.elapsed());
+    }
+    let deadline = started + options.budget;
+    if let &[chosen] = experiment.in_play().as_slice() {
+        // Its trial run chose it, so only runs after that count, and it competes with none.
+        let mut comparisons = experiment.comparisons(&options.criteria);
+        let mut fresh = experiment.fresh(chosen);
+        run_rounds(&mut fresh, options, progress, deadline, 1)?;
+        let found = fresh.compare(1, &options.criteria);
+        experiment.adopt(chosen, fresh);
+        if let Some(one) = comparisons.iter_mut().find(|one| one.arm == found.arm) {
+            *one = found;
+        }
+        let winner = best(&comparisons, &options.criteria).map(|one| one.arm.clone());
+        return Ok(conclude(experiment, comparisons, winner, None));
+    }
+    let choosing = started + options.budget.mul_f64(1.0 - FOR_CONFIRMATION);
+    run_rounds(&mut experiment, options, progress, choosing, tried.len())?;
     let mut comparisons = experiment.comparisons(&options.criteria);
     correct_for_many(&mut comparisons, &options.criteria);
-    let promising = if several { most_promising } else { best };
-    let winner =
-        promising(&comparisons, &options.criteria).map(|comparison| comparison.arm.clone());
+    let winner = most_promising(&comparisons, &options.criteria).map(|one| one.arm.clone());
     let confirmation = match &winner {
-        Some(name) if several && !experiment.was_stopped() => {
-            let deadline = started + options.budget;
+        Some(name) if !experiment.was_stopped() => {
             let chosen = experiment.arm_named(name);
-            Some(confirm(
-                &mut experiment,
-                chosen,
-                options,
-                progress,
-                deadline,
-            )?)
+            let again = confirm(&mut experiment, chosen, options, progress, deadline)?;
+            Some(again)
         }
         _ => None,
     };
     Ok(conclude(experiment, comparisons, winner, confirmation))
 }
 
-/// Rounds of all arms that need more pairs.
+/// Rounds of all arms that need more pairs; `compared` arms competed from the beginning.
 fn run_rounds(
     experiment: &mut Experiment<'_>,
     options: &Options,
     progress: &Listener<'_>,
-    started: Instant,
+    deadline: Instant,
+    compared: usize,
 ) -> Result<()> {
     let mut active = experiment.in_play();
-    let share = if active.len() > 1 {
-        1.0 - FOR_CONFIRMATION
-    } else {
-        1.0
-    };
-    let deadline = started + options.budget.mul_f64(share);
-    let compared = active.len();
     let stopping = options.stopping.among(compared, options.criteria.level);
     while !active.is_empty() && experiment.has_time(&active, deadline, LEAST_ROUNDS) {
         progress(&experiment.status(&active, options));
@@ -146,7 +171,6 @@ fn run_rounds(
         }
         if experiment.runs(0).len() == 1 {
             experiment.leave_out_untouched();
-            leave_out_unpromising(experiment, options, started.elapsed());
         }
         let in_play = experiment.in_play();
         active.retain(|arm| in_play.contains(arm));

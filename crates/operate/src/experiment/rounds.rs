@@ -433,6 +433,19 @@ impl<'a> Experiment<'a> {
         self.stopped |= other.stopped;
     }
 
+    /// Adopts the notes, the stop and the runs of an experiment made by [`Experiment::fresh`] for the
+    /// arm `chosen`.
+    pub(super) fn adopt(&mut self, chosen: usize, other: Self) {
+        self.adopt_notes(&other);
+        for (at, arm) in [0, chosen].into_iter().zip(other.arms) {
+            let own = &mut self.arms[at];
+            own.runs.extend(arm.runs);
+            own.given_up |= arm.given_up;
+            own.untouched |= arm.untouched;
+            own.failed = own.failed.take().or(arm.failed);
+        }
+    }
+
     /// Adds a note for the reader.
     pub fn note(&mut self, text: &str) {
         self.notes.push(text.to_owned());

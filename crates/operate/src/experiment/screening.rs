@@ -3,7 +3,9 @@
 
 use super::Experiment;
 use pagewise_analyse::proof::fate::{Fate, Rules, Standing};
-use pagewise_analyse::proof::{avoids_nothing, is_untouched, trial_gain, why_no_more};
+use pagewise_analyse::proof::{
+    avoids_nothing, is_far_behind, is_untouched, trial_gain, why_no_more,
+};
 
 impl Experiment<'_> {
     /// Gives no more runs to arms whose first run shows that their settings have no effect on the
@@ -39,6 +41,38 @@ impl Experiment<'_> {
                     baseline.faults(),
                 ));
             }
+        }
+    }
+
+    /// Gives no more runs to arms whose first run was far slower than that of the best one, so that the
+    /// budget goes to those that may be the best. Arms that start the command by another program keep
+    /// theirs: they answer a question of their own.
+    pub(super) fn leave_out_far_behind(&mut self) {
+        let arms = self.in_play();
+        let by_gain =
+            |a: &&usize, b: &&usize| self.trial_gain(**a).total_cmp(&self.trial_gain(**b));
+        let Some(&best) = arms.iter().max_by(by_gain) else {
+            return;
+        };
+        let Some(fastest) = self.arms[best].runs.first().copied() else {
+            return;
+        };
+        let leader = self.arms[best].candidate.name.clone();
+        for at in arms {
+            let arm = &mut self.arms[at];
+            let behind = arm.runs.first().filter(|run| is_far_behind(&fastest, run));
+            let Some(run) = behind.filter(|_| arm.candidate.under.is_empty()) else {
+                continue;
+            };
+            arm.given_up = true;
+            self.notes.push(format!(
+                "'{}' was dropped after a trial: it took {} of CPU time, {} elapsed, and '{leader}' {} and {}.",
+                arm.candidate.name,
+                run.cpu(),
+                run.wall,
+                fastest.cpu(),
+                fastest.wall,
+            ));
         }
     }
 

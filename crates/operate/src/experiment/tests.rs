@@ -40,7 +40,7 @@ fn quick(pairs: u32) -> Options {
 }
 
 #[test]
-fn a_cure_is_proved_told_and_confirmed_among_several() {
+fn a_cure_is_proved_and_told_among_several() {
     let arms = [
         candidate("cure", "yes"),
         candidate("nothing", "no"),
@@ -53,9 +53,13 @@ fn a_cure_is_proved_told_and_confirmed_among_several() {
         "{}",
         proof.summary
     );
-    let confirmation = proof.confirmation.unwrap();
-    assert_eq!(confirmation.verdict, Verdict::Faster);
-    assert!((3..=7).contains(&confirmation.pairs), "{confirmation:?}");
+    // Its trial run left it without a competitor, so the runs after that prove it.
+    assert_eq!(proof.confirmation, None);
+    let cured = &proof.comparisons[0];
+    assert_eq!(cured.verdict, Verdict::Faster, "{cured:?}");
+    assert!((3..=7).contains(&cured.pairs), "{cured:?}");
+    let ran = proof.arms[1].runs.len();
+    assert_eq!(ran, cured.pairs as usize + 1, "with its trial run");
     let rejected = "'broken' is rejected: with it, the command ends with status 9.";
     assert!(
         proof.notes.iter().any(|note| note == rejected),
@@ -71,6 +75,18 @@ fn a_cure_is_proved_told_and_confirmed_among_several() {
         useless.arm == "nothing" && useless.verdict != Verdict::Faster,
         "{useless:?}"
     );
+}
+
+#[test]
+fn of_two_cures_one_is_chosen_and_confirmed_by_fresh_runs() {
+    let arms = ["first", "second"].map(|name| candidate(name, "yes"));
+    let proof = prove(&command(CHURN), &arms, &quick(7), &|_| ()).unwrap();
+    let winner = proof.winner.as_deref().expect("a winner");
+    assert!(["first", "second"].contains(&winner), "{proof:?}");
+    let confirmation = proof.confirmation.unwrap();
+    assert_eq!(confirmation.arm, winner);
+    assert_eq!(confirmation.verdict, Verdict::Faster);
+    assert!((3..=7).contains(&confirmation.pairs), "{confirmation:?}");
 }
 
 #[test]
@@ -134,7 +150,7 @@ fn where_the_budget_does_not_cover_all_a_trial_run_of_each_chooses() {
     let arms = [&useless[..], &[of("cure", "yes")]].concat();
     let slow = command(
         "[ \"$CURE\" ] && head -c 9000000 /dev/zero | tail -c 8000000 > /dev/null; \
-         [ \"$CURE\" = yes ] || sleep 0.07; sleep 0.03",
+         [ \"$CURE\" = yes ] && time=0.03 || time=0.1; sleep $time",
     );
     // Eight rounds of all seven would take 90 runs including those reserved for confirmation; as
     // many pairs of one, with a trial of each, 40: the budget is between the two, at this machine's
@@ -477,4 +493,25 @@ fn a_confirmation_runs_under_the_same_program_as_what_it_confirms() {
     runs.sort_unstable();
     runs.dedup();
     assert_eq!(runs, ["alone", "env"]);
+}
+
+#[test]
+fn an_arm_far_behind_another_gets_one_run() {
+    // Time on the CPU, the same in each run.
+    let spin = "case \"$CURE\" in best) n=3;; worse) n=15;; *) n=18;; esac; \
+                head -c ${n}0000000 /dev/zero | sha256sum";
+    let arms = [candidate("worse", "worse"), candidate("best", "best")];
+    let arms = arms.map(|arm| Candidate {
+        fewer_faults: false,
+        ..arm
+    });
+    let proof = prove(&command(spin), &arms, &quick(6), &|_| ()).unwrap();
+    assert_eq!(proof.winner.as_deref(), Some("best"), "{proof:?}");
+    let pairs = |name: &str| {
+        let mut found = proof.comparisons.iter();
+        found.find(|one| one.arm == name).map(|one| one.pairs)
+    };
+    assert_eq!(pairs("worse"), Some(1), "{proof:?}");
+    let told = |note: &String| note.starts_with("'worse' was dropped after a trial: it took ");
+    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
 }

@@ -13,6 +13,10 @@ use std::io::{self, Write};
 /// Bytes of a column that are deflated at once.
 const PIECE: usize = 64 << 10;
 
+/// Level of compression. Of a page of 3.7 M samples, 6 takes 5 % more CPU time in all and 2 % less
+/// room, 7 a fifth more and 3 % less.
+const LEVEL: u32 = 4;
+
 /// Position of a column among a page's bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Column(usize, usize);
@@ -26,7 +30,7 @@ impl Columns {
     pub(super) fn add(&mut self, numbers: impl Iterator<Item = u64>) -> io::Result<Column> {
         let mut bytes = Vec::with_capacity(PIECE + 10);
         let from = self.0.len();
-        let mut deflate = DeflateEncoder::new(std::mem::take(&mut self.0), Compression::new(7));
+        let mut deflate = DeflateEncoder::new(std::mem::take(&mut self.0), Compression::new(LEVEL));
         for mut number in numbers {
             while number >= 0x80 {
                 bytes.push(number.to_le_bytes()[0] | 0x80);
@@ -43,11 +47,15 @@ impl Columns {
         Ok(Column(from, self.0.len() - from))
     }
 
-    /// All columns as text.
-    pub(super) fn text(&self) -> String {
+    /// Characters of the columns as text, at most.
+    pub(super) fn characters(&self) -> usize {
+        self.0.len() * 16 / 13 + 4
+    }
+
+    /// Appends all columns as text.
+    pub(super) fn write(&self, text: &mut String) {
         /// Every visible ASCII character except `"`, `&` and `<`.
         const DIGITS: &[u8; 91] = b"!#$%'()*+,-./0123456789:;=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
-        let mut text = String::with_capacity(self.0.len() * 16 / 13 + 4);
         let (mut held, mut bits) = (0_u32, 0);
         let mut put = |value: u32| {
             text.push(char::from(DIGITS[(value / 91) as usize]));
@@ -65,7 +73,6 @@ impl Columns {
         if bits > 0 {
             put(held);
         }
-        text
     }
 }
 
@@ -78,17 +85,24 @@ pub(super) fn zigzag(number: i64) -> u64 {
 mod tests {
     use super::*;
 
+    fn as_text(columns: Columns) -> String {
+        let mut text = String::new();
+        columns.write(&mut text);
+        assert!(text.len() <= columns.characters());
+        text
+    }
+
     #[test]
     fn bytes_become_visible_characters_that_html_leaves_alone() {
         let bytes: Vec<u8> = (0..=255).chain(0..=99).collect();
-        let text = Columns(bytes.clone()).text();
+        let text = as_text(Columns(bytes.clone()));
         assert!(
             text.bytes()
                 .all(|c| c.is_ascii_graphic() && !b"\"&<".contains(&c))
         );
         assert_eq!(text.len(), (bytes.len() * 8).div_ceil(13) * 2);
         // 8191 is 90 times 91 and 1.
-        assert_eq!(Columns(vec![0xff, 0x1f]).text(), "~#!!");
+        assert_eq!(as_text(Columns(vec![0xff, 0x1f])), "~#!!");
     }
 
     #[test]

@@ -65,17 +65,44 @@ struct Encoded {
     text: String,
 }
 
+/// Writes what takes the place of a mark.
+type Insert<'a> = &'a dyn Fn(&mut String);
+
 /// The page with its data and columns of numbers; `text` is shown by a browser without scripts.
 fn page(data: &Encoded, columns: &Columns, text: &str) -> String {
+    let text = escaped(&inert(text));
     let Encoded {
         encoding,
         text: data,
     } = data;
-    let element = format!(r#"type="application/json" data-encoding="{encoding}">{data}<"#);
-    SHELL
-        .replacen(TEXT_MARK, &escaped(&inert(text)), 1)
-        .replacen(DATA_MARK, &element, 1)
-        .replacen(BYTES_MARK, &format!("{}<", columns.text()), 1)
+    // Written once, in place: columns take some megabytes.
+    let insert_text = |page: &mut String| page.push_str(&text);
+    let insert_data = |page: &mut String| {
+        let kind = format!(r#"type="application/json" data-encoding="{encoding}">"#);
+        page.extend([&kind, data, "<"]);
+    };
+    let insert_columns = |page: &mut String| {
+        columns.write(page);
+        page.push('<');
+    };
+    let mut inserts: [(&str, Insert<'_>); 3] = [
+        (TEXT_MARK, &insert_text),
+        (DATA_MARK, &insert_data),
+        (BYTES_MARK, &insert_columns),
+    ];
+    inserts.sort_by_key(|(mark, _)| SHELL.find(mark));
+    let inserted = text.len() + data.len() + columns.characters();
+    let mut page = String::with_capacity(SHELL.len() + inserted + 64);
+    let mut rest = SHELL;
+    for (mark, insert) in inserts {
+        if let Some((before, after)) = rest.split_once(mark) {
+            page.push_str(before);
+            insert(&mut page);
+            rest = after;
+        }
+    }
+    page.push_str(rest);
+    page
 }
 
 fn encode(data: &impl Serialize) -> Result<Encoded, Error> {

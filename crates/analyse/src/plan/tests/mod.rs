@@ -622,3 +622,44 @@ fn advice_follows_the_largest_finding() {
     assert_eq!(answer.diagnoses[0].id, "cow.fork");
     assert_eq!(answer.advice[0].cures, ["cow.fork"]);
 }
+
+/// Thresholds are advised; an allocator that keeps memory otherwise is only tried, and once.
+#[test]
+fn churn_is_tried_on_one_other_allocator_beside_the_thresholds() {
+    let installed = |libraries: &[AllocatorKind]| Surroundings {
+        libraries: libraries
+            .iter()
+            .map(|&one| (one, format!("/lib/{one:?}.so")))
+            .collect(),
+        ..Surroundings::default()
+    };
+    let rules = Rules::shipped().expect("shipped rules");
+    let tried = |churn: Findings, libraries: &[AllocatorKind]| -> Vec<String> {
+        let around = installed(libraries);
+        let found = conclude(churn, &rules, &around);
+        assert_eq!(found.advice[0].rule, "glibc.keep-freed-memory");
+        trials(&found, &rules, &around)
+            .into_iter()
+            .map(|one| one.rule)
+            .collect()
+    };
+    let both = [AllocatorKind::Jemalloc, AllocatorKind::Tcmalloc];
+    assert_eq!(tried(zlib_churn(), &both), ["glibc.tcmalloc-instead"]);
+    assert_eq!(tried(zlib_churn(), &both[..1]), ["glibc.jemalloc-instead"]);
+    assert!(tried(zlib_churn(), &[]).is_empty());
+    // An allocator that is slow as well is tried for that reason.
+    let mut slow = zlib_churn();
+    let time = Estimate::exact(0.3 * 1.3e9);
+    slow.account.cpu = vec![TimePart {
+        places: vec!["_int_malloc".into()],
+        ..TimePart::plain(pagewise_model::account::ALLOCATOR, "", time)
+    }];
+    let found = conclude(slow.clone(), &rules, &installed(&both));
+    let advised: Vec<&str> = found.advice.iter().map(|one| one.rule.as_str()).collect();
+    assert!(advised.contains(&"speed.tcmalloc"), "{advised:?}");
+    let again = trials(&found, &rules, &installed(&both));
+    assert!(
+        again.iter().all(|one| !one.rule.ends_with("-instead")),
+        "{again:?}"
+    );
+}
