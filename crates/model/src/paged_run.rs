@@ -2,6 +2,7 @@
 
 use crate::answer::{Evidence, Kind};
 use crate::paging::{Heat, RefaultDistances};
+use crate::paging_forecast::ForecastOutcome;
 use crate::run::{Ending, RunCost};
 use crate::verdicts;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub struct PagedRun {
     pub others: OtherProcesses,
     /// Refault distances of all processes together.
     pub refault_distances: RefaultDistances,
+    /// How far off the forecast of `--forecast` was; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<ForecastOutcome>,
 }
 
 impl Evidence for PagedRun {
@@ -176,8 +180,9 @@ pub struct PagesMoved {
     pub store_errors: u64,
 }
 
-/// Mapped files that are managed (`--files`): their pages are read from the files themselves, and are
-/// not counted among those of the store.
+/// Mapped files. Pages of those that are managed (`--files`) are read from the files themselves, and
+/// are not counted among those of the store. Of the others, the kernel is asked to page out what is
+/// in the way of the budget.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesPaged {
@@ -192,6 +197,16 @@ pub struct FilesPaged {
     pub changed: u64,
     /// Mappings that are large enough, and stayed the kernel's.
     pub left: u64,
+    /// Pages of files that are not managed, which the kernel paged out on request.
+    #[serde(default)]
+    pub paged_out: u64,
+    /// Of these, pages that came back within the time for which they were followed.
+    #[serde(default)]
+    pub came_back: u64,
+    /// Pages that the kernel kept when it was last asked for all: other processes map them, or their
+    /// file belongs to another user.
+    #[serde(default)]
+    pub kept: u64,
 }
 
 /// Time inside the pager.

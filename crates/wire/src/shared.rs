@@ -213,6 +213,13 @@ pub struct Process {
     pub files_changed: AtomicU64,
     /// Mappings of files that stayed the kernel's although they were large enough.
     pub files_left: AtomicU64,
+    /// Pages of files, mapped but not managed, that the kernel paged out because they were in the
+    /// way.
+    pub file_pages_out: AtomicU64,
+    /// Of these, pages that came back soon, as far as was seen.
+    pub file_pages_back: AtomicU64,
+    /// Pages of such files that the kernel kept when it was last asked for all. Rises and falls.
+    pub file_pages_kept: AtomicU64,
 }
 
 /// In [`Process::hold`]: no process wants the pages any more.
@@ -255,6 +262,8 @@ impl Process {
             &self.file_refaults,
             &self.files_changed,
             &self.files_left,
+            &self.file_pages_out,
+            &self.file_pages_back,
         ];
         let latencies = self.latency_fast.iter().chain(&self.latency_read);
         let distances = self.distance_waited.iter().chain(&self.distance_ahead);
@@ -291,6 +300,7 @@ impl Process {
             &self.smallest_bytes,
             &self.managed_bytes,
             &self.file_bytes,
+            &self.file_pages_kept,
             &self.store_memory_bytes,
             &self.store_disk_bytes,
             &self.distance_pages,

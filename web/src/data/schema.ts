@@ -2947,6 +2947,7 @@ export interface MinedPattern {
 export interface PagedRun {
   cost: RunCost;
   ending: Ending;
+  forecast?: ForecastOutcome;
   /**
    * The budget in bytes.
    */
@@ -2977,6 +2978,21 @@ export interface PagedRun {
    * Peak of the resident memory of all processes together, shared pages counted once.
    */
   together_peak_bytes: number | null;
+}
+/**
+ * A forecast, and the run that it was about.
+ */
+export interface ForecastOutcome {
+  expected: Estimate;
+  /**
+   * The elapsed time of this run, as a multiple of the time without a limit that the forecast
+   * assumes.
+   */
+  measured: number;
+  /**
+   * How far the forecast is above the measurement, as a share of it: 0.25 means 25 % too much.
+   */
+  off_by: number;
 }
 /**
  * Processes without figures of their own: together with the others they add up to the whole.
@@ -3037,15 +3053,25 @@ export interface PagingFaults {
   throttled_ns: number;
 }
 /**
- * Mapped files that are managed (`--files`): their pages are read from the files themselves, and are
- * not counted among those of the store.
+ * Mapped files. Pages of those that are managed (`--files`) are read from the files themselves, and
+ * are not counted among those of the store. Of the others, the kernel is asked to page out what is
+ * in the way of the budget.
  */
 export interface FilesPaged {
+  /**
+   * Of these, pages that came back within the time for which they were followed.
+   */
+  came_back: number;
   /**
    * Mappings that the kernel took over while they were in use: somebody opened their file for
    * writing or truncated it, or it could not be read.
    */
   changed: number;
+  /**
+   * Pages that the kernel kept when it was last asked for all: other processes map them, or their
+   * file belongs to another user.
+   */
+  kept: number;
   /**
    * Mappings that are large enough, and stayed the kernel's.
    */
@@ -3054,6 +3080,10 @@ export interface FilesPaged {
    * Bytes of files that are mapped and managed: part of `managed_bytes`.
    */
   managed_bytes: number;
+  /**
+   * Pages of files that are not managed, which the kernel paged out on request.
+   */
+  paged_out: number;
   /**
    * Pages read from files.
    */
@@ -4135,6 +4165,7 @@ export interface Run {
    */
   kernel_threads?: KernelThread[];
   numa?: MemoryNodes;
+  paging_forecast?: PagingForecast;
   profile?: ProfileSummary;
   /**
    * Fault samples seen.
@@ -4720,6 +4751,49 @@ export interface OnNode {
    */
   node: number;
   time?: Estimate;
+}
+/**
+ * A forecast from one run at a memory limit. Its intervals span what the model leaves open; they are
+ * not those of a sample.
+ */
+export interface PagingForecast {
+  basis?: ForecastBasis;
+  /**
+   * The slowdown by size, largest size first.
+   */
+  sizes?: ForecastSize[];
+  /**
+   * Why nothing can be foretold.
+   */
+  unknown?: string;
+}
+/**
+ * What was seen of the program at its limit.
+ */
+export interface ForecastBasis {
+  had: Bytes;
+  lost: Nanos;
+  needs: Bytes;
+  /**
+   * Pages read back.
+   */
+  pages: number;
+  unhindered: Nanos;
+  /**
+   * Faults that waited for an evicted page.
+   */
+  waits: number;
+}
+/**
+ * One size.
+ */
+export interface ForecastSize {
+  memory: Bytes;
+  /**
+   * Percentage of the memory that the program needs.
+   */
+  percent: number;
+  slowdown: Estimate;
 }
 /**
  * Time that faults cost.

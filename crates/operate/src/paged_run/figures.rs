@@ -230,6 +230,9 @@ fn files(from: &ProcessBytes<'_>) -> FilesPaged {
         refaults: counter!(from, file_refaults),
         changed: counter!(from, files_changed),
         left: counter!(from, files_left),
+        paged_out: counter!(from, file_pages_out),
+        came_back: counter!(from, file_pages_back),
+        kept: counter!(from, file_pages_kept),
     }
 }
 

@@ -21,8 +21,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 const MOST_LOOKING: u32 = 20;
 /// Maximum pause for that reason.
 const LONGEST: Duration = Duration::from_millis(500);
-/// If less than this part of the budget is left for manageable memory, a message is printed.
+/// If less than this part of the budget is left for manageable memory, a message is printed,
 const LEAST_LEFT: u64 = 4;
+/// after this time: pages of files, which count among the rest, are paged out meanwhile.
+const LEFT_FOR: Duration = Duration::from_secs(1);
 
 /// State of a process at the last look.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,6 +74,8 @@ pub struct Together {
     before: BTreeMap<(usize, u32), Before>,
     peak: u64,
     at_peak: Vec<Taker>,
+    /// Since when too little has been left.
+    short_since: Option<Instant>,
     has_said: bool,
 }
 
@@ -93,6 +97,7 @@ impl Together {
             before: BTreeMap::new(),
             peak: 0,
             at_peak: Vec::new(),
+            short_since: None,
             has_said: false,
         })
     }
@@ -283,7 +288,11 @@ impl Together {
         let resident = takers.iter().map(|one| one.resident).sum();
         let fixed: u64 = takers.iter().map(|one| one.fixed).sum();
         let left = self.budget.saturating_sub(fixed);
-        if left < self.budget / LEAST_LEFT && !self.has_said {
+        let is_short = left < self.budget / LEAST_LEFT;
+        let since = is_short.then(|| self.short_since.unwrap_or(self.last));
+        self.short_since = since;
+        let is_long = since.is_some_and(|since| self.last - since >= LEFT_FOR);
+        if is_long && !self.has_said {
             self.has_said = true;
             say(&format!(
                 "memory that cannot be managed takes {} of --memory {} and leaves {}: {}",

@@ -1,5 +1,6 @@
 //! The evictor: keeps some room free, so that faults need not wait for disk writes.
 
+use super::trimmer;
 use crate::figures::places;
 use crate::observe::survey;
 use crate::paging::Pager;
@@ -39,6 +40,9 @@ extern "C" fn run(pager: usize) -> ! {
         if outdated || now - refreshed > REFRESH_NS {
             refreshed = now;
             pager.refresh_limit();
+        }
+        if pager.file_pages.are_in_the_way(rung, now) && !pager.holds_all() {
+            trimmer::rouse(pager);
         }
         if rung && now > survey_due {
             // The observer surveys as well, if there is one.

@@ -7,7 +7,8 @@
 //!   scales; but a system call that touches a missing page fails with EFAULT.
 //!
 //! The evictor and the threads that read ahead run next to them, all asleep while nothing faults,
-//! and so does the observer if the run shows figures, and [`leases`] while files are mapped; the child of a fork may have a [`warden`]. A
+//! and so does the observer if the run shows figures, and [`leases`] while files are mapped; the child of a fork may have a [`warden`],
+//! and a process with many file pages a [`trimmer`]. A
 //! program has none of these threads before its first memory comes under management, and the child
 //! of a fork only one handler thread before its first fault: most programs never own that much
 //! memory, and most children soon become another program.
@@ -18,6 +19,7 @@ pub mod leases;
 pub mod observer;
 pub mod signal;
 pub mod threads;
+pub mod trimmer;
 mod vigil;
 pub mod warden;
 
@@ -29,7 +31,10 @@ pub static ABOVE: Above = Above {
     start,
     start_first: |pager| threads::start_first(pager) && warden::start(pager),
     start_watcher: leases::start,
-    forget: threads::forked,
+    forget: || {
+        threads::forked();
+        trimmer::forked();
+    },
 };
 
 fn start(pager: &'static Pager) -> bool {

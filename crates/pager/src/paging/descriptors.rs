@@ -12,7 +12,7 @@ use pagewise_wire::shared::capability;
 pub static NO_KERNEL_FAULTS: AtomicBool = AtomicBool::new(false);
 
 /// Number of descriptors that are not of mapped files.
-const FIXED: usize = 17;
+const FIXED: usize = 19;
 /// Number of descriptors that the pager may have.
 pub const OURS: usize = FIXED + files::MOST;
 
@@ -111,9 +111,8 @@ impl Pager {
 
     /// Those of them that are not of mapped files.
     fn fixed(&self) -> [i32; FIXED] {
-        let [pagemap, memory] = scan::descriptors();
         let mut all = [-1; FIXED];
-        all[..9].copy_from_slice(&[
+        all[..7].copy_from_slice(&[
             uffd::maker(),
             self.by_handler.fd(),
             self.by_signal.fd(),
@@ -121,10 +120,9 @@ impl Pager {
             recorder::descriptor(),
             places::descriptor(),
             discard::descriptor(),
-            pagemap,
-            memory,
         ]);
-        all[9..].copy_from_slice(&self.store().descriptors());
+        all[7..11].copy_from_slice(&scan::descriptors());
+        all[11..].copy_from_slice(&self.store().descriptors());
         all
     }
 }

@@ -1,10 +1,9 @@
 //! How much of the budget is left for managed pages: the whole, less everything else that is
 //! resident. The budget covers the process, not only its regions.
 
-use super::{Pager, hold};
+use super::{Pager, hold, scan};
 use crate::figures::places;
 use crate::page::PAGE_BYTES;
-use crate::sys;
 use core::sync::atomic::Ordering;
 
 /// A quarter of the budget always goes to managed pages; otherwise a program with much other memory
@@ -21,10 +20,16 @@ impl Pager {
             .store(self.regions.left_out(), Ordering::Relaxed);
         let total = self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64;
         let managed = self.budget.resident();
-        let other = resident_pages()
-            .map_or(0, |resident| resident.saturating_sub(managed))
-            .saturating_add(page_table_pages(managed));
-        let limit = total.saturating_sub(other).max(total / LEAST_SHARE);
+        let [resident, of_files] = scan::resident_pages().unwrap_or([0, 0]);
+        let other = resident.saturating_sub(managed) + page_table_pages(managed);
+        let left = total.saturating_sub(other);
+        let limit = left.max(total / LEAST_SHARE);
+        // Below its least share, managed memory makes room no more.
+        let excess = match limit > left {
+            true => (other + managed).saturating_sub(total),
+            false => 0,
+        };
+        self.file_pages.measured(of_files, excess, total);
         self.store_pages
             .store(self.pages_of_store(), Ordering::Relaxed);
         self.budget.set_limit(match self.holds_all() {
@@ -100,21 +105,5 @@ fn page_table_pages(resident: u64) -> u64 {
 /// Resident bytes of this process; 0 if the kernel does not report it.
 #[must_use]
 pub fn resident_bytes() -> u64 {
-    resident_pages().unwrap_or(0) * PAGE_BYTES as u64
-}
-
-/// Resident pages of this process (second field of `/proc/self/statm`).
-fn resident_pages() -> Option<u64> {
-    let mut text = [0_u8; 128];
-    let file = sys::open(c"/proc/self/statm", libc::O_RDONLY);
-    let file = i32::try_from(file).ok().filter(|file| *file >= 0)?;
-    // SAFETY: live argument: the buffer lives through the call.
-    let count = unsafe {
-        let place = text.as_mut_ptr() as usize;
-        sys::call3(libc::SYS_read, file as usize, place, text.len())
-    };
-    sys::close(file);
-    let count = usize::try_from(count).ok()?;
-    let text = core::str::from_utf8(&text[..count]).ok()?;
-    text.split(' ').nth(1)?.parse().ok()
+    scan::resident_pages().map_or(0, |[all, _]| all) * PAGE_BYTES as u64
 }

@@ -17,6 +17,7 @@ pub mod discard;
 mod events;
 pub mod evict;
 pub mod fatal;
+pub mod file_pages;
 pub mod files;
 mod fill;
 pub mod fork;
@@ -51,6 +52,7 @@ use crate::sys::uffd::Uffd;
 use ahead::Ahead;
 use budget::Budget;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use file_pages::FilePages;
 use files::Files;
 use habits::Habits;
 use own_threads::OwnThreads;
@@ -76,6 +78,8 @@ pub struct Pager {
     pub regions: Regions,
     /// Mapped files.
     pub files: Files,
+    /// Pages of other mapped files that are resident.
+    pub file_pages: FilePages,
     /// Room.
     pub budget: Budget,
     /// Where pages rest while they are being written.
@@ -156,6 +160,7 @@ impl Pager {
             table: Table::new(),
             regions: Regions::new(),
             files: Files::new(),
+            file_pages: FilePages::new(),
             budget: Budget::new(),
             tray: Tray::new(),
             probation: Probation::new(),

@@ -20,25 +20,30 @@ pub enum Look {
 
 static PAGEMAP: AtomicI32 = AtomicI32::new(-1);
 static MEMORY: AtomicI32 = AtomicI32::new(-1);
+static STATM: AtomicI32 = AtomicI32::new(-1);
+static MAPS: AtomicI32 = AtomicI32::new(-1);
 
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 const EXCLUSIVE: u64 = 1 << 56;
+/// A page of a file, or of shared anonymous memory (Documentation/admin-guide/mm/pagemap.rst).
+const OF_FILE: u64 = 1 << 61;
 
 /// In the child of a fork these are the parent's.
 pub fn forked() {
-    for file in [&PAGEMAP, &MEMORY] {
+    for file in [&PAGEMAP, &MEMORY, &STATM, &MAPS] {
         sys::close(file.swap(-1, Ordering::Relaxed));
     }
 }
 
 /// The descriptors in use, -1 for those not needed so far.
 #[must_use]
-pub fn descriptors() -> [i32; 2] {
-    [&PAGEMAP, &MEMORY].map(|file| file.load(Ordering::Relaxed))
+pub fn descriptors() -> [i32; 4] {
+    [&PAGEMAP, &MEMORY, &STATM, &MAPS].map(|file| file.load(Ordering::Relaxed))
 }
 
-/// The descriptor of `path`, opened when it is first needed.
+/// The descriptor of `path`, opened when it is first needed, and kept: each opening takes the
+/// lowest free number for a moment, which the program may expect to get.
 fn opened(file: &AtomicI32, path: &core::ffi::CStr) -> i32 {
     let there = file.load(Ordering::Relaxed);
     if there >= 0 {
@@ -58,6 +63,47 @@ fn opened(file: &AtomicI32, path: &core::ffi::CStr) -> i32 {
 
 fn pagemap() -> i32 {
     opened(&PAGEMAP, c"/proc/self/pagemap")
+}
+
+/// `/proc/self/maps`, for the one thread that pages out files.
+#[must_use]
+pub fn maps() -> i32 {
+    opened(&MAPS, c"/proc/self/maps")
+}
+
+/// Resident pages of this process, and those of them that belong to files or shared memory (second
+/// and third field of `/proc/self/statm`).
+#[must_use]
+pub fn resident_pages() -> Option<[u64; 2]> {
+    let mut text = [0_u8; 128];
+    let statm = opened(&STATM, c"/proc/self/statm");
+    let count = usize::try_from(read_at(statm, text.as_mut_ptr(), text.len(), 0)).ok()?;
+    let text = core::str::from_utf8(&text[..count]).ok()?;
+    let mut words = text.split(' ').skip(1).map(|word| word.parse().ok());
+    Some([words.next()??, words.next()??])
+}
+
+/// The pages from `start` on, one for each entry of `pages`: whether it is resident and belongs to
+/// its mapping's file. [`None`] for one that is not resident, `Some(false)` for one of this process
+/// alone, in memory or in swap.
+pub fn of_file(start: u64, pages: &mut [Option<bool>]) {
+    let mut entries = [0_u64; 128];
+    let starts = (start..).step_by(entries.len() * PAGE_BYTES);
+    for (address, pages) in starts.zip(pages.chunks_mut(entries.len())) {
+        let offset = address / PAGE_BYTES as u64 * 8;
+        let bytes = pages.len() * 8;
+        let answer = read_at(pagemap(), entries.as_mut_ptr().cast(), bytes, offset);
+        let told = usize::try_from(answer).unwrap_or(0) / 8;
+        // What is not told is left alone.
+        entries[told..].fill(SWAPPED);
+        for (page, entry) in pages.iter_mut().zip(entries) {
+            *page = match entry & (PRESENT | SWAPPED) {
+                0 => None,
+                PRESENT => Some(entry & OF_FILE != 0),
+                _ => Some(false),
+            };
+        }
+    }
 }
 
 fn read_at(file: i32, bytes: *mut u8, count: usize, offset: u64) -> Answer {

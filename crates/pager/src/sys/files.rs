@@ -47,6 +47,27 @@ pub fn status(file: i32) -> Option<Status> {
     })
 }
 
+/// Whether the regular file `path` has this inode and is not in a file system that keeps its files
+/// in memory. Opens nothing: the number of a descriptor would be missing to the program meanwhile.
+#[must_use]
+pub fn is_on_disk(path: &CStr, inode: u64) -> bool {
+    // SAFETY: zeros are valid for both structures, which live through the calls, as the path does.
+    let (status, system) = unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        let mut system: libc::statfs = core::mem::zeroed();
+        let path = path.as_ptr() as usize;
+        if call3(libc::SYS_stat, path, &raw mut status as usize, 0) != 0
+            || call3(libc::SYS_statfs, path, &raw mut system as usize, 0) != 0
+        {
+            return false;
+        }
+        (status, system)
+    };
+    status.st_ino == inode
+        && status.st_mode & libc::S_IFMT == libc::S_IFREG
+        && !super::keeps_in_memory(&system)
+}
+
 /// Opens the file behind `file` once more, for reading past the page cache where its file system
 /// can. Never waits for the holder of a lease.
 ///

@@ -1,7 +1,8 @@
 //! The address space, as listed in `/proc/self/maps` (fs/proc/task_mmu.c, `show_map_vma`), and the
 //! parts of it that belong to the pager.
 
-use super::{call3, close, open};
+use super::{call6, close, open};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Number of the pager's own mappings that are distinguished. It creates fewer than fifty before
@@ -9,6 +10,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 const OWN: usize = 128;
 /// Bytes at the start of a line, with its range and its protection.
 const HEAD: usize = 48;
+/// Bytes of a line with a path of any length that can be opened.
+const LINE: usize = libc::PATH_MAX as usize + 128;
 
 static RANGES: [[AtomicU64; 2]; OWN] = [const { [AtomicU64::new(0), AtomicU64::new(0)] }; OWN];
 
@@ -21,6 +24,23 @@ pub struct Mapping {
     pub end: u64,
     /// Whether any access is allowed: a mere reservation needs no memory.
     pub accessible: bool,
+}
+
+/// A mapping of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileMapping<'a> {
+    /// First address.
+    pub start: u64,
+    /// First address past it.
+    pub end: u64,
+    /// Whether its file system is on a device: that of a file in memory has major number 0, as have
+    /// some on disks (overlayfs, btrfs, NFS).
+    pub on_device: bool,
+    /// The file's inode; with the path, it tells the file from others.
+    pub inode: u64,
+    /// The path, ended by a zero. The kernel writes a line feed in it as `\\012`, and appends
+    /// ` (deleted)` where the file has been removed.
+    pub path: &'a CStr,
 }
 
 /// Records that `[start, end)` belongs to the pager.
@@ -63,48 +83,95 @@ pub fn each(mut found: impl FnMut(Mapping) -> bool) -> bool {
     let Some(file) = i32::try_from(file).ok().filter(|file| *file >= 0) else {
         return false;
     };
+    let told = lines::<HEAD>(file, |line| match parse(line) {
+        Some(mapping) if !holds_own(mapping.start, mapping.end) => found(mapping),
+        _ => true,
+    });
+    close(file);
+    told
+}
+
+/// Calls `found` for each mapping of a file, in order; `false` if the kernel does not list them,
+/// or `found` stops. `file` is /proc/self/maps, in use by this thread alone: from a place where
+/// another one has read, the kernel goes on by counting bytes, which change.
+pub fn each_file(file: i32, mut found: impl FnMut(FileMapping<'_>) -> bool) -> bool {
+    lines::<LINE>(file, |line| parse_file(line).is_none_or(&mut found))
+}
+
+/// Calls `found` for the first `MOST - 1` bytes of each line, and a zero behind them.
+fn lines<const MOST: usize>(file: i32, mut found: impl FnMut(&[u8]) -> bool) -> bool {
     let mut text = [0_u8; 4096];
-    let (mut head, mut length) = ([0_u8; HEAD], 0);
-    let mut well = true;
+    let (mut line, mut length) = ([0_u8; MOST], 0);
+    let (mut well, mut offset) = (true, 0);
     while well {
         // SAFETY: the buffer lives through the call.
         let read = unsafe {
             let place = text.as_mut_ptr() as usize;
-            call3(libc::SYS_read, file as usize, place, text.len())
+            call6(
+                libc::SYS_pread64,
+                file as usize,
+                place,
+                text.len(),
+                offset,
+                0,
+                0,
+            )
         };
         let Ok(count @ 1..) = usize::try_from(read) else {
             well = read == 0;
             break;
         };
+        offset += count;
         for &byte in &text[..count] {
             if byte != b'\n' {
-                head.get_mut(length).into_iter().for_each(|at| *at = byte);
-                length += 1;
+                if length < MOST - 1 {
+                    line[length] = byte;
+                    length += 1;
+                }
                 continue;
             }
-            let line = parse(&head[..length.min(HEAD)]);
+            line[length] = 0;
+            well = well && found(&line[..=length]);
             length = 0;
-            let own = |one: &Mapping| holds_own(one.start, one.end);
-            if let Some(mapping) = line.filter(|one| !own(one)) {
-                well = well && found(mapping);
-            }
         }
     }
-    close(file);
     well
 }
 
-/// `START-END PROTECTION …`; `None` for mappings in the kernel's half (`[vsyscall]`).
-fn parse(line: &[u8]) -> Option<Mapping> {
-    let line = core::str::from_utf8(line).ok()?;
+/// The range at the start of a line, and what follows it; `None` for mappings in the kernel's half
+/// (`[vsyscall]`).
+fn range_of(line: &str) -> Option<(u64, u64, &str)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
     let address = |text| u64::from_str_radix(text, 16).ok();
     let (start, end) = (address(start)?, address(end)?);
-    (end < 1 << 63).then_some(Mapping {
+    (end < 1 << 63).then_some((start, end, rest))
+}
+
+/// `START-END PROTECTION …`
+fn parse(line: &[u8]) -> Option<Mapping> {
+    let (start, end, rest) = range_of(core::str::from_utf8(line).ok()?)?;
+    Some(Mapping {
         start,
         end,
         accessible: !rest.starts_with("---"),
+    })
+}
+
+/// `START-END PROTECTION OFFSET DEVICE INODE PATH`, and a zero. `None` without a path.
+fn parse_file(line: &[u8]) -> Option<FileMapping<'_>> {
+    let slash = line.iter().position(|byte| *byte == b'/')?;
+    let (head, path) = line.split_at(slash);
+    let (start, end, rest) = range_of(core::str::from_utf8(head).ok()?)?;
+    let mut words = rest.split_ascii_whitespace().skip(2);
+    let device = words.next()?;
+    let inode = words.next()?.parse().ok()?;
+    Some(FileMapping {
+        start,
+        end,
+        on_device: !device.starts_with("00:"),
+        inode,
+        path: CStr::from_bytes_until_nul(path).ok()?,
     })
 }
 
@@ -125,5 +192,36 @@ mod tests {
         assert!(!closed.accessible);
         assert_eq!(of("ffffffffff600000-ffffffffff601000 --xp 0"), None);
         assert_eq!(of("nonsense"), None);
+    }
+    #[test]
+    fn files_are_told_by_their_paths() {
+        let line = b"7f001000-7f003000 r-xp 00002000 fe:01 4711          /a b/lib.so\0";
+        let wanted = FileMapping {
+            start: 0x7f00_1000,
+            end: 0x7f00_3000,
+            on_device: true,
+            inode: 4711,
+            path: c"/a b/lib.so",
+        };
+        assert_eq!(parse_file(line), Some(wanted));
+        let line = b"7f001000-7f003000 rw-s 00000000 00:01 12 /memfd:a (deleted)\0";
+        assert!(parse_file(line).is_some_and(|one| !one.on_device && one.inode == 12));
+        assert_eq!(
+            parse_file(b"7f001000-7f003000 rw-p 00000000 00:00 0\0"),
+            None
+        );
+        assert_eq!(
+            parse_file(b"7f001000-7f003000 rw-p 00000000 00:00 0 [heap]\0"),
+            None
+        );
+        // This program is among the mapped ones.
+        let mut own = false;
+        let file = i32::try_from(open(c"/proc/self/maps", libc::O_RDONLY)).expect("a descriptor");
+        assert!(each_file(file, |one| {
+            own |= (one.start..one.end).contains(&(parse_file as *const () as u64));
+            true
+        }));
+        close(file);
+        assert!(own);
     }
 }

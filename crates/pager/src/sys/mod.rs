@@ -271,22 +271,25 @@ pub fn is_regular(file: i32) -> bool {
 /// Whether `file` is in a file system that keeps its files in memory.
 #[must_use]
 pub fn is_in_memory(file: i32) -> bool {
+    // SAFETY: zeros are a valid `statfs`, which lives through the call.
+    unsafe {
+        let mut system: libc::statfs = core::mem::zeroed();
+        let place = (&raw mut system) as usize;
+        call3(libc::SYS_fstatfs, file as usize, place, 0) == 0 && keeps_in_memory(&system)
+    }
+}
+
+/// Whether the file system keeps its files in memory.
+fn keeps_in_memory(system: &libc::statfs) -> bool {
     /// `RAMFS_MAGIC` (include/uapi/linux/magic.h).
     const RAMFS_MAGIC: i128 = 0x8584_58f6;
-    // SAFETY: zeros are a valid `statfs`, which lives through the call.
-    let (answer, kind) = unsafe {
-        let mut status: libc::statfs = core::mem::zeroed();
-        let place = (&raw mut status) as usize;
-        let answer = call3(libc::SYS_fstatfs, file as usize, place, 0);
-        // The C libraries disagree on the sign of all of these.
-        (answer, i128::from(status.f_type))
-    };
     let kinds = [
         i128::from(libc::TMPFS_MAGIC),
         i128::from(libc::HUGETLBFS_MAGIC),
         RAMFS_MAGIC,
     ];
-    answer == 0 && kinds.contains(&kind)
+    // The C libraries disagree on the sign of all of these.
+    kinds.contains(&i128::from(system.f_type))
 }
 
 /// Monotonic time in nanoseconds. libc uses the vDSO where it can, or a system call.

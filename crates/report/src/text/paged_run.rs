@@ -8,9 +8,12 @@ use pagewise_model::paged_run::{
     MIN_REGION, OtherProcesses, PagedProcess, PagedRegion, PagedRun, Quantiles,
 };
 use pagewise_model::paging::Heat;
-use pagewise_model::quantity::{count, counted, percent, percent_interval, share};
+use pagewise_model::paging_forecast::ForecastOutcome;
+use pagewise_model::quantity::{count, counted, factor_digits, percent, percent_interval, share};
 use pagewise_model::units::{Bytes, Nanos};
 
+/// Bytes in a page of the pager, which runs on x86-64 only.
+const PAGER_PAGE: u64 = 4096;
 /// Processes and regions listed; the others are summed up.
 const MOST: usize = 8;
 
@@ -23,6 +26,9 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
     page.gap();
     let largest = format!("{} in the largest process", run.cost.max_rss);
     page.paragraph("Peak", Ink::Plain, &largest);
+    if let Some(forecast) = &run.forecast {
+        page.paragraph("Forecast", Ink::Plain, &forecast_words(forecast));
+    }
     let policy = format!("{}, store {}", run.policy, run.store);
     page.paragraph("Policy", Ink::Plain, &policy);
     if run.processes_total == 0 {
@@ -56,6 +62,23 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
         page.paragraph("Unmanaged", Ink::Faint, &text);
     }
     page.finish()
+}
+
+/// How far off the forecast was.
+fn forecast_words(forecast: &ForecastOutcome) -> String {
+    let expected = forecast.expected;
+    let [value, low, high, measured] = [
+        expected.value,
+        expected.low,
+        expected.high,
+        forecast.measured,
+    ]
+    .map(factor_digits);
+    let off = match forecast.off_by >= 0.0 {
+        true => format!("{:.0} % too high", forecast.off_by * 100.0),
+        false => format!("{:.0} % too low", -forecast.off_by * 100.0),
+    };
+    format!("×{value} ({low} to {high}) of the time with enough memory; it took ×{measured}: {off}")
 }
 
 /// The processes that evicted less, and those without figures of their own.
@@ -197,6 +220,22 @@ fn files(page: &mut Page, one: &PagedProcess) {
             counted(files.refaults, "fault")
         );
         page.paragraph("Files", Ink::Plain, &text);
+    }
+    if files.paged_out > 0 {
+        let page_bytes = |pages: u64| Bytes(pages.saturating_mul(PAGER_PAGE));
+        let text = format!(
+            "{} of files that are not managed paged out; {} of it came back soon",
+            page_bytes(files.paged_out),
+            page_bytes(files.came_back)
+        );
+        page.paragraph("Mapped", Ink::Plain, &text);
+    }
+    if files.paged_out > 0 && files.kept > 0 {
+        let text = format!(
+            "{} stayed: mapped by other processes, or of another user's files",
+            Bytes(files.kept.saturating_mul(PAGER_PAGE))
+        );
+        page.paragraph("", Ink::Faint, &text);
     }
     if files.changed + files.left > 0 {
         let text = format!(
@@ -346,6 +385,9 @@ mod tests {
             &mut one.files.refaults,
             &mut one.files.changed,
             &mut one.files.left,
+            &mut one.files.paged_out,
+            &mut one.files.came_back,
+            &mut one.files.kept,
             &mut one.latency.without_io.count,
             &mut one.latency.with_io.count,
         ] {
@@ -419,6 +461,7 @@ mod tests {
                 ..OtherProcesses::default()
             },
             refault_distances: RefaultDistances::default(),
+            forecast: None,
         };
         let text = render(&Document::of(run), 80, Style::PLAIN);
         assert!(text.contains("5 more processes") && text.contains("38 more regions"));

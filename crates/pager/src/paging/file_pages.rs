@@ -1,0 +1,498 @@
+//! Pages of mapped files that are not managed: libraries, model weights, data. They count, and the
+//! kernel keeps them while the machine has memory, so the managed pages would have to make room for
+//! all of them. Where they are in the way, the kernel is asked to page them out.
+//!
+//! It is asked with `MADV_PAGEOUT` (mm/madvise.c, Linux 6.18), which loses nothing, whatever the
+//! program does meanwhile: a clean page of the file is dropped and read again when it is used, a
+//! dirty one stays, a page that other processes map stays, and so do all pages of a file that the
+//! process may not write and does not own. `MADV_DONTNEED` would drop what was written to a private
+//! mapping. A private page that was written has no place in its file: it would go to the machine's
+//! swap, unencrypted and unasked, so ranges that have one are left out.
+//!
+//! User space does not see which pages are in use. So each piece is tried, and how soon its pages
+//! come back tells: one from which more than a quarter came back soon is left alone, for twice as
+//! long each time. Only where the budget is exceeded, with managed memory at its least, pieces go
+//! in turn all the same.
+
+use super::{Pager, scan};
+use crate::page::PAGE_BYTES;
+use crate::sys::{self, files, maps};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that are judged together: less than this is not worth a note, and of more a part would be
+/// in use nearly always.
+const PIECE: u64 = 2 << 20;
+const PIECE_PAGES: usize = PIECE as usize / PAGE_BYTES;
+/// Fewer resident pages of a piece are left alone: the kernel maps up to 16 around each fault
+/// (`fault_around_bytes`, 64 KiB).
+const LEAST_PAGES: u32 = 16;
+/// Below this part of the budget, and this number of pages, files are not in the way.
+const LEAST_PART: u64 = 32;
+const LEAST_OF_ALL: u64 = 256;
+/// A piece is left alone for this long after it was paged out, and for up to 2^`MOST_REST` times as
+/// long if its pages come back. Milliseconds.
+const REST_MS: u64 = 2_000;
+const MOST_REST: u64 = 8;
+/// One part in this many that comes back soon means that a piece is in use.
+const IN_USE: u32 = 4;
+/// Longest time of one round, in nanoseconds: it goes on where it stopped.
+const ROUND_NS: u64 = 10_000_000;
+/// Nanoseconds between two rounds; the second where the last one paged nothing out, doubled each time
+/// up to the third.
+const PAUSE_NS: [u64; 3] = [100_000_000, 500_000_000, 8_000_000_000];
+/// The most while the budget is exceeded, after a round that paged something out and one that did
+/// not.
+const PAUSE_EXCEEDED_NS: [u64; 2] = [20_000_000, 500_000_000];
+/// Notes that are kept (64 KiB, in use as far as needed): enough for 8 GiB.
+const NOTES: usize = 4096;
+/// Places where the note on one piece may be.
+const PROBES: usize = 8;
+/// A note this old may give way to that on another piece. Milliseconds.
+const STALE_MS: u64 = 1_200_000;
+
+/// What is known of resident pages of files.
+#[derive(Debug)]
+pub struct FilePages {
+    resident: AtomicU64,
+    /// Pages beyond the budget although managed memory is at its least.
+    excess: AtomicU64,
+    total: AtomicU64,
+    /// Where the next round starts; 0 for the lowest address.
+    cursor: AtomicU64,
+    due_ns: AtomicU64,
+    pause_ns: AtomicU64,
+    /// Pages that the kernel kept in this cycle over all mappings.
+    kept: AtomicU64,
+    /// Inode of the pager's own library, which is needed for every fault.
+    own: AtomicU64,
+    notes: [Slot; NOTES],
+}
+
+/// A note, as two words; the thread that pages out is the only one that uses them.
+#[derive(Debug)]
+struct Slot {
+    /// Address of the piece; 0 for none.
+    piece: AtomicU64,
+    note: AtomicU64,
+}
+
+/// What happened to a piece when it was last paged out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Note {
+    /// When, in milliseconds of the monotonic clock.
+    out_ms: u64,
+    /// Pages that went.
+    went: u32,
+    /// Pages that stayed.
+    stayed: u32,
+    /// Base-2 logarithm of how many times [`REST_MS`] it is left alone.
+    rest: u64,
+    /// Whether its pages have been seen to come back since.
+    came_back: bool,
+}
+
+impl Note {
+    /// 39 bits of time (17 years), twice 10 bits of pages, 4 bits of rest, one bit.
+    fn to_word(self) -> u64 {
+        self.out_ms << 25
+            | u64::from(self.went) << 15
+            | u64::from(self.stayed) << 5
+            | self.rest << 1
+            | u64::from(self.came_back)
+    }
+
+    fn from_word(word: u64) -> Self {
+        Self {
+            out_ms: word >> 25,
+            went: (word >> 15 & 0x3ff) as u32,
+            stayed: (word >> 5 & 0x3ff) as u32,
+            rest: word >> 1 & 0xf,
+            came_back: word & 1 != 0,
+        }
+    }
+
+    /// Pages that have come back, of those that went.
+    fn returned(self, resident: u32) -> u32 {
+        resident.saturating_sub(self.stayed).min(self.went)
+    }
+
+    /// A look at the piece, which has `resident` pages of its file: notes whether it is in use.
+    /// Returns the pages that have newly been seen to have come back, and whether it is to be paged
+    /// out (again), which happens to a piece in use only if it `must`.
+    fn look(&mut self, resident: u32, now_ms: u64, must: bool) -> (u32, bool) {
+        let returned = self.returned(resident);
+        let rests = now_ms < self.out_ms + (REST_MS << self.rest);
+        let mut seen = 0;
+        if rests && !self.came_back && returned * IN_USE >= self.went && returned > 0 {
+            self.came_back = true;
+            self.rest = (self.rest + 1).min(MOST_REST);
+            seen = returned;
+        }
+        let worthwhile = resident.saturating_sub(self.stayed) >= LEAST_PAGES;
+        (seen, worthwhile && (must || !rests))
+    }
+
+    /// It was paged out again: `before` pages were resident, `after` still are.
+    fn paged_out(self, before: u32, after: u32, now_ms: u64) -> Self {
+        let went = before.saturating_sub(after);
+        let rest = match (went, self.came_back) {
+            // The kernel does not let them go, and hardly will.
+            (0, _) => MOST_REST,
+            (_, true) => self.rest,
+            (_, false) => self.rest.saturating_sub(1),
+        };
+        Self {
+            out_ms: now_ms,
+            went,
+            stayed: after,
+            rest,
+            came_back: false,
+        }
+    }
+}
+
+impl FilePages {
+    /// Nothing is known.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            resident: AtomicU64::new(0),
+            excess: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            cursor: AtomicU64::new(0),
+            due_ns: AtomicU64::new(0),
+            pause_ns: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
+            own: AtomicU64::new(0),
+            notes: [const {
+                Slot {
+                    piece: AtomicU64::new(0),
+                    note: AtomicU64::new(0),
+                }
+            }; NOTES],
+        }
+    }
+
+    /// The process has `resident` pages of files or shared memory, of `total` that its budget allows
+    /// in all, and is `excess` pages beyond it with managed memory at its least.
+    pub fn measured(&self, resident: u64, excess: u64, total: u64) {
+        self.resident.store(resident, Ordering::Relaxed);
+        self.excess.store(excess, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// Whether it is time to page some out. `short` means that managed pages make room.
+    #[must_use]
+    pub fn are_in_the_way(&self, short: bool, now_ns: u64) -> bool {
+        let resident = self.resident.load(Ordering::Relaxed);
+        let total = self.total.load(Ordering::Relaxed);
+        let must = self.excess.load(Ordering::Relaxed) > 0;
+        let usual = self.pause_ns.load(Ordering::Relaxed);
+        let pause = match (must, usual <= PAUSE_NS[0]) {
+            (true, true) => usual.min(PAUSE_EXCEEDED_NS[0]),
+            (true, false) => PAUSE_EXCEEDED_NS[1],
+            (false, _) => usual,
+        };
+        (short || must)
+            && resident >= LEAST_OF_ALL.max(total / LEAST_PART)
+            && now_ns >= self.due_ns.load(Ordering::Relaxed).saturating_add(pause)
+    }
+
+    /// The note on `piece`: a slot for it, and what it says. `None` if there is no room.
+    fn note(&self, piece: u64, now_ms: u64) -> Option<(&Slot, Option<Note>)> {
+        let first = piece / PAGE_BYTES as u64;
+        let first = (first.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize;
+        let places = || (first..first + PROBES).map(|place| &self.notes[place % NOTES]);
+        let piece_of = |slot: &Slot| slot.piece.load(Ordering::Relaxed);
+        let note_of = |slot: &Slot| Note::from_word(slot.note.load(Ordering::Relaxed));
+        if let Some(known) = places().find(|slot| piece_of(slot) == piece) {
+            return Some((known, Some(note_of(known))));
+        }
+        let free = |slot: &&Slot| piece_of(slot) == 0 || note_of(slot).out_ms + STALE_MS < now_ms;
+        places().find(free).map(|slot| (slot, None))
+    }
+}
+
+impl Default for FilePages {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One round over mappings of files.
+struct Round {
+    began_ns: u64,
+    /// Pages that have to go, whether they are in use or not.
+    must: u64,
+    went: u64,
+    /// The last file that was asked about, and whether its pages are on a disk.
+    file: (u64, bool),
+}
+
+impl Pager {
+    /// Asks the kernel to page out file pages, for as long as a round may take. Called by one thread
+    /// at a time, which holds nothing: the file system may be slow to answer. Returns the number of
+    /// pages that went.
+    pub fn page_out_files(&self) -> u64 {
+        let all = &self.file_pages;
+        let file = scan::maps();
+        if file < 0 || self.holds_all() {
+            return 0;
+        }
+        let own = match all.own.load(Ordering::Relaxed) {
+            0 => own_inode(file),
+            own => own,
+        };
+        all.own.store(own, Ordering::Relaxed);
+        let mut round = Round {
+            began_ns: sys::now_ns(),
+            must: all.excess.load(Ordering::Relaxed),
+            went: 0,
+            file: (0, false),
+        };
+        let from = all.cursor.load(Ordering::Relaxed);
+        let mut next = 0;
+        let told_all = maps::each_file(file, |mapping| {
+            if mapping.end <= from || mapping.inode == own {
+                return true;
+            }
+            let mut start = mapping.start.max(from);
+            while start < mapping.end {
+                let end = (start / PIECE + 1) * PIECE;
+                let end = end.min(mapping.end);
+                self.look_at_piece(&mapping, start, end, &mut round);
+                start = end;
+                let late = sys::now_ns() - round.began_ns > ROUND_NS;
+                if late || (round.must > 0 && round.went >= round.must) {
+                    next = start;
+                    return false;
+                }
+            }
+            true
+        });
+        all.cursor.store(next, Ordering::Relaxed);
+        if told_all {
+            let kept = all.kept.swap(0, Ordering::Relaxed);
+            self.counters.set(|all| &all.file_pages_kept, kept);
+        }
+        let pause = all.pause_ns.load(Ordering::Relaxed);
+        let pause = match (round.went, told_all) {
+            (0, true) => (pause * 2).clamp(PAUSE_NS[1], PAUSE_NS[2]),
+            _ => PAUSE_NS[0],
+        };
+        all.pause_ns.store(pause, Ordering::Relaxed);
+        all.due_ns.store(sys::now_ns(), Ordering::Relaxed);
+        if round.went > 0 {
+            self.counters.add(|all| &all.file_pages_out, round.went);
+            self.refresh_limit();
+        }
+        round.went
+    }
+
+    fn look_at_piece(
+        &self,
+        mapping: &maps::FileMapping<'_>,
+        start: u64,
+        end: u64,
+        round: &mut Round,
+    ) {
+        let mut pages = [None; PIECE_PAGES];
+        let pages = &mut pages[..(end - start) as usize / PAGE_BYTES];
+        let before = of_file(start, pages);
+        let now_ms = round.began_ns / 1_000_000;
+        let Some((slot, known)) = self.file_pages.note(start, now_ms) else {
+            return;
+        };
+        if before < LEAST_PAGES && known.is_none() {
+            return;
+        }
+        let mut note = known.unwrap_or_default();
+        let (returned, wanted) = note.look(before, now_ms, round.must > 0);
+        let back = u64::from(returned);
+        self.counters.add(|all| &all.file_pages_back, back);
+        if wanted && round.is_on_disk(mapping) {
+            page_out(start, pages);
+            let after = of_file(start, pages);
+            note = note.paged_out(before, after, now_ms);
+            round.went += u64::from(note.went);
+        } else if known.is_none() {
+            return;
+        }
+        let kept = u64::from(note.stayed.min(before));
+        self.file_pages.kept.fetch_add(kept, Ordering::Relaxed);
+        slot.note.store(note.to_word(), Ordering::Relaxed);
+        slot.piece.store(start, Ordering::Relaxed);
+    }
+}
+
+impl Round {
+    /// Whether pages of the mapped file go to a disk rather than to swap.
+    fn is_on_disk(&mut self, mapping: &maps::FileMapping<'_>) -> bool {
+        // Asked only where need be: a program's seccomp filter may know no call for that.
+        if mapping.on_device {
+            return true;
+        }
+        if self.file.0 != mapping.inode {
+            let on_disk = files::is_on_disk(mapping.path, mapping.inode);
+            self.file = (mapping.inode, on_disk);
+        }
+        self.file.1
+    }
+}
+
+/// Looks at the pages from `start` on; returns how many are resident pages of their file.
+fn of_file(start: u64, pages: &mut [Option<bool>]) -> u32 {
+    scan::of_file(start, pages);
+    pages.iter().filter(|page| **page == Some(true)).count() as u32
+}
+
+/// Pages out what is of a file, without its neighbours that are not.
+fn page_out(start: u64, pages: &[Option<bool>]) {
+    let mut at = start;
+    for run in pages.split(|page| *page == Some(false)) {
+        let first = run.iter().position(Option::is_some);
+        let last = run.iter().rposition(Option::is_some);
+        if let Some((first, last)) = first.zip(last) {
+            let address = |page: usize| at + (page * PAGE_BYTES) as u64;
+            // SAFETY: this advice changes no byte of any mapping, even if the program has put
+            // another one there meanwhile.
+            unsafe { sys::advise(address(first), address(last + 1), libc::MADV_PAGEOUT) };
+        }
+        at += ((run.len() + 1) * PAGE_BYTES) as u64;
+    }
+}
+
+/// The inode of the library that contains this code; `u64::MAX` if it is not known.
+fn own_inode(file: i32) -> u64 {
+    let here = own_inode as *const () as u64;
+    let mut own = u64::MAX;
+    maps::each_file(file, |mapping| {
+        if (mapping.start..mapping.end).contains(&here) {
+            own = mapping.inode;
+        }
+        own == u64::MAX
+    });
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn notes_fit_into_a_word() {
+        let note = Note {
+            out_ms: 1 << 38,
+            went: 512,
+            stayed: 511,
+            rest: MOST_REST,
+            came_back: true,
+        };
+        assert_eq!(Note::from_word(note.to_word()), note);
+    }
+
+    #[test]
+    fn a_piece_in_use_is_left_alone_for_longer_each_time() {
+        let mut note = Note::default().paged_out(500, 100, 1_000_000);
+        assert_eq!((note.went, note.stayed, note.rest), (400, 100, 0));
+        let mut now = 1_000_000;
+        let mut rests = Vec::new();
+        for _ in 0..11 {
+            let out = now;
+            loop {
+                now += 100;
+                // All of it comes back at once.
+                let (_, wanted) = note.look(500, now, false);
+                if wanted {
+                    break;
+                }
+            }
+            rests.push((now - out) / 1000);
+            note = note.paged_out(500, 100, now);
+        }
+        assert_eq!(rests, [4, 8, 16, 32, 64, 128, 256, 512, 512, 512, 512]);
+        // One that stays away for as long may go again sooner.
+        let (back, wanted) = note.look(100, now + 600_000, false);
+        assert_eq!((back, wanted), (0, false));
+        assert_eq!(note.paged_out(500, 100, now).rest, MOST_REST - 1);
+    }
+
+    #[test]
+    fn a_piece_whose_pages_the_kernel_keeps_is_not_asked_for_again_soon() {
+        let mut note = Note::default().paged_out(300, 300, 5_000);
+        assert_eq!(note.rest, MOST_REST);
+        assert_eq!(note.look(300, 10_000, true), (0, false));
+        assert_eq!(note.look(300, 10_000_000, false), (0, false));
+    }
+
+    #[test]
+    fn what_comes_back_is_counted_once() {
+        let mut note = Note::default().paged_out(300, 0, 5_000);
+        assert_eq!(note.look(50, 5_500, false), (0, false));
+        assert_eq!(note.look(200, 6_000, false), (200, false));
+        assert_eq!(note.look(250, 6_500, false), (0, false));
+        assert_eq!(note.look(250, 6_500, true), (0, true), "it must go");
+        assert_eq!(note.look(250, 9_100, false), (0, true));
+    }
+
+    #[test]
+    fn pages_of_a_file_go_and_those_that_were_written_stay() {
+        static ALL: FilePages = FilePages::new();
+        let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        let bytes = 64 * PAGE_BYTES;
+        file.write_all(&vec![7; bytes]).expect("written");
+        file.sync_all().expect("on disk");
+        let (nowhere, access) = (core::ptr::null_mut(), libc::PROT_READ | libc::PROT_WRITE);
+        let fd = file.as_raw_fd();
+        // SAFETY: a new mapping, unmapped below; only the pages written here are written.
+        let start = unsafe {
+            let start = libc::mmap(nowhere, bytes, access, libc::MAP_PRIVATE, fd, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            let place = start.cast::<u8>();
+            for page in 0..64 {
+                assert_eq!(place.add(page * PAGE_BYTES).read_volatile(), 7);
+            }
+            place.add(20 * PAGE_BYTES).write_volatile(9);
+            start
+        };
+        let mut pages = [None; 64];
+        assert_eq!(of_file(start as u64, &mut pages), 63);
+        assert_eq!(pages[20], Some(false));
+        page_out(start as u64, &pages);
+        assert_eq!(of_file(start as u64, &mut pages), 0, "clean pages go");
+        assert_eq!(pages[20], Some(false), "a private page stays");
+        // SAFETY: mapped above; unmapped here.
+        unsafe {
+            let place = start.cast::<u8>();
+            assert_eq!(place.add(20 * PAGE_BYTES).read_volatile(), 9);
+            assert_eq!(place.add(19 * PAGE_BYTES).read_volatile(), 7);
+            libc::munmap(start, bytes);
+        }
+        let (slot, known) = ALL.note(PIECE, 5).expect("a place");
+        assert!(known.is_none());
+        let note = Note::default().paged_out(30, 10, 5);
+        slot.note.store(note.to_word(), Ordering::Relaxed);
+        slot.piece.store(PIECE, Ordering::Relaxed);
+        assert_eq!(ALL.note(PIECE, 6).and_then(|(_, note)| note), Some(note));
+    }
+
+    #[test]
+    fn files_are_in_the_way_where_room_is_short_and_they_have_much() {
+        let pages = FilePages::new();
+        pages.measured(10_000, 0, 20_000);
+        assert!(pages.are_in_the_way(true, 1) && !pages.are_in_the_way(false, 1));
+        pages.measured(10_000, 5, 20_000);
+        assert!(pages.are_in_the_way(false, 1), "the budget is exceeded");
+        pages.measured(500, 5, 20_000);
+        assert!(!pages.are_in_the_way(true, 1), "too few to matter");
+        pages.measured(10_000, 0, 20_000);
+        pages.due_ns.store(1_000, Ordering::Relaxed);
+        pages.pause_ns.store(PAUSE_NS[2], Ordering::Relaxed);
+        assert!(!pages.are_in_the_way(true, PAUSE_NS[1] + 1_000));
+        assert!(pages.are_in_the_way(true, PAUSE_NS[2] + 1_000));
+        pages.measured(10_000, 1, 20_000);
+        assert!(pages.are_in_the_way(true, PAUSE_NS[1] + 1_000));
+    }
+}
