@@ -117,7 +117,6 @@ pub fn measure(
         kernel_threads: sidecar.kernel_threads.clone(),
         numa: sidecar.numa.as_ref().map(|seen| with_time(seen, profile)),
         collection,
-        paging_forecast: None,
         profile: None,
     };
     Document {

@@ -19,7 +19,6 @@ pub mod mine;
 mod numa;
 pub mod page_sizes;
 pub mod paging;
-pub mod paging_forecast;
 pub mod plan;
 pub mod probe;
 pub mod profile;

@@ -6,7 +6,6 @@ use crate::answer::{Document, Evidence, Kind};
 use crate::histogram::Histogram;
 use crate::kernel_threads::KernelThread;
 use crate::numa::MemoryNodes;
-use crate::paging_forecast::PagingForecast;
 use crate::profile_findings::ProfileSummary;
 use crate::recording::{Collection, HugePageUse};
 use crate::run::{Ending, RunCost};
@@ -445,9 +444,6 @@ pub struct Run {
     pub numa: Option<MemoryNodes>,
     /// How events were collected.
     pub collection: Collection,
-    /// What `pagewise run` would cost; absent where no memory limit holds the program down.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paging_forecast: Option<PagingForecast>,
     /// What its samples show, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileSummary>,

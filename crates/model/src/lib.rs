@@ -42,7 +42,6 @@ pub mod numa;
 pub mod outliers;
 pub mod paged_run;
 pub mod paging;
-pub mod paging_forecast;
 pub mod paging_simulation;
 mod pairs;
 pub mod probe;

@@ -2,7 +2,6 @@
 
 use crate::answer::{Evidence, Kind};
 use crate::paging::{Heat, RefaultDistances};
-use crate::paging_forecast::ForecastOutcome;
 use crate::run::{Ending, RunCost};
 use crate::verdicts;
 use serde::{Deserialize, Serialize};
@@ -37,9 +36,6 @@ pub struct PagedRun {
     pub others: OtherProcesses,
     /// Refault distances of all processes together.
     pub refault_distances: RefaultDistances,
-    /// How far off the forecast of `--forecast` was; absent without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub forecast: Option<ForecastOutcome>,
 }
 
 impl Evidence for PagedRun {

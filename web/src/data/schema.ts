@@ -2947,7 +2947,6 @@ export interface MinedPattern {
 export interface PagedRun {
   cost: RunCost;
   ending: Ending;
-  forecast?: ForecastOutcome;
   /**
    * The budget in bytes.
    */
@@ -2978,21 +2977,6 @@ export interface PagedRun {
    * Peak of the resident memory of all processes together, shared pages counted once.
    */
   together_peak_bytes: number | null;
-}
-/**
- * A forecast, and the run that it was about.
- */
-export interface ForecastOutcome {
-  expected: Estimate;
-  /**
-   * The elapsed time of this run, as a multiple of the time without a limit that the forecast
-   * assumes.
-   */
-  measured: number;
-  /**
-   * How far the forecast is above the measurement, as a share of it: 0.25 means 25 % too much.
-   */
-  off_by: number;
 }
 /**
  * Processes without figures of their own: together with the others they add up to the whole.
@@ -4165,7 +4149,6 @@ export interface Run {
    */
   kernel_threads?: KernelThread[];
   numa?: MemoryNodes;
-  paging_forecast?: PagingForecast;
   profile?: ProfileSummary;
   /**
    * Fault samples seen.
@@ -4751,49 +4734,6 @@ export interface OnNode {
    */
   node: number;
   time?: Estimate;
-}
-/**
- * A forecast from one run at a memory limit. Its intervals span what the model leaves open; they are
- * not those of a sample.
- */
-export interface PagingForecast {
-  basis?: ForecastBasis;
-  /**
-   * The slowdown by size, largest size first.
-   */
-  sizes?: ForecastSize[];
-  /**
-   * Why nothing can be foretold.
-   */
-  unknown?: string;
-}
-/**
- * What was seen of the program at its limit.
- */
-export interface ForecastBasis {
-  had: Bytes;
-  lost: Nanos;
-  needs: Bytes;
-  /**
-   * Pages read back.
-   */
-  pages: number;
-  unhindered: Nanos;
-  /**
-   * Faults that waited for an evicted page.
-   */
-  waits: number;
-}
-/**
- * One size.
- */
-export interface ForecastSize {
-  memory: Bytes;
-  /**
-   * Percentage of the memory that the program needs.
-   */
-  percent: number;
-  slowdown: Estimate;
 }
 /**
  * Time that faults cost.

@@ -28,7 +28,6 @@ pub use rules::{Rule, Rules};
 pub use symptom::Symptom;
 
 use crate::page_sizes;
-use crate::paging_forecast;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;
@@ -44,7 +43,6 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     let found = diagnose::diagnoses(&findings, &symptoms);
     let notes = std::mem::replace(&mut findings.diagnoses, found);
     lead_with_the_cured(&mut findings);
-    paging_forecast::tell(&mut findings);
     findings.diagnoses.extend(notes);
     let trials = advise::trials(&findings, &symptoms, rules, around);
     findings.verdict = verdict::verdict(&findings, &trials);

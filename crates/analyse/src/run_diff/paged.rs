@@ -134,7 +134,6 @@ mod tests {
             processes: vec![one],
             others,
             refault_distances: RefaultDistances::default(),
-            forecast: None,
         };
         Document::of(run).about(Subject::of_command(vec!["sort".to_owned()]))
     }

@@ -1,6 +1,5 @@
 //! `pagewise run`: any program, inside a memory budget, paged in user space.
 
-mod forecast;
 mod simulate;
 
 use crate::export::{Written, tables};
@@ -124,12 +123,6 @@ pub struct Args {
     /// Record page events for the replay policy and for simulation
     #[arg(long = "record-faults", value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Tell how far off doctor's forecast of this run was: FILE is what `doctor --json` printed
-    ///
-    /// `doctor` on a program that a memory limit holds down expects a slowdown for three sizes of --memory; for
-    /// others the same curve holds. --stats and --json compare it with the elapsed time of this run.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "fill"])]
-    forecast: Option<PathBuf>,
     /// Write the course of the run to this file, for `pagewise report` (schema: pagewise help schema.json)
     ///
     /// Resident memory, the store, faults and transfers, read every 50 ms, less often in long runs.
@@ -321,7 +314,6 @@ impl Args {
             files: self.files,
             heat: self.heat.unwrap_or_else(|| self.watched()),
             record: self.record.clone(),
-            forecast: self.forecast.as_deref().map(forecast::read).transpose()?,
             library: own_library::installed,
         })
     }

@@ -18,14 +18,12 @@ pub use settings::{Budgeted, budgeted};
 
 use crate::explain::OwnLibrary;
 use anyhow::{Result, bail};
-use pagewise_analyse::paging_forecast;
 use pagewise_linux::proc::runtime::{self, Libc};
 use pagewise_linux::process::{Finished, Launch, interrupt};
 use pagewise_model::advice::Settings as LaunchSettings;
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::paged_run::PagedRun;
 use pagewise_model::paging::PagingTimeline;
-use pagewise_model::paging_forecast::ForecastBasis;
 use pagewise_model::units::Bytes;
 use pagewise_pager::settings::{Choice, WhenFull};
 use std::ffi::OsString;
@@ -90,8 +88,6 @@ pub struct Request {
     pub heat: u32,
     /// File for recorded page events.
     pub record: Option<PathBuf>,
-    /// What a forecast of this run's elapsed time rests on.
-    pub forecast: Option<ForecastBasis>,
     /// The pager's library for a C library.
     pub library: OwnLibrary,
 }
@@ -243,9 +239,6 @@ fn told(
         processes: figures.processes.clone(),
         others: figures.others.clone(),
         refault_distances: figures.refault_distances.clone(),
-        forecast: request.forecast.map(|basis| {
-            paging_forecast::outcome(&basis, request.budget.size(), finished.cost.wall)
-        }),
     };
     Document::of(run).about(Subject::of_command(command.collect()))
 }

@@ -8,8 +8,7 @@ use pagewise_model::paged_run::{
     MIN_REGION, OtherProcesses, PagedProcess, PagedRegion, PagedRun, Quantiles,
 };
 use pagewise_model::paging::Heat;
-use pagewise_model::paging_forecast::ForecastOutcome;
-use pagewise_model::quantity::{count, counted, factor_digits, percent, percent_interval, share};
+use pagewise_model::quantity::{count, counted, percent, percent_interval, share};
 use pagewise_model::units::{Bytes, Nanos};
 
 /// Bytes in a page of the pager, which runs on x86-64 only.
@@ -26,9 +25,6 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
     page.gap();
     let largest = format!("{} in the largest process", run.cost.max_rss);
     page.paragraph("Peak", Ink::Plain, &largest);
-    if let Some(forecast) = &run.forecast {
-        page.paragraph("Forecast", Ink::Plain, &forecast_words(forecast));
-    }
     let policy = format!("{}, store {}", run.policy, run.store);
     page.paragraph("Policy", Ink::Plain, &policy);
     if run.processes_total == 0 {
@@ -62,23 +58,6 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
         page.paragraph("Unmanaged", Ink::Faint, &text);
     }
     page.finish()
-}
-
-/// How far off the forecast was.
-fn forecast_words(forecast: &ForecastOutcome) -> String {
-    let expected = forecast.expected;
-    let [value, low, high, measured] = [
-        expected.value,
-        expected.low,
-        expected.high,
-        forecast.measured,
-    ]
-    .map(factor_digits);
-    let off = match forecast.off_by >= 0.0 {
-        true => format!("{:.0} % too high", forecast.off_by * 100.0),
-        false => format!("{:.0} % too low", -forecast.off_by * 100.0),
-    };
-    format!("×{value} ({low} to {high}) of the time with enough memory; it took ×{measured}: {off}")
 }
 
 /// The processes that evicted less, and those without figures of their own.
@@ -461,7 +440,6 @@ mod tests {
                 ..OtherProcesses::default()
             },
             refault_distances: RefaultDistances::default(),
-            forecast: None,
         };
         let text = render(&Document::of(run), 80, Style::PLAIN);
         assert!(text.contains("5 more processes") && text.contains("38 more regions"));

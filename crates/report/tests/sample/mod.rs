@@ -143,7 +143,6 @@ pub fn churning() -> Findings {
                  kernel.perf_event_paranoid to -1, to see the calls.",
             ]),
         },
-        paging_forecast: None,
         profile: None,
     };
     let verdict = "Memory is returned to the kernel, then requested again 40,000 times: page \
