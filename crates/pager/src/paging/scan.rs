@@ -90,10 +90,7 @@ pub fn of_file(start: u64, pages: &mut [Option<bool>]) {
     let mut entries = [0_u64; 128];
     let starts = (start..).step_by(entries.len() * PAGE_BYTES);
     for (address, pages) in starts.zip(pages.chunks_mut(entries.len())) {
-        let offset = address / PAGE_BYTES as u64 * 8;
-        let bytes = pages.len() * 8;
-        let answer = read_at(pagemap(), entries.as_mut_ptr().cast(), bytes, offset);
-        let told = usize::try_from(answer).unwrap_or(0) / 8;
+        let told = read_entries(address, &mut entries[..pages.len()]);
         // What is not told is left alone.
         entries[told..].fill(SWAPPED);
         for (page, entry) in pages.iter_mut().zip(entries) {
@@ -104,6 +101,13 @@ pub fn of_file(start: u64, pages: &mut [Option<bool>]) {
             };
         }
     }
+}
+
+/// Reads the entries of the pages from `address` on; returns how many the kernel told.
+fn read_entries(address: u64, entries: &mut [u64]) -> usize {
+    let (into, bytes) = (entries.as_mut_ptr().cast(), size_of_val(entries));
+    let answer = read_at(pagemap(), into, bytes, address / PAGE_BYTES as u64 * 8);
+    usize::try_from(answer).unwrap_or(0) / 8
 }
 
 fn read_at(file: i32, bytes: *mut u8, count: usize, offset: u64) -> Answer {
@@ -126,10 +130,7 @@ pub fn look(start: u64, looks: &mut [Look]) {
     let mut entries = [0_u64; 128];
     let starts = (start..).step_by(entries.len() * PAGE_BYTES);
     for (address, looks) in starts.zip(looks.chunks_mut(entries.len())) {
-        let offset = address / PAGE_BYTES as u64 * 8;
-        let bytes = looks.len() * 8;
-        let answer = read_at(pagemap(), entries.as_mut_ptr().cast(), bytes, offset);
-        let told = usize::try_from(answer).unwrap_or(0) / 8;
+        let told = read_entries(address, &mut entries[..looks.len()]);
         entries[told..].fill(SWAPPED);
         for (look, entry) in looks.iter_mut().zip(entries) {
             *look = match entry & (PRESENT | SWAPPED | EXCLUSIVE) {
@@ -155,9 +156,7 @@ pub fn present(start: u64, end: u64, mut found: impl FnMut(u64)) {
     let mut address = start;
     while address < end {
         let wanted = ((end - address) as usize / PAGE_BYTES).min(entries.len());
-        let offset = address / PAGE_BYTES as u64 * 8;
-        let answer = read_at(pagemap(), entries.as_mut_ptr().cast(), wanted * 8, offset);
-        let count = usize::try_from(answer).unwrap_or(0) / 8;
+        let count = read_entries(address, &mut entries[..wanted]);
         for (entry, place) in entries[..count].iter().zip(0_u64..) {
             if entry & PRESENT != 0 {
                 found(address + place * PAGE_BYTES as u64);
