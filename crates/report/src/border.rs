@@ -50,8 +50,7 @@ impl<W: Write> Border<W> {
 
 impl<W: Write> Write for Border<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let is_plain = |&byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-        if self.partial.is_empty() && bytes.iter().all(is_plain) {
+        if self.partial.is_empty() && is_plain(bytes) {
             return self.out.write(bytes);
         }
         self.partial.extend_from_slice(bytes);
@@ -73,6 +72,12 @@ impl<W: Write> Drop for Border<W> {
         // A caller that needs the error calls `flush`.
         let _ = self.end();
     }
+}
+
+/// Whether all of it may pass as it is. All bytes are looked at, many at a time.
+fn is_plain(bytes: &[u8]) -> bool {
+    let plain = |byte: u8| byte.wrapping_sub(b' ') <= b'~' - b' ' || matches!(byte, b'\n' | b'\t');
+    bytes.iter().fold(true, |all, &byte| all & plain(byte))
 }
 
 /// `text` after the filter.

@@ -47,36 +47,44 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
     // patterns need the places too.
     let is_last =
         |length| query.algorithm == Algorithm::Classic && !limit.allows_longer_than(length);
-    let first = scan.steps(&all, query.min_support);
-    grow(first, limit, &mut report, |places, length| {
+    let first = scan.steps(&all, query.min_support, Vec::new());
+    grow(first, limit, &mut report, |places, length, spare| {
         if is_last(length + 1) {
-            scan.supports(places, query.min_support)
+            scan.supports(places, query.min_support, spare)
         } else {
-            scan.steps(places, query.min_support)
+            scan.steps(places, query.min_support, spare)
         }
     });
 }
 
 /// Walks all patterns depth first: each step extends the pattern, `next` finds the possible
-/// extensions of a pattern of the given length.
+/// extensions of a pattern of the given length, in the memory that it is given or its own.
 pub(super) fn grow(
     first: Vec<Step>,
     limit: Limit,
     report: &mut impl FnMut(&[Item], &Step),
-    mut next: impl FnMut(&[Place], usize) -> Vec<Step>,
+    mut next: impl FnMut(&[Place], usize, Vec<Step>) -> Vec<Step>,
 ) {
     let mut pattern: Vec<Item> = Vec::new();
-    let mut open = vec![first.into_iter()];
-    while let Some(siblings) = open.last_mut() {
-        let Some(step) = siblings.next() else {
-            open.pop();
+    let mut spare = Vec::new();
+    let mut open = vec![(first, 0)];
+    while let Some((siblings, at)) = open.last_mut() {
+        let Some(step) = siblings.get_mut(*at) else {
             pattern.pop();
+            spare.extend(open.pop().map(|(mut steps, _)| {
+                steps.clear();
+                steps
+            }));
             continue;
         };
+        *at += 1;
         pattern.push(step.item);
-        report(&pattern, &step);
+        report(&pattern, step);
         if limit.allows_longer_than(pattern.len()) {
-            open.push(next(&step.places, pattern.len()).into_iter());
+            // They are needed no more, and levels may be many.
+            let places = std::mem::take(&mut step.places);
+            let memory = spare.pop().unwrap_or_default();
+            open.push((next(&places, pattern.len(), memory), 0));
         } else {
             pattern.pop();
         }
@@ -90,6 +98,17 @@ fn lasts(sequence: &[Item]) -> Vec<(u32, Item)> {
     let places = (0..len).rev().zip(sequence.iter().rev());
     let lasts = places.filter(|(_, item)| met.insert(**item));
     lasts.map(|(place, &item)| (place, item)).collect()
+}
+
+/// Adds an item that is the last of its patterns, if it is frequent.
+fn note(item: Item, support: u64, min_support: u64, steps: &mut Vec<Step>) {
+    if support >= min_support.max(1) {
+        steps.push(Step {
+            item,
+            support,
+            places: Vec::new(),
+        });
+    }
 }
 
 /// Tables by item, reused from scan to scan.
@@ -121,7 +140,7 @@ impl<'a> Scan<'a> {
 
     /// The frequent items of the rests in item order, without the places after them. A rest
     /// contains an item if the item's last position in the sequence is in it.
-    fn supports(&mut self, places: &[Place], min_support: u64) -> Vec<Step> {
+    fn supports(&mut self, places: &[Place], min_support: u64, mut steps: Vec<Step>) -> Vec<Step> {
         if self.lasts.is_empty() {
             self.lasts = self.database.sequences().map(|(s, _)| lasts(s)).collect();
         }
@@ -138,41 +157,31 @@ impl<'a> Scan<'a> {
                 *support += weight;
             }
         }
-        let mut steps = Vec::new();
-        for item in self.met_in_order() {
-            let support = std::mem::take(&mut self.support[item as usize]);
-            if support >= min_support {
-                steps.push(Step {
-                    item,
-                    support,
-                    places: Vec::new(),
-                });
+        // Sorting many takes longer than looking at all.
+        let kinds = self.support.len();
+        if self.met.len() > kinds / 16 {
+            for (item, support) in (0..).zip(&mut self.support) {
+                note(item, std::mem::take(support), min_support, &mut steps);
+            }
+        } else {
+            self.met.sort_unstable();
+            for &item in &self.met {
+                let support = std::mem::take(&mut self.support[item as usize]);
+                note(item, support, min_support, &mut steps);
             }
         }
+        self.met.clear();
         steps
     }
 
-    /// The items found, in item order, and possibly others: sorting many takes longer than checking
-    /// all.
-    fn met_in_order(&mut self) -> Vec<Item> {
-        let mut met = std::mem::take(&mut self.met);
-        let kinds = self.support.len();
-        if met.len() > kinds / 16 {
-            return (0..).take(kinds).collect();
-        }
-        met.sort_unstable();
-        met
-    }
-
     /// The frequent items of the rests in item order.
-    fn steps(&mut self, places: &[Place], min_support: u64) -> Vec<Step> {
+    fn steps(&mut self, places: &[Place], min_support: u64, mut steps: Vec<Step>) -> Vec<Step> {
         self.scans += 1;
         for place in places {
             self.scan(*place);
         }
         let mut met = std::mem::take(&mut self.met);
         met.sort_unstable();
-        let mut steps = Vec::new();
         for &item in &met {
             let index = item as usize;
             let support = std::mem::take(&mut self.support[index]);

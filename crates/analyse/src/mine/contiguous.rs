@@ -20,7 +20,7 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
         first,
         Limit::of(query.max_length),
         &mut report,
-        |places, _| steps(database, query, places),
+        |places, _, _| steps(database, query, places),
     );
 }
 

@@ -15,6 +15,8 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 pub struct Output<W: Write> {
     out: W,
     json: bool,
+    /// Memory for a line.
+    line: String,
 }
 
 /// Results on standard output.
@@ -22,6 +24,7 @@ pub fn stdout(json: bool) -> Output<BufWriter<Border<StdoutLock<'static>>>> {
     Output {
         out: BufWriter::with_capacity(1 << 16, terminal::output(json)),
         json,
+        line: String::new(),
     }
 }
 
@@ -83,11 +86,13 @@ impl<W: Write> Output<W> {
         support: u64,
         first: bool,
     ) -> io::Result<()> {
-        let items: Vec<&str> = items.iter().map(|&item| database.name(item)).collect();
+        let items = items.iter().map(|&item| database.name(item));
         if !self.json {
-            let line = text::mined::pattern(&items.join(" "), support);
-            return self.out.write_all(line.as_bytes());
+            self.line.clear();
+            text::mined::pattern(items, support, &mut self.line);
+            return self.out.write_all(self.line.as_bytes());
         }
+        let items: Vec<&str> = items.collect();
         self.separate(first)?;
         let pattern = Pattern {
             items: &items,
