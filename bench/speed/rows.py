@@ -335,12 +335,15 @@ def started(bench):
         begin = time.monotonic_ns()
         subprocess.run([*words, program, told], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return (int(told.read_text()) - begin) / 1e6
-    values = {name: [] for name in bench.builds}
+    arms = {name: [build, "doctor", "--json", "--quiet", "--no-report", "--"] for name, build in bench.builds.items()}
+    peer = "perf record -g of two events"
+    arms[peer] = ["perf", "record", "-q", "-g", "-e", "cpu-clock,page-faults", "-o", bench.out("peer"), "--"]
+    values = {name: [] for name in arms}
     for _ in range(START_ROUNDS * bench.rounds):
         alone = after()
-        for name, build in bench.builds.items():
-            values[name].append(after(build, "doctor", "--json", "--quiet", "--no-report", "--") - alone)
-    return Figure("`doctor`, until the program starts, elapsed time", "ms", ".1f", values, most=5)
+        for name, words in arms.items():
+            values[name].append(after(*words) - alone)
+    return Figure("`doctor`, until the program starts, elapsed time", "ms", ".1f", values, peer, most=5)
 
 
 def size(bench):

@@ -470,6 +470,52 @@ mod tests {
         }
     }
 
+    /// The table of docs/notes/fleet.md, of 400 fleets each.
+    #[test]
+    #[ignore = "takes minutes: cargo test --release likeness -- --ignored --nocapture"]
+    fn table() {
+        let fleets = 400;
+        println!(
+            "groups × hosts, planted | ×4 | ×2 | long tails, ×8 | most false | A/A normal; long"
+        );
+        for (groups, hosts, planted) in [
+            (1, 8, 1),
+            (1, 16, 1),
+            (1, 30, 2),
+            (4, 8, 2),
+            (4, 16, 3),
+            (12, 8, 4),
+            (4, 30, 4),
+        ] {
+            let fleet = |planted, factor, draw| Fleet {
+                groups,
+                hosts,
+                planted,
+                factor,
+                draw,
+            };
+            let planted_in = [
+                fleet(planted, 4.0, normal as fn(&mut Random) -> f64),
+                fleet(planted, 2.0, normal),
+                fleet(planted, 8.0, long_tailed),
+            ];
+            let [four, two, eight] = planted_in.map(|fleet| fleet.of(fleets));
+            let alike = [normal as fn(&mut Random) -> f64, long_tailed];
+            let [short, long] = alike.map(|draw| fleet(0, 1.0, draw).of(fleets)[2]);
+            let most = four[1].max(two[1]).max(eight[1]);
+            println!(
+                "{groups} × {hosts}, {planted} | {:.0} % | {:.0} % | {:.0} % | {:.1} % | {:.1} %; {:.1} %",
+                four[0] * 100.0,
+                two[0] * 100.0,
+                eight[0] * 100.0,
+                most * 100.0,
+                short * 100.0,
+                long * 100.0,
+            );
+            assert!(most <= 0.05 && short <= 0.05 && long <= 0.05);
+        }
+    }
+
     #[test]
     fn one_cause_on_a_sixteenth_of_all_hosts_does_not_hide_itself() {
         let fleet = Fleet {
