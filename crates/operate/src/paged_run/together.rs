@@ -22,7 +22,7 @@ const MOST_LOOKING: u32 = 20;
 /// Maximum pause for that reason.
 const LONGEST: Duration = Duration::from_millis(500);
 /// If less than this part of the budget is left for manageable memory, a message is printed,
-const LEAST_LEFT: u64 = 4;
+const LEAST_LEFT: u64 = 2;
 /// after this time: pages of files, which count among the rest, are paged out meanwhile.
 const LEFT_FOR: Duration = Duration::from_secs(1);
 

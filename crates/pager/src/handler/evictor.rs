@@ -39,6 +39,7 @@ extern "C" fn run(pager: usize) -> ! {
         }
         if outdated || now - refreshed > REFRESH_NS {
             refreshed = now;
+            pager.scratch.give_back();
             pager.refresh_limit();
         }
         if pager.file_pages.are_in_the_way(rung, now) && !pager.holds_all() {

@@ -3,8 +3,12 @@
 use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Pages that are evicted together.
+/// Pages that are evicted together at most, and at least: no reader of one run asks for more room.
 const BATCH: u64 = super::evict::BATCH as u64;
+const LEAST_BATCH: u64 = super::scratch::BUFFER_PAGES as u64;
+/// A limit of fewer pages than this (64 MiB) is small: what is kept free there is a larger part of
+/// it, and each page more may be the one that lets a loop fit.
+const SMALL: u64 = 16_384;
 
 /// The evictor sleeps.
 const ASLEEP: u32 = 0;
@@ -69,10 +73,20 @@ impl Budget {
     }
 
     /// Room that the evictor keeps free, so that faults need not wait and clusters are not cut: a
-    /// 64th of the budget, at least a batch. What is kept free is missing for pages in use.
+    /// 64th of the budget, a 128th of a small one. What is kept free is missing for pages in use.
     #[must_use]
     pub fn slack(&self) -> u64 {
-        (self.limit() / 64).clamp(BATCH, 2048).min(self.limit() / 8)
+        let limit = self.limit();
+        match limit < SMALL {
+            true => (limit / 128).max(32).min(limit / 8),
+            false => (limit / 64).min(2048),
+        }
+    }
+
+    /// Pages to evict together.
+    #[must_use]
+    pub fn batch(&self) -> u64 {
+        (self.limit() / 128).clamp(LEAST_BATCH, BATCH)
     }
 
     /// Takes room for `pages` pages, waiting for evictions if need be. Returns whether it waited.
@@ -200,7 +214,7 @@ impl Budget {
     /// Pages to evict until a batch more than the slack is free, so that no batch is a small one.
     #[must_use]
     pub fn excess(&self) -> u64 {
-        let wanted = self.limit().saturating_sub(self.slack() + BATCH);
+        let wanted = self.limit().saturating_sub(self.slack() + self.batch());
         self.resident().saturating_sub(wanted)
     }
 
@@ -247,6 +261,20 @@ mod tests {
         budget.release(500);
         assert!(!budget.is_short());
         assert_eq!((budget.excess(), budget.peak()), (0, 990));
+    }
+
+    #[test]
+    fn little_of_a_small_budget_is_kept_free_and_a_whole_run_always_finds_room() {
+        let budget = Budget::new();
+        for limit in [64, 200, 1000, 3072, 16_383, 16_384, 40_000, 1 << 20] {
+            budget.set_limit(limit);
+            budget.take(limit);
+            let left = limit - budget.excess();
+            assert!(left + LEAST_BATCH <= limit, "{limit}");
+            assert!(limit < 1000 || (limit - left) * 8 <= limit, "{limit}");
+            assert!(limit < 3072 || (limit - left) * 25 <= limit, "{limit}");
+            budget.release(limit);
+        }
     }
 
     #[test]

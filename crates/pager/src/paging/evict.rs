@@ -64,7 +64,8 @@ impl List {
 /// Evicts up to a batch of pages. The caller holds the eviction lock and blocks signals.
 pub fn evict(pager: &Pager) -> Batch {
     let mut chosen = [0; BATCH];
-    let count = pager.policy().victims(&mut chosen);
+    let most = pager.budget.batch() as usize;
+    let count = pager.policy().victims(&mut chosen[..most]);
     evict_these(pager, &mut chosen[..count])
 }
 

@@ -69,8 +69,9 @@ impl Work<'_> {
         let mut cluster = self.gather(self.page, word, plan.along, room, Reach::Near);
         self.send_ahead(&plan);
         let mut buffer = self.pager.scratch.take();
-        self.fill(&mut cluster, buffer.bytes(BUFFER_PAGES));
-        if !self.map_all(&cluster, buffer.bytes(BUFFER_PAGES)) {
+        let bytes = buffer.bytes(cluster.count);
+        self.fill(&mut cluster, bytes);
+        if !self.map_all(&cluster, bytes) {
             self.wake();
         }
     }

@@ -52,7 +52,8 @@ fn read_run(pager: &Pager, page: Page, span: Span) -> u32 {
     let mut cluster = work.gather(page, word, rest, room - 1, Reach::Any);
     let count = cluster.count as u32;
     let mut buffer = pager.scratch.take();
-    work.fill_ahead(&mut cluster, buffer.bytes(BUFFER_PAGES));
+    let bytes = buffer.bytes(cluster.count);
+    work.fill_ahead(&mut cluster, bytes);
     count
 }
 
