@@ -52,9 +52,10 @@ def compressible(order, access):
                     ["linux", "linux+zswap", "linux+zram", OURS, *stores], {}, pool=72)
 
 
-def program(name, budget, systems=("linux", FD)):
-    """(e): a data set of twice the budget."""
-    return Workload(name, ["programs.py", name, str(2 * budget)], budget, list(systems), {})
+def program(name, budget=128, systems=("linux", "linux+zram", FD)):
+    """(e): a program that needs about twice the budget. Of compressed swap a third of it is the pool."""
+    return Workload(name, ["programs.py", name, str(2 * budget)], budget, list(systems), {(FD, "linux"): 0.95},
+                    pool=budget // 3)
 
 
 def file(order, bar):
@@ -75,8 +76,9 @@ WORKLOADS = [
     file("sequential", 1.5),
     file("strided", 1.5),
     file("random", 1.0),
-    program("redis", 64),
-    program("sqlite", 48),
-    program("numpy", 128, ("linux", FD, OURS)),
+    *[program(name) for name in ("redis", "redis-save", "sqlite", "duckdb", "postgres-sort", "postgres-group", "pandas",
+                                 "sort", "gcc", "java-g1", "java-zgc", "node")],
+    program("numpy", systems=("linux", "linux+zram", FD, OURS)),
+    program("torch", 330),
     *[compressible("random", "read"), compressible("random", "write"), compressible("sequential", "read")],
 ]
