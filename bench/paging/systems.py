@@ -50,6 +50,8 @@ def command(system, budget, pool, faults):
                     "DRAMSIZE": str(budget << 20)}
     if not system.startswith("pagewise"):
         return [], {}
+    if system == "pagewise":  # with its defaults
+        return [PAGEWISE, "run", "--memory", f"{budget}M", "--store", str(FOLDER), "--"], {}
     _, delivery, policy, *kind = system.split(":")
     if policy == "replay":
         policy = f"replay:{faults}"

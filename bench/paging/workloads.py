@@ -4,6 +4,7 @@ import dataclasses
 THREADS = "1,2,4,8"
 OURS = "pagewise:sigbus:prefetch"
 FD = "pagewise:fd:prefetch"
+DEFAULTS = "pagewise"
 
 
 @dataclasses.dataclass
@@ -52,9 +53,9 @@ def compressible(order, access):
                     ["linux", "linux+zswap", "linux+zram", OURS, *stores], {}, pool=72)
 
 
-def program(name, budget=128, systems=("linux", "linux+zram", FD)):
+def program(name, budget=128, systems=("linux", "linux+zram", DEFAULTS)):
     """(e): a program that needs about twice the budget. Of compressed swap a third of it is the pool."""
-    return Workload(name, ["programs.py", name, str(2 * budget)], budget, list(systems), {(FD, "linux"): 0.95},
+    return Workload(name, ["programs.py", name, str(2 * budget)], budget, list(systems), {(DEFAULTS, "linux"): 0.95},
                     pool=budget // 3)
 
 
@@ -78,7 +79,7 @@ WORKLOADS = [
     file("random", 1.0),
     *[program(name) for name in ("redis", "redis-save", "sqlite", "duckdb", "postgres-sort", "postgres-group", "pandas",
                                  "sort", "gcc", "java-g1", "java-zgc", "node")],
-    program("numpy", systems=("linux", "linux+zram", FD, OURS)),
+    program("numpy", systems=("linux", "linux+zram", DEFAULTS, OURS)),
     program("torch", 330),
     *[compressible("random", "read"), compressible("random", "write"), compressible("sequential", "read")],
 ]
