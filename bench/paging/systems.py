@@ -7,8 +7,10 @@ that the peak charged by the kernel is read in the same way for all.
 import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGEWISE = os.environ.get("PAGEWISE", str(HERE.parent.parent / "target/release/pagewise"))
@@ -104,6 +106,18 @@ def peak_mib():
 
 def join_group():
     (GROUP / "tasks").write_text(str(os.getpid()))
+
+
+def end_all():
+    """Kills what is left in the cgroup: servers have sessions of their own."""
+    for _ in range(200):
+        pids = [int(pid) for pid in (GROUP / "tasks").read_text().split()]
+        if not pids:
+            return
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
 
 
 @contextlib.contextmanager
