@@ -1,9 +1,8 @@
 """Arrays, tables and models in memory."""
 import json
 import subprocess
-import sys
 
-from launching import PYTHON, answer, launch, needs_module
+from launching import PYTHON, answer, ended_well, launch, needs_module
 
 NUMPY = """
 import json, sys, time
@@ -71,8 +70,7 @@ def numpy(mib, prefix):
     needs_module("numpy")
     program = launch(prefix, [PYTHON, "-c", NUMPY, str(mib)], stdout=subprocess.PIPE)
     output, _ = program.communicate()
-    if program.returncode != 0:
-        sys.exit(f"numpy: exit {program.returncode}")
+    ended_well(program.returncode)
     return json.loads(output)
 
 

@@ -48,7 +48,6 @@ def sqlite(mib, prefix):
     return per_second(spent, right)
 
 
-
 def ordered(count):
     """The sum over 0, 1, 2 and so on, each times its number from one."""
     return sum(k * (k + 1) for k in range(count))

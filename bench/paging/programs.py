@@ -11,10 +11,10 @@ import json
 import sys
 
 import arrays
-import compilers
 import databases
 import keyvalue
 import runtimes
+import tools
 from launching import NotInstalled
 
 PROGRAMS = {
@@ -22,7 +22,7 @@ PROGRAMS = {
     "sqlite": databases.sqlite, "duckdb": databases.duckdb,
     "postgres-sort": databases.postgres_sort, "postgres-group": databases.postgres_group,
     "numpy": arrays.numpy, "pandas": arrays.pandas, "torch": arrays.torch,
-    "sort": compilers.sort, "gcc": compilers.gcc,
+    "sort": tools.sort, "gcc": tools.gcc,
     "java-g1": runtimes.java_g1, "java-zgc": runtimes.java_zgc, "node": runtimes.node,
 }
 

@@ -7,6 +7,8 @@ import time
 from launching import ended_well, folder, launch, needs, per_second
 
 WORD = (1 << 32) - 1
+# Factors and shifts of a function's three steps.
+STEPS = ((3, 5), (7, 3), (11, 9))
 
 
 def sort(mib, prefix):
@@ -29,7 +31,7 @@ def sort(mib, prefix):
 
 def mixed(number, x):
     """What a function of the source below returns."""
-    for factor, shift in ((3, 5), (7, 3), (11, 9)):
+    for factor, shift in STEPS:
         x = (x * (factor + number) + (x >> shift)) & WORD
         if x & 1:
             x ^= (number * 2654435761) & WORD
@@ -40,7 +42,7 @@ def source(count):
     text = ["#include <stdio.h>\n"]
     for number in range(count):
         steps = "".join(f"  x = x * {factor + number}u + (x >> {shift}); if (x & 1) x ^= {(number * 2654435761) & WORD}u;\n"
-                        for factor, shift in ((3, 5), (7, 3), (11, 9)))
+                        for factor, shift in STEPS)
         text.append(f"__attribute__((noinline)) unsigned f{number}(unsigned x) {{\n{steps}  return x;\n}}\n")
     calls = "".join(f"  sum += f{number}({number}u);\n" for number in range(count))
     return "".join(text) + f"int main(void) {{\n  unsigned sum = 0;\n{calls}  printf(\"%u\\n\", sum);\n}}\n"
