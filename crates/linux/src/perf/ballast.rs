@@ -1,19 +1,23 @@
 //! Disk space kept in reserve, so that a recording that fills the disk can still be completed.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::path::Path;
 
 /// Enough for the sections after the records: formats, timeline, host settings.
 const SIZE: usize = 2 << 20;
+
+/// Less is of no use.
+const LEAST: usize = 32 << 10;
 
 /// An unnamed file next to the recording. Dropping it frees its space.
 #[derive(Debug)]
 pub(super) struct Ballast(File);
 
 impl Ballast {
-    /// Reserves space in the folder of `recording`. `None` if that fails (no space, no right to
-    /// create files there): the recording then goes without.
+    /// Reserves space in the folder of `recording`, where there is little no more than half of it.
+    /// `None` if that fails (no space, no right to create files there): the recording then goes
+    /// without.
     pub fn beside(recording: &Path) -> Option<Self> {
         Self::take(recording).ok()
     }
@@ -32,7 +36,16 @@ impl Ballast {
             .open(&name)?;
         fs::remove_file(&name)?;
         // Written, not only sized: a sparse file reserves no space.
-        file.write_all(&vec![0; SIZE])?;
+        if file.write_all(&vec![0; SIZE]).is_err() {
+            let free = file.metadata()?.len();
+            let half = usize::try_from(free / 2).unwrap_or(0).min(SIZE);
+            file.set_len(0)?;
+            if half < LEAST {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            file.rewind()?;
+            file.write_all(&vec![0; half])?;
+        }
         Ok(Self(file))
     }
 }
