@@ -152,12 +152,12 @@ fn told_of(program: &str) -> Option<Told> {
     })
 }
 
-/// Passes if one of three recordings of `program` is within this error, with samples that represent
+/// Passes if one of five recordings of `program` is within this error, with samples that represent
 /// a number of faults in this range: other load on the machine may keep the program and its
 /// recorder from running at the same time.
 fn is_true_within(error: f64, factors: Range<f64>, program: &str) {
     let mut seen = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..5 {
         let Some(told) = told_of(program) else {
             return;
         };
