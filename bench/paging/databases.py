@@ -27,7 +27,7 @@ import sys
 import duckdb
 count = int(sys.argv[1])
 db = duckdb.connect()
-db.execute("SET threads = 2; SET memory_limit = '8GB'; SET temp_directory = ''")
+db.execute("SET threads = 2; SET memory_limit = '8GB'; SET temp_directory = ''; SET enable_progress_bar = false")
 db.execute(f"CREATE TABLE t AS SELECT i * 7919 % {count} AS k, i AS v FROM range({count}) r(i)")
 print(*db.execute("SELECT sum(k * r)::BIGINT FROM (SELECT k, row_number() OVER (ORDER BY k) AS r FROM t)").fetchone(),
       *db.execute("SELECT count(*), sum(c)::BIGINT FROM (SELECT k, count(*) AS c, max(v) FROM t GROUP BY k)").fetchone())

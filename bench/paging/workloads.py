@@ -5,6 +5,7 @@ THREADS = "1,2,4,8"
 OURS = "pagewise:sigbus:prefetch"
 FD = "pagewise:fd:prefetch"
 DEFAULTS = "pagewise"
+AUTO = "pagewise:auto"
 
 
 @dataclasses.dataclass
@@ -48,12 +49,12 @@ def graph(algorithm, kind):
 
 def compressible(order, access):
     """Contents that shrink to a third: 256 MiB under 144, of which 72 hold compressed pages."""
-    stores = [f"{OURS}:{kind}" for kind in ("compressed", "tiered")]
+    stores = [f"{OURS}:{kind}" for kind in ("compressed", "tiered", "auto")]
     return Workload(f"compressible, {order} {access}", ["touch", order, access, "256", "1,4"], 144,
                     ["linux", "linux+zswap", "linux+zram", OURS, *stores], {}, pool=72)
 
 
-def program(name, budget=128, systems=("linux", "linux+zram", DEFAULTS)):
+def program(name, budget=128, systems=("linux", "linux+zram", DEFAULTS, AUTO)):
     """(e): a program that needs about twice the budget. Of compressed swap a third of it is the pool."""
     return Workload(name, ["programs.py", name, str(2 * budget)], budget, list(systems), {(DEFAULTS, "linux"): 0.95},
                     pool=budget // 3)
@@ -79,7 +80,7 @@ WORKLOADS = [
     file("random", 1.0),
     *[program(name) for name in ("redis", "redis-save", "sqlite", "duckdb", "postgres-sort", "postgres-group", "pandas",
                                  "sort", "gcc", "java-g1", "java-zgc", "node")],
-    program("numpy", systems=("linux", "linux+zram", DEFAULTS, OURS)),
+    program("numpy", systems=("linux", "linux+zram", DEFAULTS, AUTO, OURS)),
     program("torch", 330),
     *[compressible("random", "read"), compressible("random", "write"), compressible("sequential", "read")],
 ]

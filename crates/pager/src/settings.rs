@@ -61,7 +61,7 @@ pub struct Settings {
     pub policy: String,
     /// Directory, file or device of the store.
     pub store: CString,
-    /// `disk`, `compressed` or `tiered`.
+    /// `disk`, `compressed`, `tiered` or `auto`.
     pub store_kind: String,
     /// Bytes that the store may take on disk.
     pub store_bytes: u64,

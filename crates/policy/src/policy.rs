@@ -36,6 +36,13 @@ pub trait Policy: Send + Sync {
     /// that stays resident after all must be returned through [`Policy::kept`].
     fn victims(&self, out: &mut [Page]) -> usize;
 
+    /// Whether a page that has just been chosen was part of a sweep: it will be read in order, with
+    /// its neighbours, and before a thread waits for it.
+    fn is_swept(&self, page: Page) -> bool {
+        let _ = page;
+        false
+    }
+
     /// A chosen page could not be evicted: pinned, busy, or written meanwhile.
     fn kept(&self, page: Page);
 

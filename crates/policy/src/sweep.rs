@@ -271,6 +271,11 @@ impl Sweep {
         self.window.len() > self.window_pages && !from_settled
     }
 
+    /// As [`Policy::is_swept`].
+    pub(crate) fn is_swept(&self, page: Page) -> bool {
+        is_passed(self.past(page))
+    }
+
     /// As [`Policy::kept`].
     pub(crate) fn kept(&self, page: Page) {
         self.kept.kept(page);

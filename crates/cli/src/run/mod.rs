@@ -64,14 +64,15 @@ pub struct Args {
     /// Bytes that the store may take on disk [default: 8 times --memory, at least 4G]
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     store_size: Option<Bytes>,
-    /// Where evicted pages are kept: disk, compressed (in memory), or tiered (compressed, then disk)
+    /// Where evicted pages are kept: disk, compressed (in memory), tiered (compressed, then disk), or
+    /// auto (compressed as far as that saves time, else disk)
     #[arg(long, default_value = "disk", value_name = "KIND",
-          value_parser = ["disk", "compressed", "tiered"])]
+          value_parser = ["disk", "compressed", "tiered", "auto"])]
     store_kind: String,
-    /// Share of --memory for compressed pages, in percent (compressed and tiered)
-    #[arg(long, default_value_t = 30, value_name = "PERCENT",
+    /// Largest share of --memory for compressed pages, in percent [default: 60 with auto, else 30]
+    #[arg(long, value_name = "PERCENT",
           value_parser = clap::value_parser!(u8).range(1..=90))]
-    compressed: u8,
+    compressed: Option<u8>,
     /// Encrypt what goes to disk, with a key that exists only during the run
     #[arg(long)]
     encrypt: bool,

@@ -68,10 +68,10 @@ pub struct Request {
     pub store: PathBuf,
     /// Bytes that the store may take on disk; by default a multiple of the budget.
     pub store_size: Option<Bytes>,
-    /// Where evicted pages are kept: `disk`, `compressed` or `tiered`.
+    /// Where evicted pages are kept: `disk`, `compressed`, `tiered` or `auto`.
     pub store_kind: String,
-    /// Share of the budget for compressed pages, in percent.
-    pub compressed: u8,
+    /// Largest share of the budget for compressed pages, in percent, unless the default for the kind.
+    pub compressed: Option<u8>,
     /// Whether pages on disk are encrypted.
     pub encrypt: bool,
     /// What to do when the store is full.

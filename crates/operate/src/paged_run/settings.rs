@@ -17,6 +17,10 @@ use std::path::Path;
 const LEAST_STORE: u64 = 4 << 30;
 const STORE_FACTOR: u64 = 8;
 
+/// Largest share of the budget for compressed pages, in percent: `auto` judges how much of it to use.
+const AUTO_PACKED: u8 = 60;
+const PACKED: u8 = 30;
+
 /// Settings of a run.
 ///
 /// # Errors
@@ -34,13 +38,17 @@ pub fn of(
         Some(least) => [least.0; 2],
         None => [MIN_REGION.0, MIN_REGION.1],
     };
+    let packed = request.compressed.unwrap_or(match &*request.store_kind {
+        "auto" => AUTO_PACKED,
+        _ => PACKED,
+    });
     let mut settings = Settings {
         memory,
         policy: policy(&request.policy)?,
         store: store_place(&request.store)?,
         store_kind: request.store_kind.clone(),
         store_bytes: request.store_size.map_or_else(usual_store, |size| size.0),
-        compressed_bytes: memory / 100 * u64::from(request.compressed),
+        compressed_bytes: memory / 100 * u64::from(packed),
         encrypt: request.encrypt,
         delivery: request.delivery,
         smallest,

@@ -12,10 +12,10 @@
 use super::discard::discard;
 use super::regions::Region;
 use super::tray::{Return, TRAY_PAGES};
-use super::{Pager, fatal, in_place, probation};
+use super::{Pager, fatal, in_place, move_down, probation, scan};
 use crate::page::{PAGE_BYTES, Page};
 use crate::settings::WhenFull;
-use crate::store::{Slot, StoreError};
+use crate::store::{IN_MEMORY, Slot, StoreError};
 use crate::sync::{Attempt, State, Word};
 use crate::sys;
 use core::ops::Range;
@@ -149,15 +149,29 @@ pub(super) fn keep(pager: &Pager, page: Page, word: Word) {
 fn drop_clean(pager: &Pager, clean: &List) -> usize {
     let all = clean.all();
     let mut dropped = 0;
+    let mut lifted: [Slot; BATCH] = [0; BATCH];
+    if pager.store().lifts() {
+        lift(pager, all, &mut lifted);
+    }
     let refused = discard(pager, all);
     for (place, &(page, word)) in all.iter().enumerate() {
-        if refused >> place & 1 == 1 {
+        let is_refused = refused >> place & 1 == 1;
+        if lifted[place] != 0 {
+            let unused = if is_refused {
+                lifted[place]
+            } else {
+                word.slot()
+            };
+            pager.store().release(unused);
+        }
+        if is_refused {
             keep(pager, page, word);
             continue;
         }
-        let next = match word.state() {
-            State::File => Word::new(State::Left, 0),
-            _ => Word::new(State::Evicted, word.slot()),
+        let next = match (word.state(), lifted[place]) {
+            (State::File, _) => Word::new(State::Left, 0),
+            (_, 0) => Word::new(State::Evicted, word.slot()),
+            (_, lifted) => Word::new(State::Evicted, lifted),
         };
         pager.table.unlock(page, next);
         pager.happened(page, Event::Dropped);
@@ -167,6 +181,23 @@ fn drop_clean(pager: &Pager, clean: &List) -> usize {
         .counters
         .add(|counters| &counters.pages_dropped, dropped as u64);
     dropped
+}
+
+/// Takes clean pages, which cannot change, to where they return from sooner, as far as there is room.
+fn lift(pager: &Pager, all: &[(Page, Word)], lifted: &mut [Slot; BATCH]) {
+    let mut buffer = pager.scratch.take();
+    let Some((bytes, _)) = buffer.bytes(1).split_first_chunk_mut::<PAGE_BYTES>() else {
+        return;
+    };
+    for (&(page, word), place) in all.iter().zip(lifted) {
+        let is_below = word.state() == State::Clean && word.slot() & IN_MEMORY == 0;
+        if !is_below || pager.policy().is_swept(page) {
+            continue;
+        }
+        if scan::copy(pager.table.address_of(page), bytes) {
+            *place = pager.store().lift(bytes).unwrap_or(0);
+        }
+    }
 }
 
 /// Moves dirty pages to the tray, each to the place of its index in the list, starting at `base`.
@@ -252,9 +283,14 @@ pub(super) fn write_parked(
         let kind = fate[place];
         let run = fate[place..places].iter().take_while(|f| **f == kind);
         let end = place + run.count();
-        if kind == Fate::Full {
+        if matches!(kind, Fate::Full | Fate::Swept) {
             let bytes = pager.tray.bytes(base + place, base + end);
-            if let Err(why) = pager.store().write(bytes, &mut slots[place..end]) {
+            let slots = &mut slots[place..end];
+            let written = match kind {
+                Fate::Swept => pager.store().write_below(bytes, slots),
+                _ => pager.store().write(bytes, slots),
+            };
+            if let Err(why) = written {
                 *error = Some(why);
                 pager.counters.add(|counters| &counters.store_errors, 1);
                 fate[place..end].fill(Fate::Stuck);
@@ -289,6 +325,8 @@ enum Fate {
     Zero,
     /// To be written.
     Full,
+    /// To be written, and part of a sweep.
+    Swept,
     /// Could not be written.
     Stuck,
 }
@@ -301,6 +339,7 @@ fn look(pager: &Pager, page: Page, place: usize) -> Fate {
     let bytes = pager.tray.bytes(place, place + 1);
     match is_zero(bytes) {
         true => Fate::Zero,
+        false if pager.policy().is_swept(page) && !pager.store().packs_swept() => Fate::Swept,
         false => Fate::Full,
     }
 }
@@ -322,13 +361,13 @@ fn settle(pager: &Pager, page: Page, place: usize, fate: Fate, slot: Slot) -> bo
         }
         Fate::Stuck => return unpark(pager, page, parked),
         Fate::Zero => Word::EMPTY,
-        Fate::Full => Word::new(State::Evicted, slot),
+        Fate::Full | Fate::Swept => Word::new(State::Evicted, slot),
     };
     if pager.table.exchange(page, parked, next) {
         pager.happened(page, Event::Evicted);
         return true;
     }
-    if fate == Fate::Full {
+    if matches!(fate, Fate::Full | Fate::Swept) {
         pager.store().release(slot);
     }
     if pager.table.outlast(page, parked) {
@@ -405,6 +444,7 @@ pub fn make_room(pager: &Pager) -> bool {
         if batch.evicted > 0 && !pager.budget.is_short() {
             probation::look_ahead(pager);
         }
+        move_down::surplus(pager);
         pager.evictions.release();
         pager.follow_store();
         if pager.is_outdated() {

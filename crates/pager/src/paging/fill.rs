@@ -7,7 +7,10 @@ use super::scratch::BUFFER_PAGES;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::{Slot, StoreError};
 use crate::sync::{State, Word};
-use crate::sys::uffd::{self, Progress};
+use crate::sys::{
+    self,
+    uffd::{self, Progress},
+};
 use pagewise_policy::{FaultKind, Span};
 
 impl Work<'_> {
@@ -70,7 +73,13 @@ impl Work<'_> {
         self.send_ahead(&plan);
         let mut buffer = self.pager.scratch.take();
         let bytes = buffer.bytes(cluster.count);
+        let began = sys::now_ns();
         self.fill(&mut cluster, bytes);
+        let ns = sys::now_ns().saturating_sub(began);
+        if plan.ahead().is_empty() {
+            let thread = self.fault.thread;
+            self.pager.store().returned(word.slot(), thread, ns);
+        }
         if !self.map_all(&cluster, bytes) {
             self.wake();
         }

@@ -25,6 +25,7 @@ pub mod habits;
 pub mod hold;
 mod in_place;
 pub mod limit;
+mod move_down;
 pub mod numbers;
 pub mod own_threads;
 pub mod pins;
@@ -104,6 +105,8 @@ pub struct Pager {
     pub ahead: Ahead,
     /// Held during a batch of evictions, and by code that must exclude evictions.
     pub evictions: Lock,
+    /// Where the next search for packed pages that are to go to disk starts.
+    moving_from: AtomicU64,
     /// Closed while a fork is under way: no thread starts work on a page.
     pub gate: Gate,
     /// Figures.
@@ -173,6 +176,7 @@ impl Pager {
             own_threads: OwnThreads::new(),
             ahead: Ahead::new(),
             evictions: Lock::new(),
+            moving_from: AtomicU64::new(0),
             gate: Gate::new(),
             counters: Counters::new(),
             distances: Distances::new(),

@@ -4,6 +4,7 @@ use super::regions::Region;
 use super::tray::Return;
 use super::{Pager, probation};
 use crate::page::{PAGE_BYTES, Page};
+use crate::store::IN_MEMORY;
 use crate::sync::{Attempt, State, Word};
 use crate::sys::{self, uffd};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -73,13 +74,13 @@ pub fn is_slow(pager: &Pager, address: u64) -> bool {
     page.is_none_or(|page| {
         let word = pager.table.word(page);
         word.is_busy()
-            || word.state() == State::Evicted
+            || is_on_disk(word)
             || pager.is_in_file(word, address)
             || pager.budget.is_short()
     })
 }
 
-/// Whether, at a quick check, the fault at `address` waits only for the disk, not for another
+/// Whether, at a quick check, the fault at `address` waits only for the store, not for another
 /// thread.
 #[must_use]
 pub fn only_reads(pager: &Pager, address: u64) -> bool {
@@ -89,6 +90,10 @@ pub fn only_reads(pager: &Pager, address: u64) -> bool {
         .map(|page| pager.table.word(page));
     let reads = |word: Word| word.state() == State::Evicted || pager.is_in_file(word, address);
     word.is_some_and(|word| !word.is_busy() && reads(word)) && !pager.budget.is_short()
+}
+
+fn is_on_disk(word: Word) -> bool {
+    word.state() == State::Evicted && word.slot() & IN_MEMORY == 0
 }
 
 /// A fault that is being resolved.

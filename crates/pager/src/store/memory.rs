@@ -1,15 +1,16 @@
-//! `compressed`: pages packed in memory; those that do not pack go to the disk below.
+//! `compressed`: pages packed in memory; those that do not pack go to the disk below (`tiered`), and
+//! as much memory as that is worth (`auto`).
 
 use crate::page::PAGE_BYTES;
 use crate::store::checksum::checksum;
 use crate::store::codec::{Codec, pack, unpack};
 use crate::store::disk::{BOUNCE_PAGES, Disk};
-use crate::store::pool::{MAX_OBJECT, Pool};
+use crate::store::pool::{HEAD, MAX_OBJECT, Pool};
+use crate::store::worth::{self, Worth};
 use crate::store::{IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_in};
-use core::sync::atomic::{AtomicU64, Ordering};
+use crate::sys;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Bytes before the packed ones: checksum (4), length (2), codec (1), zero (1).
-const HEAD: usize = 8;
 /// A page that does not shrink to three quarters is not worth the CPU time of unpacking it.
 const WORTH: usize = 3072 - HEAD;
 const _: () = assert!(HEAD + PAGE_BYTES <= MAX_OBJECT);
@@ -19,23 +20,65 @@ const _: () = assert!(HEAD + PAGE_BYTES <= MAX_OBJECT);
 pub struct Compressed {
     pool: Pool,
     below: Option<Disk>,
+    /// For `auto`.
+    worth: Option<Worth>,
+    /// The process's part of the pool, in parts of [`worth::WHOLE`].
+    part: AtomicU32,
     same_filled: AtomicU64,
+}
+
+/// What the head of an object says: checksum (4 bytes), length (2), codec (1), zero (1), and when the
+/// page left, in evictions (4).
+struct Parts<'a> {
+    sum: u32,
+    length: usize,
+    codec: Codec,
+    stamp: u32,
+    packed: &'a [u8],
 }
 
 impl Compressed {
     /// Packs pages into `pool`; what does not pack or fit goes to `below`.
     #[must_use]
-    pub const fn new(pool: Pool, below: Option<Disk>) -> Self {
+    pub fn new(pool: Pool, below: Option<Disk>) -> Self {
         Compressed {
             pool,
             below,
+            worth: None,
+            part: AtomicU32::new(worth::WHOLE),
             same_filled: AtomicU64::new(0),
         }
     }
 
+    /// Packs pages into as much of `pool` as that is worth, and leaves the others to `below`.
+    #[must_use]
+    pub fn judging(pool: Pool, below: Disk) -> Self {
+        let store = Compressed {
+            worth: Some(Worth::new()),
+            ..Self::new(pool, Some(below))
+        };
+        store.set_room();
+        store
+    }
+
     fn put(&self, page: &[u8; PAGE_BYTES]) -> Option<Slot> {
+        if let Some(worth) = &self.worth {
+            if self.pool.is_full() {
+                // It takes no time to pack what has no room.
+                worth.refuse();
+                return None;
+            }
+            if !worth.tries() {
+                return None;
+            }
+        }
+        let began = self.worth.as_ref().map(|_| sys::now_ns());
         let mut packed = [0; WORTH];
-        let (codec, bytes) = match pack(page, &mut packed) {
+        let found = pack(page, &mut packed);
+        if let (Some(worth), Some(began)) = (&self.worth, began) {
+            worth.tried(found.is_some(), sys::now_ns() - began);
+        }
+        let (codec, bytes) = match found {
             Some((codec, used)) => (codec, packed.get(..used)?),
             // Without a disk below, there is no other place for it.
             None if self.below.is_none() => (Codec::Plain, page.as_slice()),
@@ -45,7 +88,16 @@ impl Compressed {
         head[..4].copy_from_slice(&checksum(page, 0).to_le_bytes());
         head[4..6].copy_from_slice(&u16::try_from(bytes.len()).ok()?.to_le_bytes());
         head[6] = codec as u8;
-        let number = self.pool.put(head, bytes)?;
+        let stamp = self.worth.as_ref().map_or(0, Worth::now);
+        head[8..].copy_from_slice(&stamp.to_le_bytes());
+        let number = self.pool.put(head, bytes);
+        if let Some(worth) = &self.worth {
+            match number {
+                Some(_) => worth.put(),
+                None => worth.refuse(),
+            }
+        }
+        let number = number?;
         if codec == Codec::Same {
             self.same_filled.fetch_add(1, Ordering::Relaxed);
         }
@@ -53,18 +105,40 @@ impl Compressed {
     }
 
     fn get(&self, slot: Slot, page: &mut [u8; PAGE_BYTES]) -> Option<()> {
-        let (sum, length, codec, packed) = self.parts(slot)?;
-        let whole = unpack(codec, packed.get(..length)?, page);
-        (whole && checksum(page, 0) == sum).then_some(())
+        let parts = self.parts(slot)?;
+        let whole = unpack(parts.codec, parts.packed.get(..parts.length)?, page);
+        (whole && checksum(page, 0) == parts.sum).then_some(())
     }
 
-    fn parts(&self, slot: Slot) -> Option<(u32, usize, Codec, &[u8])> {
+    fn parts(&self, slot: Slot) -> Option<Parts<'_>> {
         let bytes = self.pool.get(slot & !IN_MEMORY)?;
         let (head, packed) = bytes.split_first_chunk::<HEAD>()?;
-        let [a, b, c, d, low, high, codec, _] = *head;
-        let sum = u32::from_le_bytes([a, b, c, d]);
-        let length = usize::from(u16::from_le_bytes([low, high]));
-        Some((sum, length, Codec::from_number(codec)?, packed))
+        let [a, b, c, d, low, high, codec, _, e, f, g, h] = *head;
+        Some(Parts {
+            sum: u32::from_le_bytes([a, b, c, d]),
+            length: usize::from(u16::from_le_bytes([low, high])),
+            codec: Codec::from_number(codec)?,
+            stamp: u32::from_le_bytes([e, f, g, h]),
+            packed,
+        })
+    }
+
+    /// Pages have left: from time to time, how large the pool should be is judged again.
+    fn judge(&self) {
+        if let Some(worth) = &self.worth
+            && worth.judge()
+        {
+            self.set_room();
+        }
+    }
+
+    /// Limits the pool to the process's part, and of that to what it is worth.
+    fn set_room(&self) {
+        let share = self.worth.as_ref().map_or(worth::WHOLE, Worth::share);
+        let part = self.part.load(Ordering::Relaxed);
+        let whole = u64::from(worth::WHOLE);
+        self.pool
+            .hold_to(u64::from(share) * u64::from(part), whole * whole);
     }
 
     fn write_pages(&self, bytes: &[u8], slots: &mut [Slot]) -> Result<(), StoreError> {
@@ -75,6 +149,7 @@ impl Compressed {
         for (pages, slots) in pages {
             for (page, slot) in pages.iter().zip(slots.iter_mut()) {
                 *slot = self.put(page).unwrap_or(0);
+                self.worth.iter().for_each(Worth::leaves);
             }
             self.write_below(pages, slots)?;
         }
@@ -135,10 +210,10 @@ const fn in_memory(slot: Slot) -> bool {
 
 impl Store for Compressed {
     fn name(&self) -> &'static str {
-        if self.below.is_some() {
-            "tiered"
-        } else {
-            "compressed"
+        match (&self.below, &self.worth) {
+            (None, _) => "compressed",
+            (Some(_), None) => "tiered",
+            (Some(_), Some(_)) => "auto",
         }
     }
 
@@ -153,7 +228,72 @@ impl Store for Compressed {
                 .for_each(|slot| self.release(*slot));
             slots.fill(0);
         }
+        self.judge();
         written
+    }
+
+    fn write_below(&self, bytes: &[u8], slots: &mut [Slot]) -> Result<(), StoreError> {
+        match (&self.below, &self.worth) {
+            (Some(below), Some(_)) => below.write(bytes, slots),
+            _ => self.write(bytes, slots),
+        }
+    }
+
+    fn packs_swept(&self) -> bool {
+        let pays = self.worth.as_ref().is_some_and(Worth::pays);
+        pays && !self.pool.is_full()
+    }
+
+    fn lifts(&self) -> bool {
+        self.worth.as_ref().is_some_and(Worth::packs)
+    }
+
+    fn lift(&self, page: &[u8; PAGE_BYTES]) -> Option<Slot> {
+        let worth = self.worth.as_ref()?;
+        worth.leaves();
+        self.judge();
+        self.put(page)
+    }
+
+    fn returned(&self, slot: Slot, thread: u32, ns: u64) {
+        let Some(worth) = &self.worth else {
+            return;
+        };
+        worth.waited(thread);
+        match self.parts(slot).filter(|_| in_memory(slot)) {
+            Some(parts) => worth.returns(parts.stamp, self.pool.bytes_used(), ns),
+            None => worth.read(ns),
+        }
+    }
+
+    fn surplus(&self) -> usize {
+        let Some(worth) = &self.worth else {
+            return 0;
+        };
+        match self.pool.is_too_large() {
+            true => BOUNCE_PAGES,
+            false => worth.due() as usize,
+        }
+    }
+
+    fn is_stale(&self, slot: Slot) -> bool {
+        let (Some(worth), Some(parts)) = (&self.worth, self.parts(slot)) else {
+            return false;
+        };
+        self.pool.is_too_large() || worth.is_old(parts.stamp, self.pool.objects())
+    }
+
+    fn move_down(
+        &self,
+        from: &[Slot],
+        bytes: &mut [u8],
+        to: &mut [Slot],
+    ) -> Result<(), StoreError> {
+        let below = self.below.as_ref().ok_or(StoreError::Full)?;
+        for (slot, page) in from.iter().zip(bytes.as_chunks_mut::<PAGE_BYTES>().0) {
+            self.get(*slot, page).ok_or(StoreError::Damaged)?;
+        }
+        below.write(bytes, to)
     }
 
     fn read(&self, slots: &[Slot], bytes: &mut [u8]) -> Result<(), ReadError> {
@@ -208,7 +348,7 @@ impl Store for Compressed {
         }
         if self
             .parts(slot)
-            .is_some_and(|(_, _, codec, _)| codec == Codec::Same)
+            .is_some_and(|parts| parts.codec == Codec::Same)
         {
             self.same_filled.fetch_sub(1, Ordering::Relaxed);
         }
@@ -251,7 +391,10 @@ impl Store for Compressed {
     /// Only if there is a disk for what does not fit.
     fn hold_to(&self, share: u64, whole: u64) {
         if self.below.is_some() {
-            self.pool.hold_to(share, whole);
+            let part = u128::from(share.min(whole)) * u128::from(worth::WHOLE);
+            let part = u32::try_from(part / u128::from(whole.max(1))).unwrap_or(worth::WHOLE);
+            self.part.store(part, Ordering::Relaxed);
+            self.set_room();
         }
     }
 

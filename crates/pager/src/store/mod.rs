@@ -17,6 +17,7 @@ pub mod pool;
 pub mod reserve;
 pub mod ring;
 pub mod slots;
+pub mod worth;
 
 #[cfg(test)]
 mod tests;
@@ -89,6 +90,59 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// When a page could not be stored; then no slot is taken.
     fn write(&self, bytes: &[u8], slots: &mut [Slot]) -> Result<(), StoreError>;
+
+    /// Writes as [`Store::write`] does, but to the slowest part of the store: pages that will be read
+    /// in order, ahead of their use, or that have not been used for long.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    fn write_below(&self, bytes: &[u8], slots: &mut [Slot]) -> Result<(), StoreError> {
+        self.write(bytes, slots)
+    }
+
+    /// Whether pages of sweeps are better packed as well: there is room, and waits are saved.
+    fn packs_swept(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Store::lift`] may take pages.
+    fn lifts(&self) -> bool {
+        false
+    }
+
+    /// A page that is evicted although its slot is valid: another slot, from which it returns sooner,
+    /// if there is room. The caller releases the old one.
+    fn lift(&self, _page: &[u8; PAGE_BYTES]) -> Option<Slot> {
+        None
+    }
+
+    /// The thread of this number has waited for the page in `slot`, which was read in so many
+    /// nanoseconds and is not yet released; nothing was read ahead of it.
+    fn returned(&self, _slot: Slot, _thread: u32, _ns: u64) {}
+
+    /// How many of the pages that are not below are to be moved there now. Asked once for each.
+    fn surplus(&self) -> usize {
+        0
+    }
+
+    /// Whether the page in `slot` is one of these. The caller has locked the page.
+    fn is_stale(&self, _slot: Slot) -> bool {
+        false
+    }
+
+    /// Writes the pages in the slots `from` below, through `bytes`, and puts their new slots into
+    /// `to`. The caller releases the old ones.
+    ///
+    /// # Errors
+    /// As [`Store::write`]; the old slots are valid.
+    fn move_down(
+        &self,
+        _from: &[Slot],
+        _bytes: &mut [u8],
+        _to: &mut [Slot],
+    ) -> Result<(), StoreError> {
+        Err(StoreError::Full)
+    }
 
     /// Reads `slots` one after another into `bytes` (a page for each) and checks them.
     ///
@@ -173,7 +227,7 @@ pub struct Place {
 pub struct Options<'a> {
     /// Processors whose time the process may use.
     pub processors: u32,
-    /// Bytes of memory that compressed pages may take (`compressed` and `tiered`).
+    /// Bytes of memory that compressed pages may take (all but `disk`).
     pub memory_bytes: u64,
     /// Key of this run, to encrypt data on disk.
     pub key: Option<[u8; 32]>,
@@ -224,7 +278,7 @@ pub enum OpenError {
 impl core::fmt::Display for OpenError {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         out.write_str(match self {
-            Self::Unknown => "unknown store; there are disk, compressed and tiered",
+            Self::Unknown => "unknown store; there are disk, compressed, tiered and auto",
             Self::Faults => inject::FORM,
             Self::Memory => "no memory for compressed pages",
         })
@@ -268,6 +322,7 @@ pub unsafe fn open(
         "disk" => Box::new(disk()?),
         "compressed" => Box::new(Compressed::new(pool()?, None)),
         "tiered" => Box::new(Compressed::new(pool()?, Some(disk()?))),
+        "auto" => Box::new(Compressed::judging(pool()?, disk()?)),
         _ => return Err(OpenError::Unknown),
     })
 }

@@ -15,6 +15,8 @@ use crate::sys;
 
 /// Size classes are multiples of this many bytes.
 pub const GRAIN: usize = 64;
+/// Bytes of an object's head.
+pub const HEAD: usize = 12;
 /// Largest object: an unpacked page, with its head.
 pub const MAX_OBJECT: usize = 4160;
 const CLASSES: usize = MAX_OBJECT / GRAIN;
@@ -71,6 +73,8 @@ pub struct Pool {
     /// Limit on spans in use; spans beyond it remain until they are empty.
     most_spans: AtomicU64,
     objects: AtomicU64,
+    /// What they take, in grains.
+    live_grains: AtomicU64,
 }
 
 // SAFETY: spans and lists are accessed under the locks named at their types; objects are written
@@ -105,6 +109,7 @@ impl Pool {
             spans_used: AtomicU64::new(0),
             most_spans: AtomicU64::new(u64::from(span_count)),
             objects: AtomicU64::new(0),
+            live_grains: AtomicU64::new(0),
         })
     }
 
@@ -121,13 +126,26 @@ impl Pool {
         self.spans_used.load(Ordering::Relaxed) * (SPAN + size_of::<Span>()) as u64
     }
 
+    /// Whether an object will hardly find room: no span is left, and those in use have little.
+    pub fn is_full(&self) -> bool {
+        let used = self.spans_used.load(Ordering::Relaxed);
+        let live = self.live_grains.load(Ordering::Relaxed);
+        used >= self.most_spans.load(Ordering::Relaxed)
+            && live * 16 >= used * u64::from(SPAN_GRAINS) * 15
+    }
+
+    /// Whether it takes more than it may.
+    pub fn is_too_large(&self) -> bool {
+        self.spans_used.load(Ordering::Relaxed) > self.most_spans.load(Ordering::Relaxed)
+    }
+
     /// Objects in the pool.
     pub fn objects(&self) -> u64 {
         self.objects.load(Ordering::Relaxed)
     }
 
     /// Stores head and body as one object and returns its number; `None` if there is no room.
-    pub fn put(&self, head: [u8; 8], body: &[u8]) -> Option<u32> {
+    pub fn put(&self, head: [u8; HEAD], body: &[u8]) -> Option<u32> {
         let bytes = head.len() + body.len();
         let class = (bytes - 1) / GRAIN;
         let place = self.allocate(class)?;
@@ -141,6 +159,8 @@ impl Pool {
                 .copy_from_nonoverlapping(body.as_ptr(), body.len());
         }
         self.objects.fetch_add(1, Ordering::Relaxed);
+        let grains = class as u64 + 1;
+        self.live_grains.fetch_add(grains, Ordering::Relaxed);
         Some(place)
     }
 
@@ -180,6 +200,8 @@ impl Pool {
         state.live -= 1;
         let is_empty = state.live == 0;
         self.objects.fetch_sub(1, Ordering::Relaxed);
+        let grains = class_number as u64 + 1;
+        self.live_grains.fetch_sub(grains, Ordering::Relaxed);
         if was_full {
             self.link(class, index);
         }
@@ -350,11 +372,11 @@ mod tests {
             for (random, length) in steps {
                 if random % 3 == 0 && !live.is_empty() {
                     let (number, body) = live.swap_remove(usize::from(random) % live.len());
-                    prop_assert_eq!(&pool.get(number).expect("alive")[8..8 + body.len()], &body[..]);
+                    prop_assert_eq!(&pool.get(number).expect("alive")[HEAD..HEAD + body.len()], &body[..]);
                     pool.free(number);
                 } else {
                     let body = vec![random.to_le_bytes()[0]; length];
-                    if let Some(number) = pool.put([1; 8], &body) {
+                    if let Some(number) = pool.put([1; HEAD], &body) {
                         live.push((number, body));
                     }
                 }
@@ -362,7 +384,7 @@ mod tests {
                 prop_assert!(pool.bytes_used() <= 1 << 21);
             }
             for (number, body) in live.drain(..) {
-                prop_assert_eq!(&pool.get(number).expect("alive")[8..8 + body.len()], &body[..]);
+                prop_assert_eq!(&pool.get(number).expect("alive")[HEAD..HEAD + body.len()], &body[..]);
                 pool.free(number);
             }
             prop_assert_eq!(pool.bytes_used(), 0);
@@ -379,10 +401,13 @@ mod tests {
                     for round in 0..if cfg!(miri) { 3 } else { 200 } {
                         let length = 100 + round * 13 % 2800;
                         let numbers: Vec<u32> = (0..20)
-                            .map(|_| pool.put([thread; 8], &vec![thread; length]).expect("room"))
+                            .map(|_| {
+                                pool.put([thread; HEAD], &vec![thread; length])
+                                    .expect("room")
+                            })
                             .collect();
                         for number in numbers {
-                            let bytes = &pool.get(number).expect("alive")[..length + 8];
+                            let bytes = &pool.get(number).expect("alive")[..length + HEAD];
                             assert!(bytes.iter().all(|byte| *byte == thread));
                             pool.free(number);
                         }
@@ -396,20 +421,20 @@ mod tests {
     #[test]
     fn a_full_pool_says_so() {
         let pool = Pool::new(128 << 10).expect("address space");
-        let taken = core::iter::from_fn(|| pool.put([0; 8], &[1; 3000])).count();
-        assert_eq!(taken, 2 * (SPAN / 3008));
-        assert!(pool.put([0; 8], &[1; 10]).is_none());
+        let taken = core::iter::from_fn(|| pool.put([0; HEAD], &[1; 3000])).count();
+        assert_eq!(taken, 2 * (SPAN / 3072));
+        assert!(pool.put([0; HEAD], &[1; 10]).is_none());
     }
 
     #[test]
     fn a_pool_that_is_held_to_a_part_takes_no_more_than_that() {
         let pool = Pool::new(256 << 10).expect("address space");
-        let fill = || core::iter::from_fn(|| pool.put([0; 8], &[1; 3000])).count();
+        let fill = || core::iter::from_fn(|| pool.put([0; HEAD], &[1; 3000])).count();
         pool.hold_to(1, 2);
-        assert_eq!(fill(), 2 * (SPAN / 3008));
+        assert_eq!(fill(), 2 * (SPAN / 3072));
         pool.hold_to(1, 4);
         assert_eq!(fill(), 0, "what is there stays");
         pool.hold_to(7, 7);
-        assert_eq!(fill(), 2 * (SPAN / 3008));
+        assert_eq!(fill(), 2 * (SPAN / 3072));
     }
 }

@@ -167,6 +167,76 @@ proptest! {
         let options = Options { memory_bytes: 256 << 10, ..Options::default() };
         keeps_its_word(&*store("tiered", &options), &steps)?;
     }
+
+    #[test]
+    fn a_pool_that_is_judged_keeps_its_word(steps in steps()) {
+        let options = Options { memory_bytes: 256 << 10, ..Options::default() };
+        keeps_its_word(&*store("auto", &options), &steps)?;
+    }
+}
+
+#[test]
+fn packed_pages_move_to_disk_and_back() {
+    let options = Options {
+        memory_bytes: 1 << 20,
+        ..Options::default()
+    };
+    let store = store("auto", &options);
+    let mut pages = Pages::new(4);
+    let bytes = pages.bytes(4);
+    for (page, number) in bytes.chunks_exact_mut(PAGE_BYTES).zip([3, 4, 6, 7]) {
+        fill(page, number);
+    }
+    let mut packed = [0; 4];
+    store.write(bytes, &mut packed).unwrap();
+    assert!(
+        packed.iter().all(|slot| slot & IN_MEMORY != 0),
+        "{packed:?}"
+    );
+    let mut read = Pages::new(4);
+    let mut below = [0; 4];
+    store.move_down(&packed, read.bytes(4), &mut below).unwrap();
+    assert!(below.iter().all(|slot| slot & IN_MEMORY == 0), "{below:?}");
+    packed.iter().for_each(|slot| store.release(*slot));
+    store.read(&below, read.bytes(4)).unwrap();
+    assert_eq!(read.bytes(4), bytes);
+    let page = bytes.first_chunk().unwrap();
+    let lifted = store.lift(page).expect("it packs, and there is room");
+    store.release(below[0]);
+    assert_ne!(lifted & IN_MEMORY, 0);
+    store.read(&[lifted], read.bytes(1)).unwrap();
+    assert_eq!(read.bytes(1), page);
+    store.release(lifted);
+    below[1..].iter().for_each(|slot| store.release(*slot));
+    assert_eq!(store.usage().pages, 0);
+}
+
+#[test]
+fn what_finds_no_room_in_the_pool_makes_old_pages_move_down() {
+    let options = Options {
+        memory_bytes: 128 << 10,
+        ..Options::default()
+    };
+    let store = store("auto", &options);
+    let mut pages = Pages::new(1);
+    let mut packed = None;
+    for number in 0..20_000 {
+        fill(pages.bytes(1), number / 2 * 3 + 1);
+        let mut slot = [0];
+        store.write(pages.bytes(1), &mut slot).unwrap();
+        match (packed, slot[0] & IN_MEMORY != 0) {
+            (None, true) => packed = Some(slot[0]),
+            _ => store.release(slot[0]),
+        }
+        if store.surplus() > 0 && packed.is_some_and(|slot| store.is_stale(slot)) {
+            return;
+        }
+        // The pool is full: others have the rest of it.
+        if number < 200 && slot[0] & IN_MEMORY != 0 {
+            store.lift(pages.bytes(1).first_chunk().unwrap());
+        }
+    }
+    panic!("no page moved down");
 }
 
 fn write_three(store: &dyn Store) -> ([Slot; 3], Result<(), StoreError>) {
