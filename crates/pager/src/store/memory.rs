@@ -261,7 +261,7 @@ impl Store for Compressed {
         };
         worth.waited(thread);
         match self.parts(slot).filter(|_| in_memory(slot)) {
-            Some(parts) => worth.returns(parts.stamp, self.pool.bytes_used(), ns),
+            Some(parts) => worth.returns(parts.stamp, self.pool.bytes_used()),
             None => worth.read(ns),
         }
     }

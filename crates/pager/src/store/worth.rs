@@ -21,9 +21,9 @@ const WINDOW: u32 = 1024;
 const TELLING: i64 = 64;
 /// So many pages of a window may find no room in a pool that is large enough.
 const FEW: i64 = WINDOW as i64 / 64;
-/// Nanoseconds of a fault without I/O, beside unpacking, and of a read and of packing until they
-/// are measured.
-const FAULT_NS: u32 = 6_000;
+/// Nanoseconds of a fault without I/O, with unpacking (1 to 3 µs), and of a read and of packing until
+/// they are measured.
+const HIT_NS: i64 = 14_000;
 const READ_NS: u32 = 80_000;
 const PACK_NS: u32 = 4_000;
 /// For so many pages that found no room, one that has been in the pool for long moves down: what is
@@ -55,9 +55,8 @@ pub struct Worth {
     without_room: AtomicU32,
     /// Pages that found no room since pages moved down last.
     refused: AtomicU32,
-    /// Means of what a read, unpacking and packing take.
+    /// Mean of what a read takes, and about the least of what packing does.
     read_ns: AtomicU32,
-    unpack_ns: AtomicU32,
     pack_ns: AtomicU32,
     share: AtomicU32,
     /// Pages in turn that did not pack, and how many are skipped before the next is tried.
@@ -86,7 +85,6 @@ impl Worth {
             without_room: of(0),
             refused: of(0),
             read_ns: of(READ_NS),
-            unpack_ns: of(2_000),
             pack_ns: of(PACK_NS),
             share: of(FIRST),
             unpackable: of(0),
@@ -126,7 +124,9 @@ impl Worth {
 
     /// A page was packed, or did not pack, in so many nanoseconds.
     pub fn tried(&self, packs: bool, ns: u64) {
-        follow(&self.pack_ns, ns);
+        // Who packs may be interrupted, above all where the threads of the program are many.
+        let before = u64::from(self.pack_ns.load(Ordering::Relaxed));
+        follow(&self.pack_ns, ns.min(before + before / 8 + 1));
         if packs {
             self.unpackable.store(0, Ordering::Relaxed);
             return;
@@ -155,9 +155,8 @@ impl Worth {
         self.without_room.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A thread waited so long for a packed page that left at `stamp`, in a pool of so many bytes.
-    pub fn returns(&self, stamp: u32, pool_bytes: u64, ns: u64) {
-        follow(&self.unpack_ns, ns);
+    /// A thread waited for a packed page that left at `stamp`, in a pool of so many bytes.
+    pub fn returns(&self, stamp: u32, pool_bytes: u64) {
         let away = u64::from(self.now().wrapping_sub(stamp));
         let counter = match away * PAGE_BYTES as u64 <= pool_bytes {
             true => &self.vain,
@@ -200,11 +199,10 @@ impl Worth {
         if returned < TELLING {
             return false;
         }
-        let hit = i64::from(FAULT_NS) + of(&self.unpack_ns);
         // While one of several threads waits, the others go on.
         let threads = self.threads.swap(0, Ordering::Relaxed).count_ones();
-        let wait = (of(&self.read_ns) - hit) / i64::from(threads.max(1));
-        let gain = saved * wait - vain * hit - packed * of(&self.pack_ns);
+        let wait = of(&self.read_ns) / i64::from(threads.max(1)) - HIT_NS;
+        let gain = saved * wait - vain * HIT_NS - packed * of(&self.pack_ns);
         let share = self.share();
         let score = self.score_ns.load(Ordering::Relaxed) / 8 * 7 + gain;
         self.score_ns.store(score, Ordering::Relaxed);
@@ -267,7 +265,7 @@ mod tests {
                     true => worth.refuse(),
                     false => worth.put(),
                 }
-                worth.returns(worth.now().wrapping_sub(away), 100 << 12, 2_000);
+                worth.returns(worth.now().wrapping_sub(away), 100 << 12);
             }
             worth.judge();
         }
