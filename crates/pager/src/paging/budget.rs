@@ -224,12 +224,6 @@ impl Budget {
         self.resident() + self.slack() > self.limit()
     }
 
-    /// Whether threads wait for room.
-    #[must_use]
-    pub fn is_awaited(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
-    }
-
     /// Sets whether nothing can be evicted.
     pub fn set_overdraft(&self, on: bool) {
         if self.overdraft.swap(on, Ordering::SeqCst) != on && on {
