@@ -128,10 +128,6 @@ impl Policy for Csr {
 
     leave_to!(sweep);
 
-    fn is_swept(&self, page: Page) -> bool {
-        self.sweep.is_swept(page)
-    }
-
     fn hint(&self, pages: Span, role: Role) {
         self.roles.declare(pages, role);
     }

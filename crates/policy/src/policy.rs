@@ -86,6 +86,10 @@ macro_rules! leave_to {
             self.$inner.victims(out)
         }
 
+        fn is_swept(&self, page: $crate::page::Page) -> bool {
+            self.$inner.is_swept(page)
+        }
+
         fn kept(&self, page: $crate::page::Page) {
             self.$inner.kept(page);
         }

@@ -141,10 +141,6 @@ impl Policy for Streaming {
 
     leave_to!(sweep);
 
-    fn is_swept(&self, page: Page) -> bool {
-        self.sweep.is_swept(page)
-    }
-
     fn hint(&self, pages: Span, role: Role) {
         self.roles.declare(pages, role);
     }

@@ -150,9 +150,7 @@ fn drop_clean(pager: &Pager, clean: &List) -> usize {
     let all = clean.all();
     let mut dropped = 0;
     let mut lifted: [Slot; BATCH] = [0; BATCH];
-    if pager.store().lifts() {
-        lift(pager, all, &mut lifted);
-    }
+    lift(pager, all, &mut lifted);
     let refused = discard(pager, all);
     for (place, &(page, word)) in all.iter().enumerate() {
         let is_refused = refused >> place & 1 == 1;
@@ -185,16 +183,17 @@ fn drop_clean(pager: &Pager, clean: &List) -> usize {
 
 /// Takes clean pages, which cannot change, to where they return from sooner, as far as there is room.
 fn lift(pager: &Pager, all: &[(Page, Word)], lifted: &mut [Slot; BATCH]) {
-    let mut buffer = pager.scratch.take();
-    let Some((bytes, _)) = buffer.bytes(1).split_first_chunk_mut::<PAGE_BYTES>() else {
-        return;
-    };
+    let mut buffer = None;
     for (&(page, word), place) in all.iter().zip(lifted) {
         let is_below = word.state() == State::Clean && word.slot() & IN_MEMORY == 0;
-        if !is_below || pager.policy().is_swept(page) {
+        if !is_below || pager.policy().is_swept(page) || !pager.store().lifts() {
             continue;
         }
-        if scan::copy(pager.table.address_of(page), bytes) {
+        let buffer = buffer.get_or_insert_with(|| pager.scratch.take());
+        let bytes = buffer.bytes(1).first_chunk_mut::<PAGE_BYTES>();
+        if let Some(bytes) = bytes
+            && scan::copy(pager.table.address_of(page), bytes)
+        {
             *place = pager.store().lift(bytes).unwrap_or(0);
         }
     }

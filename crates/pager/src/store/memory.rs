@@ -245,14 +245,20 @@ impl Store for Compressed {
     }
 
     fn lifts(&self) -> bool {
-        self.worth.as_ref().is_some_and(Worth::packs)
+        let Some(worth) = self.worth.as_ref().filter(|worth| worth.packs()) else {
+            return false;
+        };
+        worth.leaves();
+        self.judge();
+        let has_room = !self.pool.is_full();
+        if !has_room {
+            worth.refuse();
+        }
+        has_room
     }
 
     fn lift(&self, page: &[u8; PAGE_BYTES]) -> Option<Slot> {
-        let worth = self.worth.as_ref()?;
-        worth.leaves();
-        self.judge();
-        self.put(page)
+        self.worth.as_ref().and_then(|_| self.put(page))
     }
 
     fn returned(&self, slot: Slot, thread: u32, ns: u64) {

@@ -105,7 +105,7 @@ pub trait Store: Send + Sync {
         false
     }
 
-    /// Whether [`Store::lift`] may take pages.
+    /// Whether [`Store::lift`] may take a page that is evicted now. Asked once for each.
     fn lifts(&self) -> bool {
         false
     }

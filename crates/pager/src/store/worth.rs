@@ -4,7 +4,8 @@
 //! pool saves a wait for the disk; but one that was away for so short that it would never have left,
 //! had the pool's memory been left to pages as they are, costs a fault for nothing. So each return is
 //! one or the other, by the evictions meanwhile, and packing costs processor time. Windows of
-//! evictions are summed up in nanoseconds, as measured here; the pool grows while it gains, and
+//! evictions are summed up in nanoseconds: those of reads and of packing are measured here, what a
+//! fault takes is a constant ([`HIT_NS`]). The pool grows while it gains, and
 //! shrinks while it loses.
 
 use crate::page::PAGE_BYTES;
@@ -21,9 +22,10 @@ const WINDOW: u32 = 1024;
 const TELLING: i64 = 64;
 /// So many pages of a window may find no room in a pool that is large enough.
 const FEW: i64 = WINDOW as i64 / 64;
-/// Nanoseconds of a fault without I/O, with unpacking (1 to 3 µs), and of a read and of packing until
-/// they are measured.
+/// Nanoseconds that the return of a packed page is taken for: a fault through a handler thread, unpacking
+/// (1 to 3 µs) and the eviction that makes room. A clock would also count waits for a processor.
 const HIT_NS: i64 = 14_000;
+/// Of a read and of packing, until they are measured.
 const READ_NS: u32 = 80_000;
 const PACK_NS: u32 = 4_000;
 /// For so many pages that found no room, one that has been in the pool for long moves down: what is
