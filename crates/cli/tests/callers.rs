@@ -91,7 +91,8 @@ fn what_follows_a_call_is_no_frame_of_its_stack() {
             return;
         };
         let stacks = folded(&file, &[]);
-        for stack in those_with(&stacks, "parent;") {
+        // A sample may hit `after` itself, once in some thousands; it is then the innermost frame.
+        for stack in those_with(&stacks, "callee") {
             assert!(stack.contains("parent;callee"), "{recording:?}: {stack}");
         }
     }
