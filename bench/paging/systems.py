@@ -2,7 +2,11 @@
 
 Every system is a command before the program, an environment, and the setup around the run. All run
 in one memory cgroup (version 1), whose limit is the budget for Linux and absent for the others, so
-that the peak charged by the kernel is read in the same way for all.
+that the peak charged by the kernel is read in the same way for all. `pagewise:limited` has a limit
+as well: the budget and what pagewise's own process takes, without swap, so that the page cache that
+a program fills counts for it as for Linux. Caches are dropped before each run, else libraries that
+an earlier run has read would count for pagewise alone: the kernel charges a file's page to the
+cgroup that read it.
 """
 import contextlib
 import os
@@ -22,6 +26,8 @@ ZRAM = pathlib.Path("/sys/class/zram-control")
 MAPPED = FOLDER / f"pagewise-bench-mapped-{os.getpid()}"
 SWAP_BYTES = 2 << 30
 EXTMEM_BYTES = 1 << 30
+# pagewise's process, and the kernel's memory for both.
+OWN_MIB = 12
 # Above other swap files of the machine, and below the compressed one.
 PRIORITY = 32000
 PEERS = {"umap": "UMAP_LIBRARY", "extmem": "EXTMEM_LIBRARY"}
@@ -52,7 +58,7 @@ def command(system, budget, pool, faults):
                     "DRAMSIZE": str(budget << 20)}
     if not system.startswith("pagewise"):
         return [], {}
-    if system == "pagewise":  # with its defaults
+    if system in ("pagewise", "pagewise:limited"):  # with its defaults
         return [PAGEWISE, "run", "--memory", f"{budget}M", "--store", str(FOLDER), "--"], {}
     if system == "pagewise:auto":  # with its defaults but for the store
         return [PAGEWISE, "run", "--memory", f"{budget}M", "--store-kind", "auto", "--store", str(FOLDER), "--"], {}
@@ -93,10 +99,12 @@ def machine():
 @contextlib.contextmanager
 def around(system, budget, pool):
     """The limit of the cgroup, and compressed swap where `system` is one with it."""
-    limited = system.startswith("linux")
-    compressed = system.startswith("linux+")
-    limit = (budget - pool if compressed else budget) << 20 if limited else -1
-    (GROUP / "memory.limit_in_bytes").write_text(str(limit))
+    limits = {"linux": budget, "pagewise:limited": budget + OWN_MIB}
+    limit = budget - pool if system.startswith("linux+") else limits.get(system)
+    os.sync()
+    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+    (GROUP / "memory.limit_in_bytes").write_text(str(limit << 20) if limit else "-1")
+    (GROUP / "memory.swappiness").write_text("60" if system.startswith("linux") else "0")
     (GROUP / "memory.max_usage_in_bytes").write_text("0")
     with zram(pool) if system == "linux+zram" else zswap() if system == "linux+zswap" else contextlib.nullcontext():
         yield

@@ -6,6 +6,7 @@ OURS = "pagewise:sigbus:prefetch"
 FD = "pagewise:fd:prefetch"
 DEFAULTS = "pagewise"
 AUTO = "pagewise:auto"
+LIMITED = "pagewise:limited"
 
 
 @dataclasses.dataclass
@@ -54,7 +55,7 @@ def compressible(order, access):
                     ["linux", "linux+zswap", "linux+zram", OURS, *stores], {}, pool=72)
 
 
-def program(name, budget=128, systems=("linux", "linux+zram", DEFAULTS, AUTO)):
+def program(name, budget=128, systems=("linux", "linux+zram", DEFAULTS, AUTO, LIMITED)):
     """(e): a program that needs about twice the budget. Of compressed swap a third of it is the pool."""
     return Workload(name, ["programs.py", name, str(2 * budget)], budget, list(systems), {(DEFAULTS, "linux"): 0.95},
                     pool=budget // 3)
@@ -80,7 +81,7 @@ WORKLOADS = [
     file("random", 1.0),
     *[program(name) for name in ("redis", "redis-save", "sqlite", "duckdb", "postgres-sort", "postgres-group", "pandas",
                                  "sort", "gcc", "java-g1", "java-zgc", "node")],
-    program("numpy", systems=("linux", "linux+zram", DEFAULTS, AUTO, OURS)),
+    program("numpy", systems=("linux", "linux+zram", DEFAULTS, AUTO, LIMITED, OURS)),
     program("torch", 330),
     *[compressible("random", "read"), compressible("random", "write"), compressible("sequential", "read")],
 ]

@@ -117,16 +117,16 @@ impl Work<'_> {
         self.fill(cluster, bytes);
     }
 
-    /// Maps what was read: the page that is written, or soon will be, writable, the others
-    /// protected. Returns whether the kernel accepted everything, and thus woke a waiting thread.
+    /// Maps what was read: all writable where pages are written soon, else only the page that is
+    /// written. Returns whether the kernel accepted everything, and thus woke a waiting thread.
     pub(super) fn map_all(&self, cluster: &Cluster, bytes: &[u8]) -> bool {
         let habits = &self.pager.habits;
         let region = self.region.kind.id;
-        let write = self.fault.write || (self.page != Page::MAX && habits.expects_write(region));
+        let all_writable = habits.expects_write(region);
         let mut well = true;
         let mut done = 0;
         while done < cluster.count {
-            let (end, writable) = self.same_mode(cluster, done, write);
+            let (end, writable) = self.same_mode(cluster, done, all_writable);
             if !writable {
                 habits.came(region, end - done);
             }
@@ -159,12 +159,14 @@ impl Work<'_> {
     }
 
     /// The end of the run from `place` on that is mapped in the same mode, and whether that is
-    /// writable; `write` means that the missing page is.
-    fn same_mode(&self, cluster: &Cluster, place: usize, write: bool) -> (usize, bool) {
+    /// writable.
+    fn same_mode(&self, cluster: &Cluster, place: usize, all_writable: bool) -> (usize, bool) {
         let writable = |place: usize| {
             let page = cluster.first + place as Page;
             let slot = cluster.words[place].slot();
-            (page == self.page && write) || !self.pager.store().keep_copy(slot)
+            all_writable
+                || (page == self.page && self.fault.write)
+                || !self.pager.store().keep_copy(slot)
         };
         let first = writable(place);
         let rest = place + 1..cluster.count;

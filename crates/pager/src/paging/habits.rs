@@ -1,17 +1,20 @@
 //! Which regions' pages are written soon after they were read.
 //!
 //! A page that is read in is write-protected, so that it can be evicted without being written out;
-//! its first write is then a separate fault, which costs several times as much as writing the page
-//! out in a batch. If half of these pages are written before they are evicted, missing pages become
-//! writable at once. Every eighth is still protected, to see whether that continues.
+//! its first write is then a separate fault, for which the program waits three times as long as
+//! writing the page out in a batch takes, beside it. If a third of these pages are written before
+//! they are evicted, pages that are read together become writable at once. Every eighth time they
+//! are still protected, to see whether that continues.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Number of entries; regions whose numbers have the same remainder share one.
 const PLACES: usize = 64;
 /// Number of pages after which older ones count half.
-const MEMORY: u32 = 64;
-/// One in this many is protected in any case.
+const MEMORY: u32 = 256;
+/// Pages that tell of a habit.
+const TELLING: u32 = 16;
+/// Those of one read in this many are protected in any case.
 const TRIAL: u32 = 8;
 
 /// Pages that were read in protected, and how many of them were written (upper and lower half of a
@@ -57,12 +60,13 @@ impl Habits {
         self.add(region, 0, u32::try_from(count).unwrap_or(MEMORY));
     }
 
-    /// Whether the missing page of `region` is to be mapped writable although it is only read.
+    /// Whether pages of `region` that are read together are to be mapped writable although they are
+    /// only read.
     #[must_use]
     pub fn expects_write(&self, region: u16) -> bool {
         let seen = self.place(region).load(Ordering::Relaxed);
         let (came, written) = (seen >> 16, seen & 0xffff);
-        let often = came >= MEMORY / 4 && written * 2 >= came;
+        let often = came >= TELLING && written * 3 >= came;
         often
             && !self
                 .turn
@@ -105,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn a_habit_ends_within_some_hundreds_of_reads() {
+    fn a_habit_ends_within_some_thousands_of_reads() {
         let habits = Habits::new();
         for _ in 0..10 {
             writable(&habits, 1, 8);
         }
         assert!(writable(&habits, 1, 8) > 60);
-        let rounds = (0..20).find(|_| writable(&habits, 1, 0) == 0);
-        assert!(rounds.is_some_and(|rounds| rounds < 10), "{rounds:?}");
+        let rounds = (0..100).find(|_| writable(&habits, 1, 0) == 0);
+        assert!(rounds.is_some_and(|rounds| rounds < 40), "{rounds:?}");
     }
 }
