@@ -29,6 +29,15 @@ const SHARED: u32 = 4;
 /// A stream without a step for this many faults is over.
 const LATELY: u32 = 128;
 
+/// A stream without a step for this many faults needs no room for its pages any more: one that does
+/// much else between its pages may take some ten thousand.
+const LONG_AGO: u32 = 1 << 16;
+/// Faults between two looks at what streams need.
+const LOOK: u32 = 64;
+/// Pages in the windows of all streams: one is so far after two more steps, and four at once are no
+/// chance.
+const PROVEN: u32 = 4 * FIRST_WINDOW;
+
 /// Largest window for wider strides: a plan lists such pages one by one.
 const MOST_STRIDED: u32 = 64;
 const _: () = assert!(MOST_STRIDED as usize <= MAX_AHEAD);
@@ -188,7 +197,10 @@ impl Streams {
         put(&stream.last, page);
         Step::Next {
             stride: i32::try_from(stride).unwrap_or(1),
-            window: u32::try_from(distance(page, horizon) / stride).unwrap_or(window),
+            // At the first pages of all there is less than a stride before the faulted one.
+            window: u32::try_from(distance(page, horizon) / stride)
+                .unwrap_or(window)
+                .max(1),
             from,
         }
     }
@@ -200,7 +212,7 @@ impl Streams {
         let now = get(&stream.age);
         let (mut running, mut before, mut behind) = (0, false, false);
         for other in self.sets.iter().flat_map(|set| &set.streams) {
-            if !other.is_running(now) {
+            if !other.stepped_within(LATELY, now) {
                 continue;
             }
             running += 1;
@@ -220,6 +232,19 @@ impl Streams {
         }
     }
 
+    /// Whether streams are under way, which faults in no order are not taken for; told now and then,
+    /// since all of them are looked at.
+    #[must_use]
+    pub fn are_under_way(&self) -> Option<bool> {
+        let now = get(&self.clock);
+        let all = || self.sets.iter().flat_map(|set| &set.streams);
+        let alive = || all().filter(|one| one.stepped_within(LONG_AGO, now));
+        now.is_multiple_of(LOOK).then(|| {
+            let windows: u32 = alive().map(|one| get(&one.window)).sum();
+            windows >= PROVEN.min(self.max_window)
+        })
+    }
+
     /// Forgets all streams (the child of a fork has other threads).
     pub fn forget(&self) {
         for set in &self.sets {
@@ -234,10 +259,10 @@ impl Stream {
         i64::from(get(&self.stride).cast_signed())
     }
 
-    /// Whether the stream made a step recently, `now` being the current time on the clock of
-    /// faults.
-    fn is_running(&self, now: u32) -> bool {
-        get(&self.owner) != 0 && get(&self.window) != 0 && now.wrapping_sub(get(&self.age)) < LATELY
+    /// Whether the stream made a step within so many faults, `now` being the current time on their
+    /// clock.
+    fn stepped_within(&self, faults: u32, now: u32) -> bool {
+        get(&self.owner) != 0 && get(&self.window) != 0 && now.wrapping_sub(get(&self.age)) < faults
     }
 
     /// Whether a fault at `page` continues this stream: from its last fault up to a little behind

@@ -118,6 +118,9 @@ impl Policy for Streaming {
     fn faulted(&self, fault: &Fault, plan: &mut Plan) {
         if self.roles.of(fault.page) != Role::Random {
             let step = self.streams.step(fault);
+            if let Some(are_under_way) = self.streams.are_under_way() {
+                self.sweep.leave_window(are_under_way);
+            }
             match (step, fault.kind) {
                 (Step::Alone, FaultKind::Refault) => self.read_around(fault, plan),
                 (Step::Next { .. }, FaultKind::Refault) => {
@@ -233,5 +236,26 @@ mod tests {
         let runs = pairs.filter(|pair| pair[0] && !pair[1]).count();
         assert!(missing > BUDGET / 2, "{missing}");
         assert!(missing > runs * 48, "{missing} pages in {runs} runs");
+    }
+
+    #[test]
+    fn what_was_swept_goes_once_no_stream_is_under_way() {
+        let mut memory = Memory {
+            policy: Streaming::new(PAGES, 8192),
+            resident: vec![false; PAGES as usize],
+            known: vec![false; PAGES as usize],
+            count: 0,
+        };
+        (0..PAGES).for_each(|page| memory.touch(page));
+        (0..PAGES / 2).for_each(|page| memory.touch(page));
+        let before = memory.policy.sweep.in_window();
+        assert!(before > 500, "{before}");
+        // In no order, far longer than any stream pauses.
+        let mut at = 1_u32;
+        for _ in 0..400_000 {
+            at = at.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            memory.touch((at >> 8) % PAGES);
+        }
+        assert_eq!(memory.policy.sweep.in_window(), 0);
     }
 }

@@ -51,6 +51,8 @@ pub struct Sweep {
     settled: Queue,
     /// Pages that the windows of all threads may take.
     window_pages: u32,
+    /// The same, or 0 while no stream is under way.
+    window_now: AtomicU32,
     /// Evicted pages, swept or kept: the clock of swept pages. Kept pages are timed by the clock of
     /// their own lists, which a concurrent sweep does not advance.
     evictions: AtomicU32,
@@ -72,11 +74,13 @@ impl Sweep {
     #[must_use]
     pub fn new(pages: u32, budget: u32) -> Self {
         let words = Words::new(pages, 4);
+        let window_pages = (max_window(budget) * 8).min(budget / 8).max(1);
         Sweep {
             window: Queue::new(&words, WINDOW),
             settled: Queue::new(&words, SETTLED),
             kept: TwoQueue::over(words, budget),
-            window_pages: (max_window(budget) * 8).min(budget / 8).max(1),
+            window_pages,
+            window_now: AtomicU32::new(window_pages),
             evictions: AtomicU32::new(0),
             crowded: AtomicU32::new(0),
             swept_share: AtomicU32::new(0),
@@ -88,6 +92,13 @@ impl Sweep {
 
     fn words(&self) -> &Words {
         self.kept.words()
+    }
+
+    /// Whether to leave the latest swept pages in memory: once no stream is under way, nobody will
+    /// use them.
+    pub(crate) fn leave_window(&self, is_used: bool) {
+        let pages = if is_used { self.window_pages } else { 0 };
+        self.window_now.store(pages, Ordering::Relaxed);
     }
 
     /// `page` became resident; `missed` if it was missed outside any stream. Returns what is known
@@ -268,7 +279,13 @@ impl Sweep {
         let count = self.evictions.load(Ordering::Relaxed);
         let from_settled =
             (count / TURNOVER_RUN).is_multiple_of(TURNOVER) && !self.settled.is_empty();
-        self.window.len() > self.window_pages && !from_settled
+        self.window.len() > self.window_now.load(Ordering::Relaxed) && !from_settled
+    }
+
+    /// Swept pages that pass through, at the moment.
+    #[cfg(test)]
+    pub(crate) fn in_window(&self) -> u32 {
+        self.window.len()
     }
 
     /// As [`Policy::is_swept`].
