@@ -417,14 +417,24 @@ pub fn attach(settings: &Settings) {
     }
 }
 
-/// The process is about to exit normally: final figures.
-pub fn finish() {
-    let own = PAGER.process.load(Ordering::Relaxed) == sys::process_id();
-    if !PAGER.is_started() || !own {
+/// The process ends with the next system call of this thread: final figures, and its part of the
+/// store is given up.
+pub fn end() {
+    if !PAGER.is_started() || !PAGER.is_own_process() {
         return;
     }
     // The kernel fills buffers on the stack, and this process's pages are given up: the pages of a
     // managed stack must remain until the end.
+    let _stack = PAGER.keep_stack();
+    finish();
+    PAGER.release_at_end();
+}
+
+/// The process is about to exit normally: final figures.
+pub fn finish() {
+    if !PAGER.is_started() || !PAGER.is_own_process() {
+        return;
+    }
     let _stack = PAGER.keep_stack();
     PAGER.refresh_limit();
     // A program that never had memory under management has nothing to survey.
@@ -432,7 +442,6 @@ pub fn finish() {
         crate::observe::survey::publish(&PAGER);
     }
     recorder::finish();
-    PAGER.release_all();
     if let Some(place) = PAGER.counters.place() {
         place.ended.store(1, Ordering::Release);
     }

@@ -47,7 +47,7 @@ fn inner_table() -> [(&'static CStr, i64, usize); 4] {
 }
 
 /// Functions to replace: libc's name, the system call, ours.
-fn table() -> [(&'static CStr, i64, usize); 6] {
+fn table() -> [(&'static CStr, i64, usize); 7] {
     [
         (c"mmap", libc::SYS_mmap, memory::mmap as *const () as usize),
         (
@@ -71,18 +71,25 @@ fn table() -> [(&'static CStr, i64, usize); 6] {
             libc::SYS_execve,
             process::execve as *const () as usize,
         ),
+        (
+            c"_Exit",
+            libc::SYS_exit_group,
+            process::_exit as *const () as usize,
+        ),
     ]
 }
 
 /// Replaces the functions that can be replaced. musl's `brk` always fails. Any other failure is
-/// reported; malloc's own mappings are then not managed.
-pub fn install(pager: &Pager) {
-    let mut all = true;
+/// reported; malloc's own mappings are then not managed. Returns whether libc's `exit` ends in ours.
+pub fn install(pager: &Pager) -> bool {
+    let (mut all, mut exits) = (true, false);
     for (name, number, ours) in table() {
         // SAFETY: dlsym looks up a constant name after this library.
         let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
         let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
-        all &= replaced || name == c"execve" || (cfg!(target_env = "musl") && name == c"brk");
+        exits |= replaced && name == c"_Exit";
+        let spared = [c"execve", c"_Exit"].contains(&name);
+        all &= replaced || spared || (cfg!(target_env = "musl") && name == c"brk");
     }
     if pager.delivery.load(Ordering::Relaxed) & 0xff == Delivery::Signal as u32 {
         install_inner();
@@ -94,6 +101,7 @@ pub fn install(pager: &Pager) {
             "this libc's memory functions are not as expected: memory that malloc maps internally is not managed"
         ));
     }
+    exits
 }
 
 /// Replaces the functions that stdio calls inside libc. musl's stdio makes its own system calls.
@@ -125,15 +133,18 @@ fn is_wrapper(place: *const u8, number: i64) -> bool {
         let room = page_ceil(place as u64 + 1) - place as u64;
         core::slice::from_raw_parts(place, WINDOW.min(room as usize).max(JUMP))
     };
-    let mut load = [0xb8, 0, 0, 0, 0];
-    load[1..].copy_from_slice(&(number as u32).to_le_bytes());
-    // Compilers produce a zero with `xor eax, eax`.
-    let load = if number == 0 {
-        &[0x31, 0xc0][..]
-    } else {
-        &load
+    let load = (number as u32).to_le_bytes();
+    let found = match number {
+        // Compilers produce a zero with `xor eax, eax`.
+        0 => code.windows(2).position(|window| window == [0x31, 0xc0]),
+        // glibc's `_Exit` keeps the number in another register at first.
+        libc::SYS_exit_group => code
+            .windows(5)
+            .position(|window| window[0] & 0xf8 == 0xb8 && window[1..] == load),
+        _ => code
+            .windows(5)
+            .position(|window| window[0] == 0xb8 && window[1..] == load),
     };
-    let found = code.windows(load.len()).position(|window| window == load);
     let Some(at) = found else {
         return false;
     };

@@ -319,7 +319,7 @@ fn end_thread(status: usize) -> ! {
     // The kernel's list of threads is read into the stack.
     let _stack = PAGER.keep_stack();
     if thread::is_last() {
-        start::finish();
+        start::end();
     }
     thread::end(status)
 }

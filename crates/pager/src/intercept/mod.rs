@@ -71,11 +71,14 @@ extern "C" fn construct() {
         strangers::tell(strangers::own_name().as_slice(), Stranger::Failed);
         return;
     }
+    let mut exits = false;
     detour::while_writable(|| {
-        detour::install(&PAGER);
+        exits = detour::install(&PAGER);
         forks::install();
     });
-    process::prepare();
+    if !exits {
+        process::prepare();
+    }
     threads::prepare();
     memory::adopt_heap();
     if inject::takes_away("allocation") {

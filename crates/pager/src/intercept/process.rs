@@ -10,7 +10,8 @@ use core::ffi::{c_char, c_int};
 use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
-/// Registers for the end of the process.
+/// Registers for the end of the process, where libc's own call of `_exit` is not seen. What runs
+/// after these functions (destructors, stdio, other threads) may touch any page.
 pub fn prepare() {
     // SAFETY: the function lives as long as the process: the library is never unloaded.
     unsafe { libc::atexit(at_exit) };
@@ -47,8 +48,12 @@ pub unsafe extern "C" fn execve(path: Text, arguments: List, environment: List) 
             let path = room.text(path);
             let arguments = room.list(arguments);
             let environment = room.list(environment);
-            PAGER.release_all();
-            return libc_answer(raw_exec(path, arguments, environment)) as c_int;
+            // Who could serve a fault on this stack may be waiting for the exec.
+            let _stack = PAGER.keep_stack();
+            PAGER.release_for_exec();
+            let answer = raw_exec(path, arguments, environment);
+            PAGER.stay();
+            return libc_answer(answer) as c_int;
         }
         libc_answer(exec_after_touch(path, arguments, environment)) as c_int
     }
@@ -210,7 +215,7 @@ impl Room {
 /// As for the system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
-    start::finish();
+    start::end();
     loop {
         // SAFETY: ends the process.
         unsafe { call3(libc::SYS_exit_group, status as usize, 0, 0) };

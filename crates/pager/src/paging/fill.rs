@@ -93,6 +93,7 @@ impl Work<'_> {
             *slot = word.slot();
         }
         if word_is_lost(&cluster.words[..cluster.count]) {
+            super::fork::outlast_leaving(self.fault.thread);
             fatal::page_lost(self.address(), StoreError::Damaged);
         }
         let wanted = &mut bytes[..cluster.count * PAGE_BYTES];
@@ -184,7 +185,7 @@ impl Work<'_> {
     }
 }
 
-/// Whether a page was given up for an exec that then failed.
+/// Whether a page was given up, for an exec or at the end of the process.
 fn word_is_lost(words: &[Word]) -> bool {
     words.iter().any(|word| word.slot() == 0)
 }

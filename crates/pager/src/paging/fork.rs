@@ -5,14 +5,15 @@
 //! does the first before the fork, while no thread works on any page; the child does the second
 //! before it returns to the program.
 
+use super::range::Quiet;
 use super::regions::{Kind, Region};
 use super::scan::{self, Look};
 use super::{Pager, discard};
 use crate::figures::places;
 use crate::page::{PAGE_BYTES, Page};
-use crate::sync::{State, Word};
+use crate::sync::{Attempt, State, Word};
 use crate::sys::{self, signals, thread};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, Why};
 
 /// Largest number of clean pages checked together.
@@ -29,6 +30,9 @@ struct Run {
 static MASK: AtomicU64 = AtomicU64::new(0);
 /// Whether this process was forked, or has forked.
 static FORKED: AtomicBool = AtomicBool::new(false);
+/// The thread that has given up the pages in the store because this process ends, or becomes another
+/// program; 0 for none.
+static LEAVING: AtomicU32 = AtomicU32::new(0);
 
 impl Pager {
     /// Before a fork: stops everything, and adds a reference to each slot.
@@ -97,6 +101,7 @@ impl Pager {
         thread::forked();
         scan::forked();
         discard::forked();
+        LEAVING.store(0, Ordering::Relaxed);
         self.count_as_child();
         let mut resident = 0;
         // Memory locks are not inherited (mlock(2)).
@@ -239,29 +244,51 @@ impl Pager {
         self.unlist(region.start, region.end);
     }
 
-    /// This process ends, or becomes another program: its references to slots are released, so that
-    /// surviving forks do not pay for them. If it survives after all (exec failed), its evicted
-    /// pages are marked as lost, and the first touch of one ends it with a message.
-    pub fn release_all(&self) {
-        if !FORKED.load(Ordering::Relaxed) {
-            return;
+    /// This process ends now: its references to slots are released, so that surviving forks do not
+    /// pay for them. Other threads of the program still run until the kernel ends them; those that
+    /// change memory or fork wait here for that.
+    pub fn release_at_end(&self) {
+        if FORKED.load(Ordering::Relaxed) {
+            core::mem::forget(self.release_all());
         }
-        let _quiet = self.quiet();
+    }
+
+    /// This process becomes another program: as at its end, but signals must not stay blocked,
+    /// because their mask outlives exec.
+    pub fn release_for_exec(&self) {
+        drop(self.release_all());
+    }
+
+    /// The process survives: exec failed. Its evicted pages are lost, and the first touch of one
+    /// ends it with a message.
+    pub fn stay(&self) {
+        LEAVING.store(0, Ordering::Release);
+        sys::futex_wake(&LEAVING, i32::MAX);
+    }
+
+    /// Marks evicted pages as lost. A page that a thread works on keeps its slot, which the store
+    /// reclaims once the process has gone: that thread may wait in [`outlast_leaving`].
+    fn release_all(&self) -> Quiet<'_> {
+        let quiet = self.quiet();
+        LEAVING.store(sys::thread_id(), Ordering::Release);
         self.each_page(0, u64::MAX, |page, seen| {
-            if seen.is_busy() || !seen.owns_slot() {
+            if seen.is_busy() || !seen.owns_slot() || seen.slot() == 0 {
                 return;
             }
-            let word = self.table.lock(page);
+            let Attempt::Locked(word) = self.table.attempt(page, seen) else {
+                return;
+            };
             let next = match word.state() {
                 State::Clean => Word::new(State::Dirty, 0),
                 State::Evicted => Word::new(State::Evicted, 0),
                 _ => word,
             };
-            if word.owns_slot() && word.slot() != 0 {
+            if next != word {
                 self.store().release(word.slot());
             }
             self.table.unlock(page, next);
         });
+        quiet
     }
 
     /// Whether this process, with memory of its own (a child of `vfork` has none), may share slots
@@ -275,5 +302,17 @@ impl Pager {
     #[must_use]
     pub fn is_own_process(&self) -> bool {
         self.process.load(Ordering::Relaxed) == sys::process_id()
+    }
+}
+
+/// `thread`, or this one, has touched a lost page: where another thread has given it up, sleeps until
+/// that one has ended the process. Returns where nobody will.
+pub(super) fn outlast_leaving(thread: u32) {
+    loop {
+        let leaving = LEAVING.load(Ordering::Acquire);
+        if leaving == 0 || leaving == thread || leaving == sys::thread_id() {
+            return;
+        }
+        sys::futex_wait(&LEAVING, leaving, None);
     }
 }
