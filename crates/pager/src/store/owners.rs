@@ -24,7 +24,7 @@ const _: () = assert!(PLACES * size_of::<u32>() <= HEAD_BYTES);
 const HEAD_BYTES: usize = 256;
 
 const FREE: u32 = 0;
-/// Prepared for a child that has not locked it yet.
+/// Prepared for a process that has not locked it yet.
 const PREPARED: u32 = 1;
 const LIVE: u32 = 2;
 /// No place.
@@ -114,12 +114,12 @@ impl Owners {
     /// A fork is coming. Reserves a place for this process, if it has none, and one for the child.
     pub fn expect_child(&self) {
         if self.own.load(Ordering::Relaxed) == NONE && self.open() {
-            let own = self.claim(LIVE);
-            if own != NONE && self.lock(own) {
-                self.own.store(own, Ordering::Relaxed);
+            let place = self.claim();
+            if place != NONE && !self.move_in(place) {
+                self.states[place as usize].store(FREE, Ordering::Release);
             }
         }
-        self.child.store(self.claim(PREPARED), Ordering::Relaxed);
+        self.child.store(self.claim(), Ordering::Relaxed);
     }
 
     /// The expected child owns `slot` as well as this process.
@@ -146,10 +146,27 @@ impl Owners {
             // SAFETY: this table's own descriptor.
             unsafe { sys::call3(libc::SYS_close, former as usize, 0, 0) };
         }
-        if place != NONE && self.open() && self.lock(place) {
+        if place != NONE && self.open() {
+            self.move_in(place);
+        }
+    }
+
+    /// Makes the prepared `place` this process's own. Whoever has just reclaimed it, or was about to,
+    /// may still have its lock for a moment.
+    fn move_in(&self, place: u32) -> bool {
+        const ATTEMPTS: u32 = 10_000;
+        let locks = |_| {
+            self.lock(place) || {
+                sys::give_way();
+                false
+            }
+        };
+        let locked = (0..ATTEMPTS).any(locks);
+        if locked {
             self.states[place as usize].store(LIVE, Ordering::Release);
             self.own.store(place, Ordering::Relaxed);
         }
+        locked
     }
 
     /// Calls `release` for each slot of processes that have ended. Returns how many. One thread at
@@ -161,14 +178,17 @@ impl Owners {
             return 0;
         }
         for (state, place) in self.states.iter().zip(0..) {
-            let gone = place != own && state.load(Ordering::Acquire) == LIVE && self.lock(place);
-            if !gone {
+            let lives = || state.load(Ordering::Acquire) == LIVE;
+            if place == own || !lives() || !self.lock(place) {
                 continue;
             }
-            self.clear(place, |slot| {
-                release(slot);
-                count += 1;
-            });
+            // Another process may have reclaimed it meanwhile, and the next child may be coming.
+            if lives() {
+                self.clear(place, |slot| {
+                    release(slot);
+                    count += 1;
+                });
+            }
             self.unlock(place);
         }
         count
@@ -189,10 +209,11 @@ impl Owners {
         self.states[place as usize].store(FREE, Ordering::Release);
     }
 
-    fn claim(&self, state: u32) -> u32 {
+    /// Prepares a free place.
+    fn claim(&self) -> u32 {
         let free = |place: &AtomicU32| {
             place
-                .compare_exchange(FREE, state, Ordering::AcqRel, Ordering::Relaxed)
+                .compare_exchange(FREE, PREPARED, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
         };
         self.states
@@ -267,5 +288,52 @@ mod tests {
         parent.note_for_child(9);
         parent.forget_child();
         assert_eq!(parent.child.load(Ordering::Relaxed), NONE);
+    }
+
+    /// Several processes look for those that have ended while another one forks: the place of one
+    /// that has gone soon belongs to the next child.
+    #[test]
+    fn nobody_takes_a_place_that_has_been_given_to_a_new_child() {
+        let words = usize::try_from(shared_bytes(512) / 8).expect("small");
+        let memory: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let memory: &'static [AtomicU64] = Box::leak(memory.into_boxed_slice());
+        let file = tempfile::tempfile().expect("a file");
+        let (living, done) = (AtomicU32::new(0), AtomicU32::new(0));
+        let (lost, mut without_place) = (AtomicU32::new(0), 0);
+        let release = |slot| {
+            let lives = living.load(Ordering::SeqCst) == slot;
+            lost.fetch_add(lives.into(), Ordering::Relaxed);
+        };
+        std::thread::scope(|threads| {
+            for _ in 0..3 {
+                threads.spawn(|| {
+                    let other = table(memory, &file);
+                    other.expect_child();
+                    other.forget_child();
+                    while done.load(Ordering::Acquire) == 0 {
+                        other.reclaim(release);
+                    }
+                });
+            }
+            let parent = table(memory, &file);
+            let children = if cfg!(miri) { 20 } else { 40_000 };
+            for slot in (1..500).cycle().take(children) {
+                parent.reclaim(release);
+                parent.expect_child();
+                let place = parent.child.swap(NONE, Ordering::Relaxed);
+                living.store(slot, Ordering::SeqCst);
+                parent.set(place, slot);
+                let child = table(memory, &file);
+                child.child.store(place, Ordering::Relaxed);
+                child.forked();
+                without_place += u32::from(child.own.load(Ordering::Relaxed) == NONE);
+                living.store(0, Ordering::SeqCst);
+                // SAFETY: as the kernel does at the end of a process.
+                unsafe { libc::close(child.descriptor()) };
+            }
+            done.store(1, Ordering::Release);
+        });
+        assert_eq!(lost.into_inner(), 0, "slots that live children lost");
+        assert_eq!(without_place, 0, "children without a place");
     }
 }
