@@ -38,12 +38,16 @@ def join():
         pathlib.Path(GROUP, "tasks").write_text(str(os.getpid()))
 
 
+def drop_caches():
+    """So that no page of a file is in memory that would count for somebody else."""
+    os.sync()
+    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+
+
 def launch(prefix, words, user=None, **more):
-    """Starts the program under test in its cgroup, as a user if told, with no page of a file in memory
-    that would count for somebody else."""
+    """Starts the program under test in its cgroup, as a user if told."""
     if GROUP:
-        os.sync()
-        pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+        drop_caches()
     def prepare():
         join()
         if user:

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 
+from launching import drop_caches
+
 HERE = pathlib.Path(__file__).resolve().parent
 PAGEWISE = os.environ.get("PAGEWISE", str(HERE.parent.parent / "target/release/pagewise"))
 FOLDER = pathlib.Path(os.environ.get("PAGING_FOLDER", "/var/tmp"))
@@ -101,8 +103,7 @@ def around(system, budget, pool):
     """The limit of the cgroup, and compressed swap where `system` is one with it."""
     limits = {"linux": budget, "pagewise:limited": budget + OWN_MIB}
     limit = budget - pool if system.startswith("linux+") else limits.get(system)
-    os.sync()
-    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+    drop_caches()
     (GROUP / "memory.limit_in_bytes").write_text(str(limit << 20) if limit else "-1")
     (GROUP / "memory.swappiness").write_text("60" if system.startswith("linux") else "0")
     (GROUP / "memory.max_usage_in_bytes").write_text("0")

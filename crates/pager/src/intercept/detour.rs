@@ -134,16 +134,17 @@ fn is_wrapper(place: *const u8, number: i64) -> bool {
         core::slice::from_raw_parts(place, WINDOW.min(room as usize).max(JUMP))
     };
     let load = (number as u32).to_le_bytes();
+    // glibc's `_Exit` keeps the number in another register at first.
+    let register = match number {
+        libc::SYS_exit_group => 0xf8,
+        _ => 0xff,
+    };
     let found = match number {
         // Compilers produce a zero with `xor eax, eax`.
         0 => code.windows(2).position(|window| window == [0x31, 0xc0]),
-        // glibc's `_Exit` keeps the number in another register at first.
-        libc::SYS_exit_group => code
-            .windows(5)
-            .position(|window| window[0] & 0xf8 == 0xb8 && window[1..] == load),
         _ => code
             .windows(5)
-            .position(|window| window[0] == 0xb8 && window[1..] == load),
+            .position(|window| window[0] & register == 0xb8 && window[1..] == load),
     };
     let Some(at) = found else {
         return false;
