@@ -149,7 +149,7 @@ fn in_child() {
 }
 
 /// The address of libc's data for this thread.
-fn thread_pointer() -> u64 {
+pub(super) fn thread_pointer() -> u64 {
     let pointer: u64;
     // SAFETY: on Linux x86-64 the first word at the thread pointer is its own address.
     unsafe {

@@ -1,14 +1,16 @@
 //! Calls that change the address space.
 
 use super::file_mappings;
+use super::forks::thread_pointer;
 use super::locks::{self, mlock, mlock2, mlockall, munlock, munlockall};
 use super::{libc_answer, set_errno};
 use crate::mapped_files;
-use crate::page::{page_ceil, page_floor};
+use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::paging::PAGER;
 use crate::paging::adopt::Purpose;
+use crate::paging::scan;
 use crate::sync::Lock;
-use crate::sys::{self, Answer, call3, call6};
+use crate::sys::{self, Answer, call3, call6, maps};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -341,6 +343,37 @@ pub fn adopt_heap() {
     // SAFETY: queries the present end.
     let end = unsafe { call3(libc::SYS_brk, 0, 0, 0) } as u64;
     HEAP_END.store(page_ceil(end), Ordering::Release);
+}
+
+/// Bytes from which memory that was there before the pager is managed: what is smaller belongs to
+/// libraries, libc among them.
+const LEAST_PRESENT: u64 = 1 << 20;
+
+/// Pages of data before the pager has mapped anything; for [`adopt_present`].
+pub fn data_before() -> u64 {
+    scan::data_pages().unwrap_or(u64::MAX)
+}
+
+/// Memory that was there before the pager is managed as well: arrays of the program's and its
+/// libraries' `.bss`, and what an allocator has mapped when it was loaded.
+pub fn adopt_present(data_before: u64) {
+    if data_before < LEAST_PRESENT / PAGE_BYTES as u64 {
+        return;
+    }
+    // What libc keeps for the first thread may be in such memory, and the pager's own data is.
+    let spared = [thread_pointer(), core::ptr::from_ref(&PAGER) as u64];
+    let (mut found, mut count) = ([const { 0..0 }; 64], 0);
+    maps::each_data(|range| {
+        let large = range.end - range.start >= LEAST_PRESENT;
+        if large && !spared.iter().any(|address| range.contains(address)) {
+            found[count] = range;
+            count += 1;
+        }
+        count < found.len()
+    });
+    for range in &found[..count] {
+        PAGER.adopt(range.start, range.end, Purpose::Allocator);
+    }
 }
 
 /// `brk(2)`.

@@ -50,6 +50,7 @@ extern "C" fn construct() {
         }
     };
     memory::prepare();
+    let data_before = memory::data_before();
     shim::prepare();
     start::attach(&settings);
     let first = start::is_first(&settings);
@@ -81,6 +82,7 @@ extern "C" fn construct() {
     }
     threads::prepare();
     memory::adopt_heap();
+    memory::adopt_present(data_before);
     if inject::takes_away("allocation") {
         allocator::seal();
     }

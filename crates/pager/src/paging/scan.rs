@@ -75,12 +75,29 @@ pub fn maps() -> i32 {
 /// and third field of `/proc/self/statm`).
 #[must_use]
 pub fn resident_pages() -> Option<[u64; 2]> {
+    let [_, all, of_files, ..] = statm()?;
+    Some([all, of_files])
+}
+
+/// Pages of private mappings that can be written, and of the stack (sixth field of
+/// `/proc/self/statm`).
+#[must_use]
+pub fn data_pages() -> Option<u64> {
+    let [.., data] = statm()?;
+    Some(data)
+}
+
+/// The first six fields of `/proc/self/statm` (fs/proc/array.c, `proc_pid_statm`).
+fn statm() -> Option<[u64; 6]> {
     let mut text = [0_u8; 128];
-    let statm = opened(&STATM, c"/proc/self/statm");
-    let count = usize::try_from(read_at(statm, text.as_mut_ptr(), text.len(), 0)).ok()?;
-    let text = core::str::from_utf8(&text[..count]).ok()?;
-    let mut words = text.split(' ').skip(1).map(|word| word.parse().ok());
-    Some([words.next()??, words.next()??])
+    let file = opened(&STATM, c"/proc/self/statm");
+    let count = usize::try_from(read_at(file, text.as_mut_ptr(), text.len(), 0)).ok()?;
+    let mut words = core::str::from_utf8(&text[..count]).ok()?.split(' ');
+    let mut fields = [0; 6];
+    for field in &mut fields {
+        *field = words.next()?.parse().ok()?;
+    }
+    Some(fields)
 }
 
 /// The pages from `start` on, one for each entry of `pages`: whether it is resident and belongs to

@@ -3,6 +3,7 @@
 
 use super::{call6, close, open};
 use core::ffi::CStr;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Number of the pager's own mappings that are distinguished. It creates fewer than fifty before
@@ -10,6 +11,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 const OWN: usize = 128;
 /// Bytes at the start of a line, with its range and its protection.
 const HEAD: usize = 48;
+/// Bytes of a line up to where any path or name begins, and a few more.
+const NAMED_HEAD: usize = 128;
 /// Bytes of a line with a path of any length that can be opened.
 const LINE: usize = libc::PATH_MAX as usize + 128;
 
@@ -79,14 +82,28 @@ fn holds_own(start: u64, end: u64) -> bool {
 /// Calls `found` for each mapping of the program, in order; `false` if the kernel does not list
 /// them, or `found` stops.
 pub fn each(mut found: impl FnMut(Mapping) -> bool) -> bool {
+    all_lines::<HEAD>(|line| match parse(line) {
+        Some(mapping) if !holds_own(mapping.start, mapping.end) => found(mapping),
+        _ => true,
+    })
+}
+
+/// As [`each`], for the ranges of private memory that can be read and written and is of no file:
+/// zeros behind a program's data (`.bss`), what an allocator has mapped, and the heap; no stacks.
+pub fn each_data(mut found: impl FnMut(Range<u64>) -> bool) -> bool {
+    all_lines::<NAMED_HEAD>(|line| match parse_data(line) {
+        Some(range) if !holds_own(range.start, range.end) => found(range),
+        _ => true,
+    })
+}
+
+/// [`lines`] of all mappings.
+fn all_lines<const MOST: usize>(found: impl FnMut(&[u8]) -> bool) -> bool {
     let file = open(c"/proc/self/maps", libc::O_RDONLY);
     let Some(file) = i32::try_from(file).ok().filter(|file| *file >= 0) else {
         return false;
     };
-    let told = lines::<HEAD>(file, |line| match parse(line) {
-        Some(mapping) if !holds_own(mapping.start, mapping.end) => found(mapping),
-        _ => true,
-    });
+    let told = lines::<MOST>(file, found);
     close(file);
     told
 }
@@ -158,6 +175,17 @@ fn parse(line: &[u8]) -> Option<Mapping> {
     })
 }
 
+/// `START-END PROTECTION OFFSET DEVICE INODE [NAME]`, and a zero.
+fn parse_data(line: &[u8]) -> Option<Range<u64>> {
+    // A name that is cut off may end within a character.
+    let text = line.utf8_chunks().next()?.valid();
+    let (start, end, rest) = range_of(text)?;
+    let mut words = rest.trim_end_matches('\0').split_ascii_whitespace();
+    let (protection, inode, name) = (words.next()?, words.nth(2)?, words.next());
+    let is_plain = name.is_none_or(|name| name == "[heap]" || name.starts_with("[anon:"));
+    (protection == "rw-p" && inode == "0" && is_plain).then_some(start..end)
+}
+
 /// `START-END PROTECTION OFFSET DEVICE INODE PATH`, and a zero. `None` without a path.
 fn parse_file(line: &[u8]) -> Option<FileMapping<'_>> {
     let slash = line.iter().position(|byte| *byte == b'/')?;
@@ -193,6 +221,24 @@ mod tests {
         assert_eq!(of("ffffffffff600000-ffffffffff601000 --xp 0"), None);
         assert_eq!(of("nonsense"), None);
     }
+
+    #[test]
+    fn data_is_private_and_of_no_file() {
+        let of = |text: &str| parse_data(format!("7f001000-7f003000 {text}\0").as_bytes());
+        let wanted = Some(0x7f00_1000..0x7f00_3000);
+        assert_eq!(of("rw-p 00000000 00:00 0 "), wanted);
+        assert_eq!(of("rw-p 00000000 00:00 0           [heap]"), wanted);
+        assert_eq!(of("rw-p 00000000 00:00 0           [anon: a b]"), wanted);
+        assert_eq!(of("rw-p 00000000 00:00 0           [stack]"), None);
+        assert_eq!(of("rw-s 00000000 00:00 0 "), None);
+        assert_eq!(of("rwxp 00000000 00:00 0 "), None);
+        assert_eq!(
+            of("rw-p 00002000 fe:01 4711       /usr/lib/libc.so.6"),
+            None
+        );
+        assert_eq!(of("rw-p 00000000 00:00"), None);
+    }
+
     #[test]
     fn files_are_told_by_their_paths() {
         let line = b"7f001000-7f003000 r-xp 00002000 fe:01 4711          /a b/lib.so\0";
