@@ -10,8 +10,8 @@ use super::{memory, process};
 use crate::page::{page_ceil, page_floor};
 use crate::paging::{Pager, fatal};
 use crate::sys::call3;
-use core::ffi::CStr;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::ffi::{CStr, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, capability};
 
 /// Bytes of `jmp [rip]` and its target.
@@ -84,8 +84,7 @@ fn table() -> [(&'static CStr, i64, usize); 7] {
 pub fn install(pager: &Pager) -> bool {
     let (mut all, mut exits) = (true, false);
     for (name, number, ours) in table() {
-        // SAFETY: dlsym looks up a constant name after this library.
-        let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
+        let place: *mut u8 = of_libc(name).cast();
         let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
         exits |= replaced && name == c"_Exit";
         let spared = [c"execve", c"_Exit"].contains(&name);
@@ -113,8 +112,7 @@ pub(super) fn install_inner() {
         return;
     }
     for (name, number, ours) in inner_table() {
-        // SAFETY: dlsym looks up a constant name after this library.
-        let place = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as *mut u8;
+        let place: *mut u8 = of_libc(name).cast();
         let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
         if !replaced {
             fatal::say(format_args!(
@@ -123,6 +121,30 @@ pub(super) fn install_inner() {
             ));
         }
     }
+}
+
+/// libc's own function or variable `name`: allocators and profilers may define one of that name in front
+/// of it, as tcmalloc does `mmap`. Null if there is none.
+pub(super) fn of_libc(name: &CStr) -> *mut c_void {
+    static LIBC: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+    let mut libc = LIBC.load(Ordering::Relaxed);
+    if libc.is_null() {
+        let file = if cfg!(target_env = "musl") {
+            c"libc.so"
+        } else {
+            c"libc.so.6"
+        };
+        // SAFETY: finds what is loaded, and loads nothing.
+        libc = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        LIBC.store(libc, Ordering::Relaxed);
+    }
+    let place = if libc.is_null() {
+        libc::RTLD_NEXT
+    } else {
+        libc
+    };
+    // SAFETY: looks up a constant name.
+    unsafe { libc::dlsym(place, name.as_ptr()) }
 }
 
 /// Whether the function at `place` loads the number of its system call and makes it.
@@ -176,10 +198,9 @@ pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
             flags: i32,
         ) -> i32;
     }
-    // SAFETY: a constant name is looked up after this library; both results are in this frame, and
-    // the symbol is in libc, which remains mapped.
+    let place = of_libc(name);
+    // SAFETY: both results are in this frame, and the symbol is in libc, which remains mapped.
     unsafe {
-        let place = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
         let mut found: libc::Dl_info = core::mem::zeroed();
         let mut symbol = core::ptr::null();
         let known = !place.is_null()
@@ -195,12 +216,9 @@ pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
 pub(super) fn function(name: &CStr) -> Option<&'static [u8]> {
     /// Half of musl 1.2.3's `_Fork`, which has its system call at byte 66.
     const BYTES: usize = 128;
-    // SAFETY: a constant name is looked up after this library. Neither the function nor libc's
-    // text, which remains mapped, ends within these bytes.
-    unsafe {
-        let place = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
-        (!place.is_null()).then(|| core::slice::from_raw_parts(place as *const u8, BYTES))
-    }
+    let place = of_libc(name);
+    // SAFETY: neither the function nor libc's text, which remains mapped, ends within these bytes.
+    unsafe { (!place.is_null()).then(|| core::slice::from_raw_parts(place as *const u8, BYTES)) }
 }
 
 /// Pages of libc's code that are currently writable.
@@ -209,8 +227,7 @@ static WRITABLE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 /// Runs `work` while libc's code is writable from the first to the last function of [`table`]: one
 /// change of the mapping for all patches, most of which are there.
 pub(super) fn while_writable(work: impl FnOnce()) {
-    // SAFETY: dlsym looks up constant names after this library.
-    let places = table().map(|(name, ..)| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) });
+    let places = table().map(|(name, ..)| of_libc(name));
     let found = || places.iter().filter(|place| !place.is_null());
     let first = found().map(|place| page_floor(*place as u64)).min();
     let last = found()

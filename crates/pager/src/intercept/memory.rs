@@ -1,5 +1,6 @@
 //! Calls that change the address space.
 
+use super::detour::of_libc;
 use super::file_mappings;
 use super::forks::thread_pointer;
 use super::locks::{self, mlock, mlock2, mlockall, munlock, munlockall};
@@ -333,9 +334,8 @@ static HEAP: Lock = Lock::new();
 
 /// Finds what [`brk`] needs.
 pub fn prepare() {
-    // SAFETY: looks up a variable of libc that has been there since glibc 2.2.5.
-    let place = unsafe { libc::dlsym(libc::RTLD_NEXT, c"__curbrk".as_ptr()) };
-    LIBC_BREAK.store(place.cast(), Ordering::Release);
+    // There since glibc 2.2.5.
+    LIBC_BREAK.store(of_libc(c"__curbrk").cast(), Ordering::Release);
 }
 
 /// The present heap is managed as well.
