@@ -16,6 +16,26 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_policy as policy;
 use pagewise_wire::shared::{self, Delivery, Run, Why, capability};
 
+// Addresses of functions that only some programs have, 0 for those that this one lacks: what runtimes of
+// sanitizers begin with, and what asynchronous I/O does. dlsym(3) would allocate for each that it does not
+// find, and a program's own malloc may not work before `main`.
+core::arch::global_asm!(
+    ".weak __asan_init, __tsan_init, __msan_init, io_uring_queue_init, io_queue_init",
+    ".pushsection .data.rel.ro.pagewise,\"aw\",@progbits",
+    ".balign 8",
+    ".hidden pagewise_sanitizers, pagewise_asynchronous",
+    ".globl pagewise_sanitizers, pagewise_asynchronous",
+    "pagewise_sanitizers: .quad __asan_init, __tsan_init, __msan_init",
+    "pagewise_asynchronous: .quad io_uring_queue_init, io_queue_init",
+    ".popsection",
+);
+unsafe extern "C" {
+    #[link_name = "pagewise_sanitizers"]
+    static SANITIZERS: [usize; 3];
+    #[link_name = "pagewise_asynchronous"]
+    static ASYNCHRONOUS: [usize; 2];
+}
+
 /// Why the pager does not work in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -152,11 +172,8 @@ fn check_host() -> Result<(), Refusal> {
     if page as usize != PAGE_BYTES {
         return Err(Refusal::PageSize);
     }
-    let runtimes = [c"__asan_init", c"__tsan_init", c"__msan_init"];
-    // SAFETY: dlsym looks up constant names.
-    let found = runtimes
-        .iter()
-        .any(|name| !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null());
+    // SAFETY: words that the dynamic linker has filled in.
+    let found = unsafe { SANITIZERS }.iter().any(|address| *address != 0);
     match found {
         true => Err(Refusal::Sanitizer),
         false => Ok(()),
@@ -238,12 +255,9 @@ fn guard_asynchronous(pager: &Pager) {
             .capabilities
             .fetch_or(capability::ASYNCHRONOUS_IO, Ordering::Relaxed);
     } else if seccomp::refuse_asynchronous() {
-        let libraries = [c"io_uring_queue_init", c"io_queue_init"];
-        // SAFETY: dlsym looks up constant names.
-        let used = |name: &std::ffi::CStr| unsafe {
-            !libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).is_null()
-        };
-        if libraries.into_iter().any(used) {
+        // SAFETY: words that the dynamic linker has filled in.
+        let used = unsafe { ASYNCHRONOUS }.iter().any(|address| *address != 0);
+        if used {
             say_refused(pager);
         }
     } else {

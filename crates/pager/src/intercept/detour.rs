@@ -11,7 +11,7 @@ use crate::page::{page_ceil, page_floor};
 use crate::paging::{Pager, fatal};
 use crate::sys::call3;
 use core::ffi::{CStr, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, capability};
 
 /// Bytes of `jmp [rip]` and its target.
@@ -124,27 +124,23 @@ pub(super) fn install_inner() {
 }
 
 /// libc's own function or variable `name`: allocators and profilers may define one of that name in front
-/// of it, as tcmalloc does `mmap`. Null if there is none.
+/// of it, as tcmalloc does `mmap`, but without libc's version. Null if there is none. Where it is found,
+/// nothing is allocated: the program's malloc may not work before `main`.
+#[cfg(not(target_env = "musl"))]
 pub(super) fn of_libc(name: &CStr) -> *mut c_void {
-    static LIBC: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-    let mut libc = LIBC.load(Ordering::Relaxed);
-    if libc.is_null() {
-        let file = if cfg!(target_env = "musl") {
-            c"libc.so"
-        } else {
-            c"libc.so.6"
-        };
-        // SAFETY: finds what is loaded, and loads nothing.
-        libc = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        LIBC.store(libc, Ordering::Relaxed);
-    }
-    let place = if libc.is_null() {
-        libc::RTLD_NEXT
-    } else {
-        libc
+    let version = match name == c"_Fork" {
+        true => c"GLIBC_2.34",
+        false => c"GLIBC_2.2.5",
     };
-    // SAFETY: looks up a constant name.
-    unsafe { libc::dlsym(place, name.as_ptr()) }
+    // SAFETY: looks up a constant name after this library.
+    unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) }
+}
+
+/// musl's symbols have no versions.
+#[cfg(target_env = "musl")]
+pub(super) fn of_libc(name: &CStr) -> *mut c_void {
+    // SAFETY: looks up a constant name after this library.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
 /// Whether the function at `place` loads the number of its system call and makes it.

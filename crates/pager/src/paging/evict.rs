@@ -11,7 +11,7 @@
 
 use super::discard::discard;
 use super::regions::Region;
-use super::tray::{Return, TRAY_PAGES};
+use super::tray::{EXECUTABLE, Return, TRAY_PAGES};
 use super::{Pager, fatal, in_place, move_down, probation, scan};
 use crate::page::{PAGE_BYTES, Page};
 use crate::settings::WhenFull;
@@ -89,16 +89,11 @@ pub fn evict_these(pager: &Pager, victims: &mut [Page]) -> Batch {
         evicted: drop_clean(pager, &clean) + written.all().len(),
         error: None,
     };
-    let movable = pager.can(capability::MOVE);
     let mut unmoved = List::new();
-    let parked = match movable {
-        true => park(pager, &dirty, 0, &mut unmoved),
-        false => {
-            dirty.all().iter().for_each(|&(p, w)| unmoved.push(p, w));
-            0
-        }
-    };
-    batch.evicted += write_parked(pager, &dirty, 0, parked, &mut batch.error);
+    match pager.can(capability::MOVE) {
+        true => batch.evicted += move_out(pager, &dirty, 0, &mut unmoved, &mut batch.error),
+        false => dirty.all().iter().for_each(|&(p, w)| unmoved.push(p, w)),
+    }
     batch.evicted += in_place::evict(pager, &unmoved, &mut shared, &mut batch.error);
     let counters = &pager.counters;
     counters.add(|all| &all.evictions, 1);
@@ -199,9 +194,51 @@ fn lift(pager: &Pager, all: &[(Page, Word)], lifted: &mut [Slot; BATCH]) {
     }
 }
 
+/// Moves dirty pages out by the tray, with its places from `base` on, and writes them. Returns how many
+/// were evicted. Pages that cannot be moved are added to `unmoved`.
+pub(super) fn move_out(
+    pager: &Pager,
+    dirty: &List,
+    base: usize,
+    unmoved: &mut List,
+    error: &mut Option<StoreError>,
+) -> usize {
+    let mut unlike = List::new();
+    let mut out = through(pager, dirty, base, unmoved, &mut unlike, error);
+    match pager.tray.takes_executable() && !unlike.all().is_empty() {
+        true => {
+            let mut again = List::new();
+            out += through(
+                pager,
+                &unlike,
+                EXECUTABLE + base,
+                unmoved,
+                &mut again,
+                error,
+            );
+            again.all().iter().for_each(|&(p, w)| unmoved.push(p, w));
+        }
+        false => unlike.all().iter().for_each(|&(p, w)| unmoved.push(p, w)),
+    }
+    out
+}
+
+/// [`move_out`], with those pages apart whose memory is `unlike` the tray's.
+fn through(
+    pager: &Pager,
+    dirty: &List,
+    base: usize,
+    unmoved: &mut List,
+    unlike: &mut List,
+    error: &mut Option<StoreError>,
+) -> usize {
+    let places = park(pager, dirty, base, unmoved, unlike);
+    write_parked(pager, dirty, base, places, error)
+}
+
 /// Moves dirty pages to the tray, each to the place of its index in the list, starting at `base`.
-/// Returns how many places are in use. Pages that cannot be moved are added to `unmoved`.
-pub(super) fn park(pager: &Pager, dirty: &List, base: usize, unmoved: &mut List) -> usize {
+/// Returns how many places are in use. Pages that cannot be moved are added to `unmoved` or `unlike`.
+fn park(pager: &Pager, dirty: &List, base: usize, unmoved: &mut List, unlike: &mut List) -> usize {
     const _: () = assert!(2 * BATCH <= TRAY_PAGES);
     let all = dirty.all();
     let mut place = 0;
@@ -211,7 +248,7 @@ pub(super) fn park(pager: &Pager, dirty: &List, base: usize, unmoved: &mut List)
             .zip((first..).step_by(PAGE_BYTES))
             .take_while(|&(at, address)| source(pager, all[at]) == address)
             .count();
-        place += park_run(pager, all, base, place..place + run, unmoved);
+        place += park_run(pager, all, base, place..place + run, [unmoved, unlike]);
     }
     all.len()
 }
@@ -230,7 +267,7 @@ fn park_run(
     all: &[(Page, Word)],
     base: usize,
     run: Range<usize>,
-    unmoved: &mut List,
+    [unmoved, unlike]: [&mut List; 2],
 ) -> usize {
     let (first, word) = all[run.start];
     let from = source(pager, all[run.start]);
@@ -256,6 +293,11 @@ fn park_run(
             keep(pager, first, word);
             1
         }
+        libc::EINVAL => {
+            pager.tray.consider_executable(from);
+            unlike.push(first, word);
+            1
+        }
         _ => {
             unmoved.push(first, word);
             1
@@ -264,7 +306,7 @@ fn park_run(
 }
 
 /// Writes the contents of `places` places of the tray from `base` on, and drops them.
-pub(super) fn write_parked(
+fn write_parked(
     pager: &Pager,
     dirty: &List,
     base: usize,

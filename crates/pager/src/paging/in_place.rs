@@ -127,12 +127,12 @@ fn populate(pager: &Pager, run: &[(Page, Word)]) -> bool {
 /// The second attempt to move pages, to the half of the tray that the first does not use.
 fn evict_own(pager: &Pager, own: &List, error: &mut Option<StoreError>) -> usize {
     let mut refused = List::new();
-    let places = evict::park(pager, own, BATCH, &mut refused);
+    let moved = evict::move_out(pager, own, BATCH, &mut refused, error);
     for &(page, word) in refused.all() {
         pager.counters.add(|all| &all.refused, 1);
         evict::keep(pager, page, word);
     }
-    evict::write_parked(pager, own, BATCH, places, error)
+    moved
 }
 
 /// Protected pages with their slots, whose bytes are consecutive in a buffer.

@@ -5,13 +5,13 @@
 //! batches) and touched costs a fault without I/O, and shows the policy that it is in use; an
 //! untouched page is evicted without another move, and at once if its bytes have been written
 //! meanwhile. These places follow the tray ([`super::tray`]), and a page there is `Parked` at a
-//! place from [`TRAY_PAGES`] on.
+//! place from [`ON_PROBATION`] on.
 //!
 //! Only the holder of the eviction lock puts pages in. The holder of a page's lock takes it out.
 
 use super::discard;
 use super::evict::{BATCH, is_zero};
-use super::tray::{Return, TRAY_PAGES};
+use super::tray::{ON_PROBATION, Return};
 use super::{Pager, resolve::Work, scan};
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::Slot;
@@ -79,14 +79,14 @@ impl Probation {
         unsafe { &*self.places.load(Ordering::Relaxed).add(index) }
     }
 
-    /// The slot that has the bytes of the page at `parked`, a place from [`TRAY_PAGES`] on.
+    /// The slot that has the bytes of the page at `parked`, a place from [`ON_PROBATION`] on.
     fn slot(&self, parked: usize) -> Slot {
-        self.at(parked - TRAY_PAGES).slot.load(Ordering::Acquire)
+        self.at(parked - ON_PROBATION).slot.load(Ordering::Acquire)
     }
 
     /// Frees the place. Returns its slot.
     pub fn leave(&self, parked: usize) -> Slot {
-        let place = self.at(parked - TRAY_PAGES);
+        let place = self.at(parked - ON_PROBATION);
         let slot = place.slot.swap(0, Ordering::AcqRel);
         place.owner.store(0, Ordering::Release);
         slot
@@ -119,7 +119,7 @@ impl Default for Probation {
 /// Whether a page in the state `word` is on probation, and not in the tray.
 #[must_use]
 pub fn holds(word: Word) -> bool {
-    word.state() == State::Parked && word.slot() as usize >= TRAY_PAGES
+    word.state() == State::Parked && word.slot() as usize >= ON_PROBATION
 }
 
 /// The slot that has the bytes of a page on probation; 0 for none.
@@ -284,7 +284,7 @@ fn neighbours(pager: &Pager, list: &[(Page, Word)]) -> usize {
 fn park_run(pager: &Pager, list: &[(Page, Word)], place: usize) -> Option<usize> {
     let (first, run) = (list[0].0, list.len());
     let from = pager.table.address_of(first);
-    let to = TRAY_PAGES + place;
+    let to = ON_PROBATION + place;
     let mut cleared = false;
     let moved = loop {
         let moved = pager.tray.take_in(&pager.for_tray, to, from, run);
@@ -357,7 +357,7 @@ fn clean_run(pager: &Pager, run: &[(usize, Page)]) -> bool {
             pager.store().release(slot);
             continue;
         }
-        let entry = pager.probation.at(place - TRAY_PAGES);
+        let entry = pager.probation.at(place - ON_PROBATION);
         entry.slot.store(slot, Ordering::Release);
         pager.table.unlock(page, parked);
     }
@@ -423,7 +423,7 @@ impl Pager {
             let Some(page) = owner.checked_sub(1) else {
                 continue;
             };
-            let parked = Word::new(State::Parked, (TRAY_PAGES + index) as u32);
+            let parked = Word::new(State::Parked, (ON_PROBATION + index) as u32);
             let word = self.table.lock(page);
             let next = if word == parked {
                 self.unpark(page, word)

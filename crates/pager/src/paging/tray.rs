@@ -7,12 +7,18 @@
 use super::Pager;
 use super::scan::{self, Look};
 use crate::page::PAGE_BYTES;
-use crate::sys;
 use crate::sys::uffd::{Progress, Uffd};
-use core::sync::atomic::{AtomicU64, Ordering};
+use crate::sys::{self, call3, maps};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Capacity in pages.
 pub const TRAY_PAGES: usize = 256;
+/// First of as many places for pages of memory that is executable as well as writable. The kernel moves
+/// pages only between mappings of the same protection (mm/userfaultfd.c, `validate_move_areas`,
+/// Linux 6.8), so these places have that protection.
+pub const EXECUTABLE: usize = TRAY_PAGES;
+/// First place for pages on probation.
+pub const ON_PROBATION: usize = EXECUTABLE + TRAY_PAGES;
 
 /// How a page came back from its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +41,10 @@ pub struct Tray {
     start: AtomicU64,
     /// Number of places, including those for pages on probation after it.
     places: AtomicU64,
+    /// Whether the places from [`EXECUTABLE`] on are ready.
+    takes_executable: AtomicBool,
+    /// When it was last looked whether they are needed, in nanoseconds.
+    looked_ns: AtomicU64,
 }
 
 impl Tray {
@@ -44,14 +54,17 @@ impl Tray {
         Self {
             start: AtomicU64::new(0),
             places: AtomicU64::new(0),
+            takes_executable: AtomicBool::new(false),
+            looked_ns: AtomicU64::new(0),
         }
     }
 
     /// Maps it, with `probation` places after it. It is registered with [`Tray::register`].
     pub fn prepare(&self, probation: usize) -> bool {
-        match sys::map((TRAY_PAGES + probation) * PAGE_BYTES) {
+        let places = ON_PROBATION + probation;
+        match sys::map(places * PAGE_BYTES) {
             Some(place) => {
-                let places = (TRAY_PAGES + probation) as u64;
+                let places = places as u64;
                 self.places.store(places, Ordering::Relaxed);
                 self.start.store(place as u64, Ordering::Release);
                 true
@@ -71,6 +84,32 @@ impl Tray {
     pub fn register(&self, pager: &Pager) -> bool {
         let end = self.address(self.places.load(Ordering::Relaxed) as usize);
         pager.for_tray.register_for_moves(self.address(0), end) == 0
+    }
+
+    /// Whether pages of executable memory can be moved to the places from [`EXECUTABLE`] on.
+    #[must_use]
+    pub fn takes_executable(&self) -> bool {
+        self.takes_executable.load(Ordering::Relaxed)
+    }
+
+    /// The kernel has refused to move the page at `address`: prepares the places from [`EXECUTABLE`] on
+    /// if that is why. Only a process that has such memory itself gets them.
+    pub fn consider_executable(&self, address: u64) {
+        /// Nanoseconds between two looks: memory that may only be read is refused as well.
+        const PAUSE_NS: u64 = 200_000_000;
+        let (now, looked) = (sys::now_ns(), self.looked_ns.load(Ordering::Relaxed));
+        if self.takes_executable() || (looked != 0 && now < looked + PAUSE_NS) {
+            return;
+        }
+        self.looked_ns.store(now, Ordering::Relaxed);
+        if !maps::is_writable_code(address) {
+            return;
+        }
+        let (start, bytes) = (self.address(EXECUTABLE), TRAY_PAGES * PAGE_BYTES);
+        let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        // SAFETY: own memory, which nothing uses yet.
+        let answer = unsafe { call3(libc::SYS_mprotect, start as usize, bytes, all as usize) };
+        self.takes_executable.store(answer == 0, Ordering::Relaxed);
     }
 
     /// The bytes of places `[from, to)`. A page that its owner fetches back meanwhile reads as
