@@ -1,12 +1,12 @@
 //! Jumps in libc's own functions.
 //!
-//! malloc reaches the kernel through libc's `mmap`, `munmap`, `mremap`, `madvise` and `brk` without
+//! malloc reaches the kernel through libc's `mmap`, `munmap`, `mremap`, `madvise`, `mprotect` and `brk` without
 //! going through the symbol table, but at the same addresses. The functions are replaced entirely:
 //! the new ones make the system call themselves, so no instruction of the old ones ever runs again
 //! and none has to be moved. Each function is first checked to be the known wrapper of its system
 //! call.
 
-use super::{memory, process};
+use super::{file_mappings, memory, process};
 use crate::page::{page_ceil, page_floor};
 use crate::paging::{Pager, fatal};
 use crate::sys::call3;
@@ -47,7 +47,7 @@ fn inner_table() -> [(&'static CStr, i64, usize); 4] {
 }
 
 /// Functions to replace: libc's name, the system call, ours.
-fn table() -> [(&'static CStr, i64, usize); 7] {
+fn table() -> [(&'static CStr, i64, usize); 8] {
     [
         (c"mmap", libc::SYS_mmap, memory::mmap as *const () as usize),
         (
@@ -66,6 +66,11 @@ fn table() -> [(&'static CStr, i64, usize); 7] {
             memory::madvise as *const () as usize,
         ),
         (c"brk", libc::SYS_brk, memory::brk as *const () as usize),
+        (
+            c"mprotect",
+            libc::SYS_mprotect,
+            file_mappings::mprotect as *const () as usize,
+        ),
         (
             c"execve",
             libc::SYS_execve,

@@ -92,10 +92,19 @@ pub unsafe extern "C" fn mprotect(address: *mut c_void, length: usize, protectio
     if protection != libc::PROT_READ {
         before_change(address, length);
     }
-    let protection = protection as usize;
+    let number = protection as usize;
     // SAFETY: the program's own call.
-    super::libc_answer(unsafe { call3(libc::SYS_mprotect, address as usize, length, protection) })
-        as c_int
+    let answer = unsafe { call3(libc::SYS_mprotect, address as usize, length, number) };
+    opened(address, length, protection, answer);
+    super::libc_answer(answer) as c_int
+}
+
+/// After a change of the protection that was answered so.
+fn opened(address: *mut c_void, length: usize, protection: c_int, answer: Answer) {
+    if answer == 0 && protection != libc::PROT_NONE {
+        let start = address as u64;
+        PAGER.open_up(start, page_ceil(start.saturating_add(length as u64)));
+    }
 }
 
 /// `pkey_mprotect(2)`.
@@ -122,6 +131,7 @@ pub unsafe extern "C" fn pkey_mprotect(
             0,
         )
     };
+    opened(address, length, protection, answer);
     super::libc_answer(answer) as c_int
 }
 

@@ -81,7 +81,10 @@ pub unsafe extern "C" fn mmap(
     if is_ok(answer) && is_plain(flags, fd) {
         let start = answer as u64;
         let end = page_ceil(start + length as u64);
-        PAGER.adopt(start, end, purpose(length, protection));
+        match protection {
+            libc::PROT_NONE => PAGER.reserve(start, end),
+            _ => PAGER.adopt(start, end, purpose(length, protection)),
+        }
         if filled {
             fill(answer as *mut c_void, length, protection, flags);
         }

@@ -11,6 +11,12 @@ use pagewise_wire::shared::{Delivery, Why};
 
 /// The part of the budget that unmanaged memory may take before smaller pieces are managed.
 const MOST_LEFT_OUT: u64 = 8;
+/// The part of the budget that a process may make accessible of what it has reserved before that is
+/// managed. Many reserve gigabytes and use next to nothing, and some of those must stay without threads of
+/// the pager, as the processes from which Chromium forks.
+const MOST_OPENED: u64 = 16;
+/// Bytes of a reservation that are managed at once.
+const OPENED_AT_ONCE: u64 = 64 << 20;
 /// The part of the budget by which that memory must change before the limit is measured again.
 const LOOK_EACH: u64 = 64;
 
@@ -59,6 +65,7 @@ impl Pager {
             wiped_on_fork: false,
             not_forked: false,
             ceded: false,
+            reserved: false,
             file: 0,
         }
     }
@@ -69,6 +76,53 @@ impl Pager {
         let _quiet = self.undisturbed();
         let _regions = self.regions.lock.hold();
         self.adopt_locked(start, end, self.kind_for(purpose));
+    }
+
+    /// The program has reserved `[start, end)`: private address space without access, no memory so far.
+    pub fn reserve(&self, start: u64, end: u64) {
+        let _quiet = self.undisturbed();
+        let _regions = self.regions.lock.hold();
+        let kind = Kind {
+            reserved: true,
+            ..self.kind_for(Purpose::Allocator)
+        };
+        self.has_reserved.store(true, Ordering::Relaxed);
+        self.adopt_locked(start, end, kind);
+    }
+
+    /// The program may access `[start, end)` from now on, parts of which may be reserved.
+    pub fn open_up(&self, start: u64, end: u64) {
+        if !self.has_reserved.load(Ordering::Relaxed) || !self.regions.touches(start, end, false) {
+            return;
+        }
+        let _quiet = self.undisturbed();
+        let _regions = self.regions.lock.hold();
+        let (mut at, most) = (
+            start,
+            self.total_bytes.load(Ordering::Relaxed) / MOST_OPENED,
+        );
+        while let Some(region) = self.regions.at_or_behind(at) {
+            if region.start >= end {
+                break;
+            }
+            at = region.end;
+            if !region.kind.reserved {
+                continue;
+            }
+            let (from, to) = (region.start.max(start), region.end.min(end));
+            if self.opened.fetch_add(to - from, Ordering::Relaxed) + to - from <= most {
+                continue;
+            }
+            let from = (from / OPENED_AT_ONCE * OPENED_AT_ONCE).max(region.start);
+            let to = to.next_multiple_of(OPENED_AT_ONCE).min(region.end);
+            self.regions.remove(from, to);
+            let kind = Kind {
+                reserved: false,
+                id: 0,
+                ..region.kind
+            };
+            self.adopt_locked(from, to, kind);
+        }
     }
 
     /// [`Pager::adopt`] for callers that hold the regions' lock.
@@ -86,7 +140,8 @@ impl Pager {
         if region.kind.id == 0 {
             region.kind.id = self.new_number();
         }
-        let large = region.end - region.start >= smallest && !region.kind.ceded;
+        let large =
+            region.end - region.start >= smallest && !(region.kind.ceded || region.kind.reserved);
         if (large || region.kind.managed) && self.take_over(&region) {
             region.kind.managed = true;
             self.regions.replace(region);
@@ -142,7 +197,7 @@ impl Pager {
             let mut region = self.regions.get(index);
             let large = region.end - region.start >= smallest;
             // Memory that must not be evicted gains nothing.
-            let wanted = large && !(region.kind.managed || region.kind.locked || region.kind.ceded);
+            let wanted = large && region.kind.is_left_out() && !region.kind.locked;
             if wanted && self.take_over(&region) {
                 region.kind.managed = true;
                 self.regions.replace(region);

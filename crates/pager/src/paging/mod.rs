@@ -142,6 +142,10 @@ pub struct Pager {
     pub when_full: AtomicU32,
     /// Whether programs that cannot be managed are refused.
     pub strict: AtomicBool,
+    /// Whether the program has ever reserved address space.
+    has_reserved: AtomicBool,
+    /// Bytes of reservations that it has made accessible before they were managed.
+    opened: AtomicU64,
     /// Bytes that were left out when the limit was set.
     left_out_seen: AtomicU64,
     /// Pages of memory that the store had when the limit was set.
@@ -194,6 +198,8 @@ impl Pager {
             holding: AtomicBool::new(false),
             when_full: AtomicU32::new(0),
             strict: AtomicBool::new(false),
+            has_reserved: AtomicBool::new(false),
+            opened: AtomicU64::new(0),
             left_out_seen: AtomicU64::new(0),
             store_pages: AtomicU64::new(0),
             store: AtomicPtr::new(core::ptr::null_mut()),

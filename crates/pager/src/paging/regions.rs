@@ -48,6 +48,8 @@ pub struct Kind {
     /// Owned by the program, which registered it with a userfaultfd of its own, or by the kernel as
     /// the mapping of a file: it is never managed again.
     pub ceded: bool,
+    /// Address space that the program has reserved and may not access, but for a little.
+    pub reserved: bool,
     /// Number of the file that is mapped there ([`super::files`]); 0 for none.
     pub file: u16,
 }
@@ -59,6 +61,7 @@ impl Kind {
             | u64::from(self.wiped_on_fork) << 2
             | u64::from(self.not_forked) << 3
             | u64::from(self.ceded) << 4
+            | u64::from(self.reserved) << 5
             | (self.delivery as u64) << 8
             | (self.why as u64) << 16
             | u64::from(self.role) << 24
@@ -73,6 +76,7 @@ impl Kind {
             wiped_on_fork: bits & 4 != 0,
             not_forked: bits & 8 != 0,
             ceded: bits & 16 != 0,
+            reserved: bits & 32 != 0,
             delivery: match bits >> 8 & 0xff {
                 1 => Delivery::Signal,
                 _ => Delivery::Handler,
@@ -91,8 +95,8 @@ impl Kind {
     }
 
     /// Whether it is not managed, but could be.
-    fn is_left_out(self) -> bool {
-        !self.managed && !self.ceded
+    pub(super) fn is_left_out(self) -> bool {
+        !(self.managed || self.ceded || self.reserved)
     }
 
     /// Whether neighbours of these two kinds may become one region.
@@ -249,7 +253,7 @@ impl Regions {
     }
 
     /// The first range that ends after `address`. Takes no lock.
-    fn at_or_behind(&self, address: u64) -> Option<Region> {
+    pub fn at_or_behind(&self, address: u64) -> Option<Region> {
         loop {
             let before = self.sequence.load(Ordering::Acquire);
             let index = self.first_behind(address);
@@ -434,6 +438,7 @@ mod tests {
         wiped_on_fork: false,
         not_forked: false,
         ceded: false,
+        reserved: false,
         file: 0,
     };
 
@@ -518,6 +523,7 @@ mod tests {
             locked: true,
             not_forked: true,
             ceded: true,
+            reserved: true,
             ..KIND
         };
         assert_eq!(Kind::from_bits(kind.bits()), kind);
