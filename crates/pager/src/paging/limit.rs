@@ -23,7 +23,7 @@ impl Pager {
         let [resident, of_files] = scan::resident_pages().unwrap_or([0, 0]);
         let other = resident.saturating_sub(managed) + page_table_pages(managed);
         let left = total.saturating_sub(other);
-        let limit = left.max(total / LEAST_SHARE);
+        let limit = left.max(least_of(total));
         // Below its least share, managed memory makes room no more.
         let excess = match limit > left {
             true => (other + managed).saturating_sub(total),
@@ -74,7 +74,7 @@ impl Pager {
             return;
         }
         self.shared_gone.fetch_add(pages, Ordering::Relaxed);
-        let least = self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64 / LEAST_SHARE;
+        let least = least_of(self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64);
         let limit = self.budget.limit().saturating_sub(pages);
         self.budget.set_limit(limit.max(least).max(64));
     }
@@ -85,7 +85,7 @@ impl Pager {
         let now = self.pages_of_store();
         let before = self.store_pages.swap(now, Ordering::Relaxed);
         if now != before && !self.holds_all() {
-            let least = self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64 / LEAST_SHARE;
+            let least = least_of(self.total_bytes.load(Ordering::Relaxed) / PAGE_BYTES as u64);
             let limit = (self.budget.limit() + before).saturating_sub(now);
             self.budget.set_limit(limit.max(least).max(64));
         }
@@ -94,6 +94,16 @@ impl Pager {
     fn pages_of_store(&self) -> u64 {
         self.store().usage().memory_bytes / PAGE_BYTES as u64
     }
+}
+
+/// Of a process that may keep `total` pages, those that managed memory keeps whatever else there is. A
+/// share includes all that cannot be managed, and may be larger than the run's budget.
+fn least_of(total: u64) -> u64 {
+    let most = match places::tree() {
+        0 => total,
+        tree => tree / PAGE_BYTES as u64,
+    };
+    total.min(most) / LEAST_SHARE
 }
 
 /// Pages of page tables for this many resident pages: 8 bytes each, and the same again for evicted
