@@ -25,6 +25,7 @@ pub mod warden;
 
 use crate::paging::Pager;
 use crate::paging::own_threads::Above;
+use crate::sys::thread;
 
 /// The functions with which the core starts threads.
 pub static ABOVE: Above = Above {
@@ -38,5 +39,11 @@ pub static ABOVE: Above = Above {
 };
 
 fn start(pager: &'static Pager) -> bool {
-    evictor::start(pager) && ahead::start(pager) && threads::start(pager) && observer::start(pager)
+    let started = evictor::start(pager)
+        && ahead::start(pager)
+        && threads::start(pager)
+        && observer::start(pager);
+    // In the child of a fork: its warden, and a trimmer, which may not have been needed here.
+    thread::spare(2);
+    started
 }

@@ -6,6 +6,26 @@ use crate::paging::descriptors::OURS;
 use crate::sys::{call3, call6};
 use core::ffi::c_int;
 
+/// One of these calls made through `syscall(2)`; `None` if `number` is a different one.
+///
+/// # Safety
+/// As for the call.
+pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64> {
+    let [a, b, c, ..] = arguments;
+    let (first, second, third) = (a as c_int, b as c_int, c as c_int);
+    // SAFETY: the caller's arguments.
+    let answer = unsafe {
+        match number {
+            libc::SYS_close => close(first),
+            libc::SYS_close_range => close_range(a as u32, b as u32, third),
+            libc::SYS_dup2 => dup2(first, second),
+            libc::SYS_dup3 => dup3(first, second, third),
+            _ => return None,
+        }
+    };
+    Some(i64::from(answer))
+}
+
 /// `close(2)`.
 ///
 /// # Safety

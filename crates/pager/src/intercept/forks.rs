@@ -12,7 +12,7 @@
 //! yet: it is pinned beforehand ([`Kept`]).
 
 use super::signals::next;
-use super::{detour, given, locks};
+use super::{detour, endings, given, locks};
 use crate::page::PAGE_BYTES;
 use crate::paging::PAGER;
 use crate::paging::pins::Pin;
@@ -21,7 +21,7 @@ use crate::sys::{Answer, call6, thread};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// The system call with which libc forks.
 const NUMBER: u8 = if cfg!(target_env = "musl") {
@@ -110,18 +110,22 @@ fn number(flags: u64, wanted: c_int, place: u64) -> Option<Pin<'static>> {
     wanted.then(|| PAGER.keep(place, NUMBER_BYTES, true))?
 }
 
-/// Stops everything for a fork that touches no managed memory other than `kept`, this thread's
-/// stack, and the location of the thread id in libc.
-fn before_call(mut kept: Kept) {
+/// Whether the child of the fork under way shares its parent's descriptors.
+static SHARES_FILES: AtomicBool = AtomicBool::new(false);
+
+/// Stops everything for a fork with these `flags` that touches no managed memory other than `kept`,
+/// this thread's stack, and the location of the thread id in libc.
+fn before_call(mut kept: Kept, flags: u64) {
     kept[0] = PAGER.keep_stack();
     kept[1] = PAGER.keep(thread_pointer(), PAGE_BYTES as u64, true);
     PAGER.before_fork();
+    SHARES_FILES.store(flags & libc::CLONE_FILES as u64 != 0, Ordering::Relaxed);
     // SAFETY: `before_fork` has taken the regions' lock.
     unsafe { *KEEPER.0.get() = kept };
 }
 
 extern "C" fn before() {
-    before_call(NOTHING);
+    before_call(NOTHING, 0);
 }
 
 /// Returns its argument, which is the result of the call.
@@ -142,9 +146,71 @@ fn in_child() {
     // SAFETY: as in `after`. The child starts with nothing pinned: the parent's pins are forgotten.
     core::mem::forget(unsafe { core::mem::replace(&mut *KEEPER.0.get(), NOTHING) });
     locks::forked();
+    endings::forked();
+    if SHARES_FILES.load(Ordering::Relaxed) {
+        own_descriptors();
+    }
+    let _limit = RaisedLimit::new();
     PAGER.after_fork_child();
     if !raised && PAGER.signals_used.load(Ordering::Relaxed) {
         detour::while_writable(detour::install_inner);
+    }
+}
+
+/// The pager's descriptors are different ones in parent and child, so the two cannot share a table: the
+/// child gets a copy.
+fn own_descriptors() {
+    /// `CLOSE_RANGE_UNSHARE` (Linux 5.9), which sandboxes permit more often than `unshare`.
+    const COPY: usize = 2;
+    let none = u32::MAX as usize;
+    // SAFETY: no descriptor has this number.
+    unsafe {
+        if call6(libc::SYS_close_range, none, none, COPY, 0, 0, 0) != 0 {
+            call6(libc::SYS_unshare, libc::CLONE_FILES as usize, 0, 0, 0, 0, 0);
+        }
+    }
+}
+
+/// The limit of descriptors, raised while this lives if the program has set it too low for the pager to
+/// reopen its own: it has one thread then, which opens nothing else.
+struct RaisedLimit(Option<libc::rlimit>);
+
+impl RaisedLimit {
+    fn new() -> Self {
+        /// The pager reopens fewer at a fork.
+        const ENOUGH: u64 = 64;
+        let limit = Self::exchange(None);
+        let Some(low) = limit.filter(|limit| limit.rlim_cur < ENOUGH) else {
+            return Self(None);
+        };
+        let most = low.rlim_max.max(ENOUGH);
+        let wanted = [most, low.rlim_max].map(|both| libc::rlimit {
+            rlim_cur: both,
+            rlim_max: both,
+        });
+        let raised = wanted.iter().any(|new| Self::exchange(Some(new)).is_some());
+        Self(raised.then_some(low))
+    }
+
+    /// Sets the limit, if one is given; returns the former one if that is allowed.
+    fn exchange(new: Option<&libc::rlimit>) -> Option<libc::rlimit> {
+        let mut former = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        let new = new.map_or(0, |new| core::ptr::from_ref(new) as usize);
+        let (which, into) = (libc::RLIMIT_NOFILE as usize, &raw mut former as usize);
+        // SAFETY: both structures live through the call.
+        let answer = unsafe { call6(libc::SYS_prlimit64, 0, which, new, into, 0, 0) };
+        (answer == 0).then_some(former)
+    }
+}
+
+impl Drop for RaisedLimit {
+    fn drop(&mut self) {
+        if let Some(former) = &self.0 {
+            Self::exchange(Some(former));
+        }
     }
 }
 
@@ -200,12 +266,12 @@ fn replace_in(name: &core::ffi::CStr) -> bool {
     detour::patch(from as *mut u8, &jump)
 }
 
-/// Runs `call`, which forks and returns in both processes, and touches `kept`.
-fn around(kept: impl FnOnce() -> Kept, call: impl FnOnce() -> Answer) -> Answer {
+/// Runs `call`, which forks with `flags`, returns in both processes, and touches `kept`.
+fn around(flags: u64, kept: impl FnOnce() -> Kept, call: impl FnOnce() -> Answer) -> Answer {
     if !PAGER.is_started() {
         return call();
     }
-    before_call(kept());
+    before_call(kept(), flags);
     after(call())
 }
 
@@ -273,19 +339,30 @@ pub(super) fn by_number(number: i64, arguments: [usize; 6]) -> Option<Answer> {
     // SAFETY: the program's own call.
     let call = |number: i64| unsafe { call6(number, a, b, c, d, e, f) };
     match number {
-        libc::SYS_fork => Some(around(|| NOTHING, || call(number))),
+        libc::SYS_fork => Some(around(0, || NOTHING, || call(number))),
         libc::SYS_clone if copies(a) && b == 0 => Some(around(
+            a as u64,
             || keep_for_clone(a as u64, c as u64, d as u64),
             || call(number),
         )),
         libc::SYS_clone3 => {
             let given = CloneArguments::read(a, b).filter(CloneArguments::forks)?;
-            Some(around(|| given.keep(a, b), || call(number)))
+            Some(around(given.flags, || given.keep(a, b), || call(number)))
         }
         libc::SYS_exit if PAGER.is_started() && PAGER.is_own_process() => end_thread(a),
+        // For all threads means for the pager's as well, which a filter of the program's could end.
+        libc::SYS_seccomp
+            if a == SET_FILTER
+                && b & ALL_THREADS != 0
+                && PAGER.is_started()
+                && thread::is_last() =>
+        {
+            // SAFETY: the program's own call: it has no other thread.
+            Some(unsafe { call6(number, a, b & !ALL_THREADS, c, 0, 0, 0) })
+        }
         // A child that shares this memory would return through our stack frames: give it its own
         // memory.
-        libc::SYS_vfork => Some(around(|| NOTHING, || call(libc::SYS_fork))),
+        libc::SYS_vfork => Some(around(0, || NOTHING, || call(libc::SYS_fork))),
         _ => None,
     }
 }
@@ -299,6 +376,10 @@ fn keep_for_clone(flags: u64, parent: u64, child: u64) -> Kept {
     kept[3] = number(flags, in_child, child);
     kept
 }
+
+/// `SECCOMP_SET_MODE_FILTER` and `SECCOMP_FILTER_FLAG_TSYNC` (linux/seccomp.h).
+const SET_FILTER: usize = 1;
+const ALL_THREADS: usize = 1;
 
 type Body = extern "C" fn(*mut c_void) -> c_int;
 
@@ -340,11 +421,14 @@ pub unsafe extern "C" fn clone(
 ) -> c_int {
     let copies = PAGER.is_started() && flags & libc::CLONE_VM == 0 && !stack.is_null();
     let mut run = body;
+    if flags & libc::CLONE_VM != 0 && flags & libc::CLONE_VFORK == 0 {
+        thread::program_starts_one();
+    }
     if copies {
         let flags = u64::from(flags.cast_unsigned());
         let mut kept = keep_for_clone(flags, parent as u64, child as u64);
         kept[4] = PAGER.keep_stack_of_child(stack as u64);
-        before_call(kept);
+        before_call(kept, flags);
         BODY.store(body as *mut c_void, Ordering::Release);
         run = begin;
     }

@@ -219,7 +219,11 @@ pub unsafe extern "C" fn detoured_mremap(
     let target = fixed.then_some(target as u64);
     let overlaps = |to: u64| to < old_end && start < to.saturating_add(length);
     // The kernel refuses these; they must not lock a page twice.
-    let refused = start != page_floor(start) || old_end <= start || target.is_some_and(overlaps);
+    let all = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+    let refused = start != page_floor(start)
+        || old_end <= start
+        || flags & !all != 0
+        || target.is_some_and(overlaps);
     let known = PAGER.is_started()
         && !refused
         && (PAGER.regions.touches(start, old_end, false)
@@ -256,7 +260,11 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
     // The treatment of memory in children must also be recorded for memory that may be managed
     // later.
     let known = PAGER.is_started() && PAGER.regions.touches(start, end, !forks);
-    if !known || start != page_floor(start) {
+    let refused = start != page_floor(start)
+        || start
+            .checked_add(length as u64)
+            .is_none_or(|end| end > u64::MAX - PAGE_BYTES as u64);
+    if !known || refused {
         return libc_answer(call(advice)) as c_int;
     }
     if let Some(answer) = file_mappings::advised(start, end, advice) {
@@ -284,6 +292,42 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
         _ => call(advice),
     };
     libc_answer(answer) as c_int
+}
+
+/// `shmat(2)`, which with `SHM_REMAP` replaces other memory.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shmat(
+    segment: c_int,
+    address: *const c_void,
+    flags: c_int,
+) -> *mut c_void {
+    let (place, more) = (address as usize, flags as usize);
+    // SAFETY: the program's own call.
+    let call = || unsafe { call3(libc::SYS_shmat, segment as usize, place, more) };
+    let answer = match flags & libc::SHM_REMAP != 0 && PAGER.is_started() {
+        true => {
+            // SAFETY: zeros are a valid structure, which lives through the call.
+            let bytes = unsafe {
+                let mut about: libc::shmid_ds = core::mem::zeroed();
+                let into = &raw mut about as usize;
+                call3(
+                    libc::SYS_shmctl,
+                    segment as usize,
+                    libc::IPC_STAT as usize,
+                    into,
+                );
+                about.shm_segsz as u64
+            };
+            let start = page_floor(place as u64);
+            let end = page_ceil(start.saturating_add(bytes));
+            PAGER.vacating(start, end, call)
+        }
+        false => call(),
+    };
+    libc_answer(answer) as *mut c_void
 }
 
 /// Prefault (Linux 5.14).
@@ -323,6 +367,7 @@ pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64
             libc::SYS_munlock => i64::from(munlock(place, b)),
             libc::SYS_mlockall => i64::from(mlockall(a as c_int)),
             libc::SYS_munlockall => i64::from(munlockall()),
+            libc::SYS_shmat => shmat(a as c_int, b as *const c_void, c as c_int) as i64,
             _ => return None,
         }
     };

@@ -7,6 +7,7 @@
 
 mod allocator;
 mod detour;
+mod endings;
 mod environment;
 mod file_mappings;
 mod files;

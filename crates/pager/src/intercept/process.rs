@@ -5,7 +5,7 @@ use super::{given, libc_answer, programs, set_errno};
 use crate::handler::signal;
 use crate::paging::PAGER;
 use crate::start;
-use crate::sys::{self, Answer, call3, signals};
+use crate::sys::{self, Answer, call3, call6, signals};
 use core::ffi::{c_char, c_int};
 use core::fmt::Write;
 use core::sync::atomic::Ordering;
@@ -25,8 +25,9 @@ type Text = *const c_char;
 type List = *const Text;
 
 /// `execve(2)`. The pager's memory goes with the old program; only its references to slots that
-/// other processes of the run share would remain, so they are released before. The kernel's
-/// arguments must not be in pages that are released with them: they are copied.
+/// other processes of the run share remain until one of those frees them. Where none would, they are
+/// released before. The kernel's arguments must not be in pages that are released with them: they
+/// are copied.
 ///
 /// # Safety
 /// As for the system call.
@@ -39,7 +40,7 @@ pub unsafe extern "C" fn execve(path: Text, arguments: List, environment: List) 
     // SAFETY: the program's own arguments, or copies of them.
     unsafe {
         if PAGER.is_started()
-            && PAGER.shares_slots()
+            && PAGER.leaves_slots()
             && let Some(bytes) = measure(path, arguments, environment)
             && is_program(path)
             && let Some(place) = sys::map(bytes)
@@ -57,6 +58,23 @@ pub unsafe extern "C" fn execve(path: Text, arguments: List, environment: List) 
         }
         libc_answer(exec_after_touch(path, arguments, environment)) as c_int
     }
+}
+
+/// One of these calls made through `syscall(2)`; `None` if `number` is a different one.
+///
+/// # Safety
+/// As for the call.
+pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64> {
+    let [a, b, c, d, e, _] = arguments;
+    // SAFETY: the caller's arguments.
+    let answer = unsafe {
+        match number {
+            libc::SYS_execve => execve(a as Text, b as List, c as List),
+            libc::SYS_execveat => execveat(a as c_int, b as Text, c as List, d as List, e as c_int),
+            _ => return None,
+        }
+    };
+    Some(i64::from(answer))
 }
 
 /// The environment with which the program at `path` may run; `None` if it is refused.
@@ -98,6 +116,59 @@ pub unsafe extern "C" fn fexecve(file: c_int, arguments: List, environment: List
         arguments,
         environment
     )
+}
+
+/// `execveat(2)`.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execveat(
+    folder: c_int,
+    path: Text,
+    arguments: List,
+    environment: List,
+    flags: c_int,
+) -> c_int {
+    let Some(environment) = admitted_at(folder, path, environment) else {
+        set_errno(libc::EACCES);
+        return -1;
+    };
+    // SAFETY: the program's own call.
+    libc_answer(unsafe {
+        call6(
+            libc::SYS_execveat,
+            folder as usize,
+            path as usize,
+            arguments as usize,
+            environment as usize,
+            flags as usize,
+            0,
+        )
+    }) as c_int
+}
+
+/// The same as [`admitted`] for `path` in a folder; without a name, for the open file itself. A path
+/// too long to be put together is not looked at.
+fn admitted_at(folder: c_int, path: Text, environment: List) -> Option<List> {
+    let Some(length) = given::text_length(path) else {
+        return Some(environment);
+    };
+    // SAFETY: this many bytes are readable there.
+    let name = unsafe { core::slice::from_raw_parts(path.cast::<u8>(), length) };
+    if folder == libc::AT_FDCWD || name.first() == Some(&b'/') {
+        return admitted(path, environment);
+    }
+    let mut whole = crate::sys::line::Line::new();
+    let written = match core::str::from_utf8(name) {
+        Ok("") => write!(whole, "/proc/self/fd/{folder}\0"),
+        Ok(name) => write!(whole, "/proc/self/fd/{folder}/{name}\0"),
+        Err(_) => return Some(environment),
+    };
+    match written.is_ok() && whole.text().ends_with(b"\0") {
+        true => admitted(whole.text().as_ptr().cast(), environment),
+        false => Some(environment),
+    }
 }
 
 /// If faults raise SIGBUS, the kernel fails at a missing page: then each string is read, and read

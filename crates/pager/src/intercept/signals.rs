@@ -3,8 +3,10 @@
 //! The other signals are passed to libc unchanged. A mask that contains SIGBUS would end the
 //! program at its next fault, so it is removed on the way.
 
+use super::{given, libc_answer};
 use crate::handler::signal;
 use crate::paging::PAGER;
+use crate::sys::call6;
 use crate::sys::signals::{self, KernelAction};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -58,11 +60,17 @@ pub unsafe extern "C" fn sigaction(
     old: *mut libc::sigaction,
 ) -> c_int {
     if number != libc::SIGBUS || !PAGER.is_started() {
+        // While its handler runs, SIGBUS must not be blocked either.
+        // SAFETY: the program's own structure, or null.
+        let own = unsafe { new.as_ref().copied() }.map(|own| libc::sigaction {
+            sa_mask: without(&raw const own.sa_mask).unwrap_or(own.sa_mask),
+            ..own
+        });
         return next!(
             c"sigaction",
             fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int,
             number,
-            new,
+            own.as_ref().map_or(core::ptr::null(), core::ptr::from_ref),
             old
         );
     }
@@ -106,6 +114,90 @@ pub unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
         mask: 0,
     });
     former.handler
+}
+
+macro_rules! other_signal {
+    ($(#[$doc:meta])* $name:ident, $text:literal) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As for the function.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(number: c_int, handler: usize) -> usize {
+            /// For `sigset`: blocks the signal instead, which SIGBUS never is.
+            const HOLD: usize = 2;
+            if number != libc::SIGBUS || !PAGER.is_started() {
+                return next!($text, fn(c_int, usize) -> usize, number, handler);
+            }
+            if handler == HOLD {
+                return signal::remembered().handler;
+            }
+            // SAFETY: the caller's arguments.
+            unsafe { signal(number, handler) }
+        }
+    };
+}
+
+other_signal!(
+    /// `sigset(3)`.
+    sigset, c"sigset"
+);
+other_signal!(
+    /// `ssignal(3)`.
+    ssignal, c"ssignal"
+);
+other_signal!(
+    /// `sysv_signal(3)`.
+    sysv_signal, c"sysv_signal"
+);
+other_signal!(
+    /// The same under the name to which headers turn it.
+    __sysv_signal, c"__sysv_signal"
+);
+
+/// One of these calls made through `syscall(2)`; `None` if `number` is a different one, or is about
+/// other signals, or what it points to cannot be read.
+///
+/// # Safety
+/// As for the call.
+pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64> {
+    let [a, b, c, bytes, ..] = arguments;
+    let readable = |place: usize, bytes: usize| place == 0 || given::is_readable(place, bytes);
+    if !PAGER.is_started() || bytes != size_of::<signals::Set>() {
+        return None;
+    }
+    match number {
+        libc::SYS_rt_sigaction if a as c_int == libc::SIGBUS => {
+            let [new, old] = [b, c].map(|place| place as *mut KernelAction);
+            if ![b, c]
+                .iter()
+                .all(|&one| readable(one, size_of::<KernelAction>()))
+            {
+                return None;
+            }
+            let former = signal::remembered();
+            // SAFETY: the program's own structures, which can be read.
+            unsafe {
+                if let Some(new) = new.as_ref() {
+                    signal::remember(new);
+                }
+                if !old.is_null() {
+                    old.write(former);
+                }
+            }
+            Some(0)
+        }
+        libc::SYS_rt_sigprocmask if b != 0 && readable(b, bytes) => {
+            // SAFETY: this many bytes can be read.
+            let mask = unsafe { (b as *const signals::Set).read_unaligned() };
+            let mask = mask & !signals::bit(libc::SIGBUS);
+            let place = &raw const mask as usize;
+            // SAFETY: the program's own call; the mask lives through it.
+            let answer = unsafe { call6(number, a, place, c, bytes, 0, 0) };
+            Some(libc_answer(answer) as i64)
+        }
+        _ => None,
+    }
 }
 
 /// A mask without SIGBUS.

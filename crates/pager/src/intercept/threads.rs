@@ -1,8 +1,10 @@
 //! Every thread gets an alternate stack, so that a SIGBUS needs no room on the thread's own stack.
 
+use super::endings;
 use super::signals::next;
+use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::paging::PAGER;
-use crate::sys::{self, signals::Blocked};
+use crate::sys::{self, signals::Blocked, thread};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -34,7 +36,38 @@ fn use_stack(place: *mut c_void) {
     unsafe { libc::sigaltstack(&raw const stack, core::ptr::null_mut()) };
 }
 
+/// The kernel writes to a stack without anyone's touch, for a signal or for its own bookkeeping of
+/// threads, and ends the process where that raises SIGBUS: a stack in such memory is left to the kernel.
+fn leave_to_kernel(start: u64, bytes: u64) {
+    let (start, end) = (page_floor(start), start.saturating_add(bytes));
+    if PAGER.is_started() && end < u64::MAX - PAGE_BYTES as u64 && PAGER.raises(start, end) {
+        // Without room for it, it stays as it is.
+        let _ = PAGER.cede(start, page_ceil(end));
+    }
+}
+
+/// `sigaltstack(2)`.
+///
+/// # Safety
+/// As for the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    // SAFETY: the program's own structure, or null.
+    if let Some(stack) = unsafe { new.as_ref() }
+        && stack.ss_flags & libc::SS_DISABLE == 0
+    {
+        leave_to_kernel(stack.ss_sp as u64, stack.ss_size as u64);
+    }
+    next!(
+        c"sigaltstack",
+        fn(*const libc::stack_t, *mut libc::stack_t) -> c_int,
+        new,
+        old
+    )
+}
+
 unsafe extern "C" fn give_back(place: *mut c_void) {
+    endings::prepare();
     let none = libc::stack_t {
         ss_sp: core::ptr::null_mut(),
         ss_flags: libc::SS_DISABLE,
@@ -74,13 +107,21 @@ extern "C" fn begin(place: *mut c_void) -> *mut c_void {
 /// As for the function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_create(
-    thread: *mut libc::pthread_t,
+    created: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
     body: extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
 ) -> c_int {
     type Body = extern "C" fn(*mut c_void) -> *mut c_void;
     type Attributes = *const libc::pthread_attr_t;
+    thread::program_starts_one();
+    let (mut stack, mut bytes) = (core::ptr::null_mut(), 0);
+    // SAFETY: the program's own attributes; without a stack of its own, no memory is named.
+    if !attributes.is_null()
+        && unsafe { libc::pthread_attr_getstack(attributes, &raw mut stack, &raw mut bytes) } == 0
+    {
+        leave_to_kernel(stack as u64, bytes as u64);
+    }
     let wanted = PAGER.is_started() && PAGER.by_signal.is_open();
     let place = match wanted && KEY.load(Ordering::Acquire) != u32::MAX {
         true => sys::map(STACK_BYTES),
@@ -90,7 +131,7 @@ pub unsafe extern "C" fn pthread_create(
         return next!(
             c"pthread_create",
             fn(*mut libc::pthread_t, Attributes, Body, *mut c_void) -> c_int,
-            thread,
+            created,
             attributes,
             body,
             argument
@@ -101,7 +142,7 @@ pub unsafe extern "C" fn pthread_create(
     let answer = next!(
         c"pthread_create",
         fn(*mut libc::pthread_t, Attributes, Body, *mut c_void) -> c_int,
-        thread,
+        created,
         attributes,
         begin,
         place.cast()

@@ -298,6 +298,12 @@ impl Pager {
         FORKED.load(Ordering::Relaxed) && self.is_own_process()
     }
 
+    /// Whether these slots would stay taken once it is gone.
+    #[must_use]
+    pub fn leaves_slots(&self) -> bool {
+        self.shares_slots() && !self.store().is_outlived()
+    }
+
     /// Whether this is not a child of `vfork`, which has its parent's memory.
     #[must_use]
     pub fn is_own_process(&self) -> bool {

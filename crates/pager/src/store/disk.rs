@@ -288,6 +288,10 @@ impl Store for Disk {
         self.owners.forget_child();
     }
 
+    fn is_outlived(&self) -> bool {
+        self.owners.has_place()
+    }
+
     fn reclaim(&self) -> u64 {
         self.owners.reclaim(|slot| self.slots.release(slot))
     }

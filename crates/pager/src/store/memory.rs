@@ -375,6 +375,10 @@ impl Store for Compressed {
         self.below.iter().for_each(Store::forget_child);
     }
 
+    fn is_outlived(&self) -> bool {
+        self.below.as_ref().is_none_or(Store::is_outlived)
+    }
+
     fn reclaim(&self) -> u64 {
         self.below.as_ref().map_or(0, Store::reclaim)
     }

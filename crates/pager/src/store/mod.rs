@@ -193,9 +193,14 @@ pub trait Store: Send + Sync {
     /// The fork failed, and all such references have been released.
     fn forget_child(&self) {}
 
-    /// Frees the slots of killed processes. Returns the number of references.
+    /// Frees the slots of processes that are gone. Returns the number of references.
     fn reclaim(&self) -> u64 {
         0
+    }
+
+    /// Whether others free what this process holds once it is gone, however it goes.
+    fn is_outlived(&self) -> bool {
+        true
     }
 
     /// A fork is coming: waits until no thread is inside a critical section, and keeps them out.

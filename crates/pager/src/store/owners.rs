@@ -78,6 +78,11 @@ impl Owners {
         self.file.load(Ordering::Relaxed)
     }
 
+    /// Whether this process has a place, so that others see when it is gone.
+    pub fn has_place(&self) -> bool {
+        self.own.load(Ordering::Relaxed) != NONE
+    }
+
     fn bits_of(&self, place: u32) -> &[AtomicU64] {
         let start = place as usize * self.words;
         self.bits.get(start..start + self.words).unwrap_or(&[])

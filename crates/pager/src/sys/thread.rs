@@ -6,10 +6,18 @@
 
 use super::{call3, map, signals::Blocked, tasks};
 use core::arch::global_asm;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Number of threads of this kind in this process.
 static STARTED: AtomicU64 = AtomicU64::new(0);
+/// Whether the program has been seen to start a thread in this process.
+static PROGRAM_HAS: AtomicBool = AtomicBool::new(false);
+
+/// Memory of threads of this kind. The child of a fork uses its parent's, as it may be forbidden more
+/// (`ulimit -v`, `ulimit -d`).
+static ROOMS: [AtomicPtr<u8>; 32] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 32];
+/// How many of them are in use.
+static ROOMS_USED: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes of a helper's stack.
 const STACK_BYTES: usize = 128 << 10;
@@ -48,9 +56,36 @@ unsafe extern "C" {
     ) -> isize;
 }
 
+/// Memory for one more thread.
+fn room() -> Option<*mut u8> {
+    let make = || map(STACK_BYTES + 2 * LOCAL_BYTES);
+    let Some(room) = ROOMS.get(ROOMS_USED.fetch_add(1, Ordering::Relaxed)) else {
+        return make();
+    };
+    let there = room.load(Ordering::Relaxed);
+    if !there.is_null() {
+        return Some(there);
+    }
+    let made = make()?;
+    room.store(made, Ordering::Relaxed);
+    Some(made)
+}
+
+/// Makes memory for `count` threads that only the child of a fork may start.
+pub fn spare(count: usize) {
+    let used = ROOMS_USED.load(Ordering::Relaxed);
+    for room in ROOMS.iter().skip(used).take(count) {
+        if room.load(Ordering::Relaxed).is_null()
+            && let Some(made) = map(STACK_BYTES + 2 * LOCAL_BYTES)
+        {
+            room.store(made, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Starts a thread that runs `body(argument)` forever; `false` if the kernel refuses.
 pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
-    let Some(place) = map(STACK_BYTES + 2 * LOCAL_BYTES) else {
+    let Some(place) = room() else {
         return false;
     };
     let flags = libc::CLONE_VM
@@ -81,6 +116,13 @@ pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
 /// In the child of a fork there are no such threads.
 pub fn forked() {
     STARTED.store(0, Ordering::SeqCst);
+    PROGRAM_HAS.store(false, Ordering::SeqCst);
+    ROOMS_USED.store(0, Ordering::Relaxed);
+}
+
+/// The program starts a thread, or a process that shares this memory.
+pub fn program_starts_one() {
+    PROGRAM_HAS.store(true, Ordering::SeqCst);
 }
 
 /// Ends this thread, and the process with the program's last thread, as the kernel would do it: the
@@ -97,11 +139,14 @@ pub fn end(status: usize) -> ! {
 }
 
 /// Whether the program has no other thread. Two threads that end at the same time may each still
-/// see the other; the kernel offers no way to avoid this.
+/// see the other; the kernel offers no way to avoid this. Where /proc cannot be read (`chroot`), a
+/// program that has not been seen to start a thread has none.
 #[must_use]
 pub fn is_last() -> bool {
     let most = STARTED.load(Ordering::SeqCst) + 1;
     // Counting the listed threads needs no descriptor; the program may have none left.
-    tasks::listed().is_some_and(|listed| listed <= most)
-        || tasks::running().is_some_and(|running| running <= most)
+    match tasks::listed() {
+        Some(listed) => listed <= most || tasks::running().is_some_and(|running| running <= most),
+        None => !PROGRAM_HAS.load(Ordering::SeqCst),
+    }
 }

@@ -10,7 +10,7 @@ mod paths;
 mod sockets;
 mod transfers;
 
-use super::{forks, ioctls, libc_answer, memory};
+use super::{files, forks, ioctls, libc_answer, memory, process, signals};
 use crate::paging::PAGER;
 use crate::start;
 use core::ffi::{c_int, c_void};
@@ -86,7 +86,13 @@ pub unsafe extern "C" fn syscall(
     f: usize,
 ) -> i64 {
     // SAFETY: the program's own call, with its arguments.
-    if let Some(answer) = unsafe { memory::by_number(number, [a, b, c, d, e, f]) } {
+    let known = unsafe {
+        memory::by_number(number, [a, b, c, d, e, f])
+            .or_else(|| files::by_number(number, [a, b, c, d, e, f]))
+            .or_else(|| process::by_number(number, [a, b, c, d, e, f]))
+            .or_else(|| signals::by_number(number, [a, b, c, d, e, f]))
+    };
+    if let Some(answer) = known {
         return answer;
     }
     if let Some(answer) = forks::by_number(number, [a, b, c, d, e, f]) {

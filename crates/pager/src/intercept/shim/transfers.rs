@@ -20,7 +20,7 @@ pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, count: usize) -> isize
             fn(c_int, *mut c_void, usize) -> isize
         );
     }
-    libc_answer(raw(
+    libc_answer(cancellable(
         libc::SYS_read,
         [fd as usize, to as usize, bytes, 0, 0, 0],
     ))
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, count: usize) -> 
     }
     let mut done = 0;
     // Programs expect a write to a file to be complete: the rest follows.
-    let mut answer = raw(
+    let mut answer = cancellable(
         libc::SYS_write,
         [fd as usize, from as usize, bytes, 0, 0, 0],
     );
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, count: usize) -> 
         done += answer as usize;
         let next = from as usize + done;
         let (bytes, _pin) = buffer(next, count - done, false);
-        answer = raw(libc::SYS_write, [fd as usize, next, bytes, 0, 0, 0]);
+        answer = cancellable(libc::SYS_write, [fd as usize, next, bytes, 0, 0, 0]);
     }
     match (done, answer) {
         (0, answer) => libc_answer(answer),
@@ -144,7 +144,7 @@ macro_rules! at_offset {
             if pin.is_none() {
                 return forward!($text, (fd, at, count, offset), fn(c_int, $pointer, usize, i64) -> isize);
             }
-            libc_answer(raw($call, [fd as usize, at as usize, bytes, offset as usize, 0, 0]))
+            libc_answer(cancellable($call, [fd as usize, at as usize, bytes, offset as usize, 0, 0]))
         }
 
         /// The same under its other name.
@@ -180,7 +180,7 @@ macro_rules! scattered {
         pub unsafe extern "C" fn $name(fd: c_int, list: List, count: c_int) -> isize {
             match parts(list, usize::try_from(count).unwrap_or(0), $write) {
                 None => forward!($text, (fd, list, count), fn(c_int, List, c_int) -> isize),
-                Some(kept) => libc_answer(raw(
+                Some(kept) => libc_answer(cancellable(
                     $call,
                     [fd as usize, kept.list.as_ptr() as usize, kept.count, 0, 0, 0],
                 )),
@@ -208,7 +208,7 @@ macro_rules! scattered_at_offset {
         pub unsafe extern "C" fn $name(fd: c_int, list: List, count: c_int, offset: i64) -> isize {
             match parts(list, usize::try_from(count).unwrap_or(0), $write) {
                 None => forward!($text, (fd, list, count, offset), fn(c_int, List, c_int, i64) -> isize),
-                Some(kept) => libc_answer(raw(
+                Some(kept) => libc_answer(cancellable(
                     $call,
                     [fd as usize, kept.list.as_ptr() as usize, kept.count, offset as usize, 0, 0],
                 )),
@@ -252,7 +252,7 @@ macro_rules! scattered_with_flags {
                 ),
                 // The kernel takes the offset in two registers, of which 64 bits need only the
                 // first.
-                Some(kept) => libc_answer(raw(
+                Some(kept) => libc_answer(cancellable(
                     $call,
                     [fd as usize, kept.list.as_ptr() as usize, kept.count, offset as usize, 0, flags as usize],
                 )),
