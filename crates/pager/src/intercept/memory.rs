@@ -394,8 +394,8 @@ pub fn adopt_heap() {
 }
 
 /// Bytes from which memory that was there before the pager is managed: what is smaller belongs to
-/// libraries, libc among them.
-const LEAST_PRESENT: u64 = 1 << 20;
+/// libraries, libc among them, and is no reason to start threads as soon as a program starts.
+const LEAST_PRESENT: u64 = 4 << 20;
 
 /// Pages of data before the pager has mapped anything; for [`adopt_present`].
 pub fn data_before() -> u64 {

@@ -116,10 +116,11 @@ pub unsafe extern "C" fn pthread_create(
     type Attributes = *const libc::pthread_attr_t;
     thread::program_starts_one();
     let (mut stack, mut bytes) = (core::ptr::null_mut(), 0);
+    let (stack_at, bytes_at) = (&raw mut stack, &raw mut bytes);
     // SAFETY: the program's own attributes; without a stack of its own, no memory is named.
-    if !attributes.is_null()
-        && unsafe { libc::pthread_attr_getstack(attributes, &raw mut stack, &raw mut bytes) } == 0
-    {
+    let named = !attributes.is_null()
+        && unsafe { libc::pthread_attr_getstack(attributes, stack_at, bytes_at) } == 0;
+    if named {
         leave_to_kernel(stack as u64, bytes as u64);
     }
     let wanted = PAGER.is_started() && PAGER.by_signal.is_open();
