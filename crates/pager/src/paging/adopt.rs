@@ -1,5 +1,6 @@
 //! How memory comes under management.
 
+use super::limit::of_run;
 use super::numbers::MOST_PAGES;
 use super::regions::{Kind, Region};
 use super::{Pager, fatal, scan};
@@ -97,10 +98,8 @@ impl Pager {
         }
         let _quiet = self.undisturbed();
         let _regions = self.regions.lock.hold();
-        let (mut at, most) = (
-            start,
-            self.total_bytes.load(Ordering::Relaxed) / MOST_OPENED,
-        );
+        let most = of_run(self.total_bytes.load(Ordering::Relaxed)) / MOST_OPENED;
+        let mut at = start;
         while let Some(region) = self.regions.at_or_behind(at) {
             if region.start >= end {
                 break;

@@ -99,11 +99,15 @@ impl Pager {
 /// Of a process that may keep `total` pages, those that managed memory keeps whatever else there is. A
 /// share includes all that cannot be managed, and may be larger than the run's budget.
 fn least_of(total: u64) -> u64 {
-    let most = match places::tree() {
-        0 => total,
-        tree => tree / PAGE_BYTES as u64,
-    };
-    total.min(most) / LEAST_SHARE
+    total.min(of_run(total * PAGE_BYTES as u64) / PAGE_BYTES as u64) / LEAST_SHARE
+}
+
+/// The run's budget in bytes, or `own` where each process has its own.
+pub(super) fn of_run(own: u64) -> u64 {
+    match places::tree() {
+        0 => own,
+        tree => tree,
+    }
 }
 
 /// Pages of page tables for this many resident pages: 8 bytes each, and the same again for evicted
