@@ -12,6 +12,8 @@ use pagewise_wire::shared::{Delivery, Why};
 
 /// The part of the budget that unmanaged memory may take before smaller pieces are managed.
 const MOST_LEFT_OUT: u64 = 8;
+/// Bytes that may be left out in any case: managing a shell's heap would take more than it has.
+const LEAST_LEFT_OUT: u64 = 1 << 20;
 /// The part of the budget that a process may make accessible of what it has reserved before that is
 /// managed. Many reserve gigabytes and use next to nothing, and some of those must stay without threads of
 /// the pager, as the processes from which Chromium forks.
@@ -120,7 +122,11 @@ impl Pager {
                 id: 0,
                 ..region.kind
             };
-            self.adopt_locked(from, to, kind);
+            // Cut from a larger reservation, it may be somewhat smaller than what is managed otherwise: V8 cuts off
+            // what it does not need.
+            let smallest = self.smallest.load(Ordering::Relaxed) / 2;
+            self.adopt_from(from, to, kind, smallest);
+            self.take_in_small_ones();
         }
     }
 
@@ -178,10 +184,11 @@ impl Pager {
         if self.regions.left_out().abs_diff(seen) > budget / LOOK_EACH {
             self.refresh_limit();
         }
+        let most = (budget / MOST_LEFT_OUT).max(LEAST_LEFT_OUT);
         loop {
             let smallest = self.smallest.load(Ordering::Relaxed);
             let next = (smallest / 2).max(self.smallest_ever.load(Ordering::Relaxed));
-            if next >= smallest || self.regions.left_out() <= budget / MOST_LEFT_OUT {
+            if next >= smallest || self.regions.left_out() <= most {
                 return;
             }
             self.smallest.store(next, Ordering::Relaxed);
