@@ -12,7 +12,7 @@ use pagewise_wire::shared::capability;
 pub static NO_KERNEL_FAULTS: AtomicBool = AtomicBool::new(false);
 
 /// Number of descriptors that are not of mapped files.
-const FIXED: usize = 19;
+const FIXED: usize = 20;
 /// Number of descriptors that the pager may have.
 pub const OURS: usize = FIXED + files::MOST;
 
@@ -121,8 +121,8 @@ impl Pager {
             places::descriptor(),
             discard::descriptor(),
         ]);
-        all[7..11].copy_from_slice(&scan::descriptors());
-        all[11..].copy_from_slice(&self.store().descriptors());
+        all[7..12].copy_from_slice(&scan::descriptors());
+        all[12..].copy_from_slice(&self.store().descriptors());
         all
     }
 }

@@ -205,21 +205,12 @@ pub(super) fn move_out(
 ) -> usize {
     let mut unlike = List::new();
     let mut out = through(pager, dirty, base, unmoved, &mut unlike, error);
-    match pager.tray.takes_executable() && !unlike.all().is_empty() {
-        true => {
-            let mut again = List::new();
-            out += through(
-                pager,
-                &unlike,
-                EXECUTABLE + base,
-                unmoved,
-                &mut again,
-                error,
-            );
-            again.all().iter().for_each(|&(p, w)| unmoved.push(p, w));
-        }
-        false => unlike.all().iter().for_each(|&(p, w)| unmoved.push(p, w)),
+    if pager.tray.takes_executable() && !unlike.all().is_empty() {
+        let again = core::mem::replace(&mut unlike, List::new());
+        let base = EXECUTABLE + base;
+        out += through(pager, &again, base, unmoved, &mut unlike, error);
     }
+    unlike.all().iter().for_each(|&(p, w)| unmoved.push(p, w));
     out
 }
 

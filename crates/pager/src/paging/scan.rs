@@ -22,6 +22,7 @@ static PAGEMAP: AtomicI32 = AtomicI32::new(-1);
 static MEMORY: AtomicI32 = AtomicI32::new(-1);
 static STATM: AtomicI32 = AtomicI32::new(-1);
 static MAPS: AtomicI32 = AtomicI32::new(-1);
+static MAPS_OF_EVICTIONS: AtomicI32 = AtomicI32::new(-1);
 
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
@@ -29,17 +30,20 @@ const EXCLUSIVE: u64 = 1 << 56;
 /// A page of a file, or of shared anonymous memory (Documentation/admin-guide/mm/pagemap.rst).
 const OF_FILE: u64 = 1 << 61;
 
+/// All that are kept open.
+static KEPT: [&AtomicI32; 5] = [&PAGEMAP, &MEMORY, &STATM, &MAPS, &MAPS_OF_EVICTIONS];
+
 /// In the child of a fork these are the parent's.
 pub fn forked() {
-    for file in [&PAGEMAP, &MEMORY, &STATM, &MAPS] {
+    for file in KEPT {
         sys::close(file.swap(-1, Ordering::Relaxed));
     }
 }
 
 /// The descriptors in use, -1 for those not needed so far.
 #[must_use]
-pub fn descriptors() -> [i32; 4] {
-    [&PAGEMAP, &MEMORY, &STATM, &MAPS].map(|file| file.load(Ordering::Relaxed))
+pub fn descriptors() -> [i32; 5] {
+    KEPT.map(|file| file.load(Ordering::Relaxed))
 }
 
 /// The descriptor of `path`, opened when it is first needed, and kept: each opening takes the
@@ -69,6 +73,12 @@ fn pagemap() -> i32 {
 #[must_use]
 pub fn maps() -> i32 {
     opened(&MAPS, c"/proc/self/maps")
+}
+
+/// The same file, for whoever holds the lock of evictions.
+#[must_use]
+pub fn maps_of_evictions() -> i32 {
+    opened(&MAPS_OF_EVICTIONS, c"/proc/self/maps")
 }
 
 /// Resident pages of this process, and those of them that belong to files or shared memory (second

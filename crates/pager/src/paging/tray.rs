@@ -93,7 +93,8 @@ impl Tray {
     }
 
     /// The kernel has refused to move the page at `address`: prepares the places from [`EXECUTABLE`] on
-    /// if that is why. Only a process that has such memory itself gets them.
+    /// if that is why. Only a process that has such memory itself gets them. The caller holds the lock of
+    /// evictions.
     pub fn consider_executable(&self, address: u64) {
         /// Nanoseconds between two looks: memory that may only be read is refused as well.
         const PAUSE_NS: u64 = 200_000_000;
@@ -102,7 +103,7 @@ impl Tray {
             return;
         }
         self.looked_ns.store(now, Ordering::Relaxed);
-        if !maps::is_writable_code(address) {
+        if !maps::is_writable_code(scan::maps_of_evictions(), address) {
             return;
         }
         let (start, bytes) = (self.address(EXECUTABLE), TRAY_PAGES * PAGE_BYTES);

@@ -97,10 +97,10 @@ pub fn each_data(mut found: impl FnMut(Range<u64>) -> bool) -> bool {
     })
 }
 
-/// Whether the memory at `address` can be written as well as executed.
-pub fn is_writable_code(address: u64) -> bool {
+/// Whether the memory at `address` can be written as well as executed. `file` as in [`each_file`].
+pub fn is_writable_code(file: i32, address: u64) -> bool {
     let mut is_both = false;
-    all_lines::<HEAD>(|line| {
+    lines::<HEAD>(file, |line| {
         let found = core::str::from_utf8(line).ok().and_then(range_of);
         let at = found.filter(|(start, end, _)| (*start..*end).contains(&address));
         is_both |= at.is_some_and(|(_, _, rest)| rest.starts_with("rwx"));
