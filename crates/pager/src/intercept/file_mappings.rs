@@ -93,8 +93,11 @@ pub unsafe extern "C" fn mprotect(address: *mut c_void, length: usize, protectio
         before_change(address, length);
     }
     let number = protection as usize;
-    // SAFETY: the program's own call.
-    let answer = unsafe { call3(libc::SYS_mprotect, address as usize, length, number) };
+    let answer = {
+        let _change = PAGER.changes.enter();
+        // SAFETY: the program's own call.
+        unsafe { call3(libc::SYS_mprotect, address as usize, length, number) }
+    };
     opened(address, length, protection, answer);
     super::libc_answer(answer) as c_int
 }
@@ -119,6 +122,7 @@ pub unsafe extern "C" fn pkey_mprotect(
     key: c_int,
 ) -> c_int {
     before_change(address, length);
+    let change = PAGER.changes.enter();
     // SAFETY: the program's own call.
     let answer = unsafe {
         sys::call6(
@@ -131,6 +135,7 @@ pub unsafe extern "C" fn pkey_mprotect(
             0,
         )
     };
+    drop(change);
     opened(address, length, protection, answer);
     super::libc_answer(answer) as c_int
 }

@@ -74,10 +74,12 @@ pub unsafe extern "C" fn mmap(
     let start = address as u64;
     let end = page_ceil(start.saturating_add(length as u64));
     let replaces = flags & libc::MAP_FIXED != 0 && PAGER.regions.touches(start, end, false);
+    let change = (flags & libc::MAP_FIXED != 0).then(|| PAGER.changes.enter());
     let answer = match replaces {
         true => PAGER.vacating(start, end, call),
         false => call(),
     };
+    drop(change);
     if is_ok(answer) && is_plain(flags, fd) {
         let start = answer as u64;
         let end = page_ceil(start + length as u64);
@@ -159,10 +161,12 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     let start = address as u64;
     let end = page_ceil(start.saturating_add(length as u64));
     let known = PAGER.is_started() && PAGER.regions.touches(start, end, false);
+    let change = PAGER.changes.enter();
     let answer = match known {
         true => PAGER.vacating(start, end, call),
         false => call(),
     };
+    drop(change);
     libc_answer(answer) as c_int
 }
 
@@ -229,6 +233,7 @@ pub unsafe extern "C" fn detoured_mremap(
         && (PAGER.regions.touches(start, old_end, false)
             || target
                 .is_some_and(|to| PAGER.regions.touches(to, to.saturating_add(length), false)));
+    let change = PAGER.changes.enter();
     let answer = match known {
         true if locks::holds(start) => {
             let old_bytes = old_end - start;
@@ -238,6 +243,7 @@ pub unsafe extern "C" fn detoured_mremap(
         true => PAGER.remapping(start, old_end - start, length, target, flags, call),
         false => call(flags),
     };
+    drop(change);
     libc_answer(answer) as *mut c_void
 }
 
@@ -309,6 +315,7 @@ pub unsafe extern "C" fn shmat(
     let call = || unsafe { call3(libc::SYS_shmat, segment as usize, place, more) };
     let answer = match flags & libc::SHM_REMAP != 0 && PAGER.is_started() {
         true => {
+            let _change = PAGER.changes.enter();
             // SAFETY: zeros are a valid structure, which lives through the call.
             let bytes = unsafe {
                 let mut about: libc::shmid_ds = core::mem::zeroed();

@@ -5,18 +5,21 @@
 //! It is asked with `MADV_PAGEOUT` (mm/madvise.c, Linux 6.18), which loses nothing, whatever the
 //! program does meanwhile: a clean page of the file is dropped and read again when it is used, a
 //! dirty one stays, a page that other processes map stays, and so do all pages of a file that the
-//! process may not write and does not own. `MADV_DONTNEED` would drop what was written to a private
-//! mapping. A private page that was written has no place in its file: it would go to the machine's
-//! swap, unencrypted and unasked, so ranges that have one are left out.
+//! process may not write and does not own. A private page that was written has no place in its file:
+//! it would go to the machine's swap, unencrypted and unasked, so ranges that have one are left out.
+//!
+//! What stays is unmapped ([`unmap`]), where that can lose nothing: it is in the page cache then,
+//! which the kernel gives to others first, and comes back by a minor fault.
 //!
 //! User space does not see which pages are in use. So each piece is tried, and how soon its pages
 //! come back tells: one from which more than a quarter came back soon is left alone, for twice as
 //! long each time. Only where the budget is exceeded, with managed memory at its least, pieces go
 //! in turn all the same.
 
-use super::{Pager, scan};
+use super::{Pager, scan, unmap};
 use crate::page::PAGE_BYTES;
 use crate::sys::{self, files, maps};
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that are judged together: less than this is not worth a note, and of more a part would be
@@ -43,6 +46,8 @@ const PAUSE_NS: [u64; 3] = [100_000_000, 500_000_000, 8_000_000_000];
 /// The most while the budget is exceeded, after a round that paged something out and one that did
 /// not.
 const PAUSE_EXCEEDED_NS: [u64; 2] = [20_000_000, 500_000_000];
+/// Pieces that are unmapped in one round.
+const STAYED: usize = 16;
 /// Notes that are kept (64 KiB, in use as far as needed): enough for 8 GiB.
 const NOTES: usize = 4096;
 /// Places where the note on one piece may be.
@@ -227,6 +232,19 @@ struct Round {
     went: u64,
     /// The last file that was asked about, and whether its pages are on a disk.
     file: (u64, bool),
+    /// Pieces that the kernel did not page out, and pages of them.
+    stayed: [Stayed; STAYED],
+    stayed_count: usize,
+    stayed_pages: u64,
+}
+
+/// A piece of which pages stayed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stayed {
+    piece: unmap::Piece,
+    /// As before it was paged out, with as many pages.
+    note: Note,
+    before: u32,
 }
 
 impl Pager {
@@ -249,6 +267,9 @@ impl Pager {
             must: all.excess.load(Ordering::Relaxed),
             went: 0,
             file: (0, false),
+            stayed: [Stayed::default(); STAYED],
+            stayed_count: 0,
+            stayed_pages: 0,
         };
         let from = all.cursor.load(Ordering::Relaxed);
         let mut next = 0;
@@ -263,7 +284,9 @@ impl Pager {
                 self.look_at_piece(&mapping, start, end, &mut round);
                 start = end;
                 let late = sys::now_ns() - round.began_ns > ROUND_NS;
-                if late || (round.must > 0 && round.went >= round.must) {
+                let full = round.stayed_count == STAYED;
+                let will_go = round.went + round.stayed_pages;
+                if late || full || (round.must > 0 && will_go >= round.must) {
                     next = start;
                     return false;
                 }
@@ -271,6 +294,7 @@ impl Pager {
             true
         });
         all.cursor.store(next, Ordering::Relaxed);
+        self.unmap_stayed(file, &mut round);
         if told_all {
             let kept = all.kept.swap(0, Ordering::Relaxed);
             self.counters.set(|all| &all.file_pages_kept, kept);
@@ -313,6 +337,7 @@ impl Pager {
         if wanted && round.is_on_disk(mapping) {
             page_out(start, pages);
             let after = of_file(start, pages);
+            round.note_stayed(mapping, start..end, note, [before, after]);
             note = note.paged_out(before, after, now_ms);
             round.went += u64::from(note.went);
         } else if known.is_none() {
@@ -325,7 +350,57 @@ impl Pager {
     }
 }
 
+impl Pager {
+    /// Unmaps what the kernel has not paged out. `file` as in [`unmap::unmap`].
+    fn unmap_stayed(&self, file: i32, round: &mut Round) {
+        let now_ms = round.began_ns / 1_000_000;
+        for one in &round.stayed[..round.stayed_count] {
+            let Some((slot, Some(known))) = self.file_pages.note(one.piece.start, now_ms) else {
+                continue;
+            };
+            if !unmap::unmap(&self.changes, file, &one.piece) {
+                continue;
+            }
+            let mut pages = [None; PIECE_PAGES];
+            let count = (one.piece.end - one.piece.start) as usize / PAGE_BYTES;
+            let after = of_file(one.piece.start, &mut pages[..count]);
+            let note = one.note.paged_out(one.before, after, now_ms);
+            slot.note.store(note.to_word(), Ordering::Relaxed);
+            round.went += u64::from(note.went.saturating_sub(known.went));
+            let gone = u64::from(known.stayed.saturating_sub(note.stayed));
+            let less = |kept: u64| Some(kept.saturating_sub(gone));
+            let kept = &self.file_pages.kept;
+            let _ = kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        }
+    }
+}
+
 impl Round {
+    /// Notes a piece of which pages stay, if they may be unmapped.
+    fn note_stayed(
+        &mut self,
+        mapping: &maps::FileMapping<'_>,
+        range: Range<u64>,
+        note: Note,
+        [before, after]: [u32; 2],
+    ) {
+        if after < LEAST_PAGES || !mapping.is_view || self.stayed_count == STAYED {
+            return;
+        }
+        let piece = unmap::Piece {
+            start: range.start,
+            end: range.end,
+            inode: mapping.inode,
+        };
+        self.stayed[self.stayed_count] = Stayed {
+            piece,
+            note,
+            before,
+        };
+        self.stayed_count += 1;
+        self.stayed_pages += u64::from(after);
+    }
+
     /// Whether pages of the mapped file go to a disk rather than to swap.
     fn is_on_disk(&mut self, mapping: &maps::FileMapping<'_>) -> bool {
         // Asked only where need be: a program's seccomp filter may know no call for that.

@@ -96,6 +96,7 @@ impl Pager {
         self.table.forked();
         self.scratch.forked();
         self.pins.forked();
+        self.changes.forked();
         self.own_threads.forked();
         self.ahead.forked();
         thread::forked();

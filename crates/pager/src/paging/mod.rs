@@ -42,13 +42,14 @@ pub mod scan;
 pub mod scratch;
 pub mod table;
 pub mod tray;
+mod unmap;
 
 use crate::figures::counters::Counters;
 use crate::figures::distances::Distances;
 use crate::figures::heat::Heat;
 use crate::figures::region_counts::RegionCounts;
 use crate::store::Store;
-use crate::sync::{Gate, Lock};
+use crate::sync::{Changes, Gate, Lock};
 use crate::sys::uffd::Uffd;
 use ahead::Ahead;
 use budget::Budget;
@@ -81,6 +82,8 @@ pub struct Pager {
     pub files: Files,
     /// Pages of other mapped files that are resident.
     pub file_pages: FilePages,
+    /// Calls by which the program replaces, moves or removes mappings, or changes their protection.
+    pub changes: Changes,
     /// Room.
     pub budget: Budget,
     /// Where pages rest while they are being written.
@@ -168,6 +171,7 @@ impl Pager {
             regions: Regions::new(),
             files: Files::new(),
             file_pages: FilePages::new(),
+            changes: Changes::new(),
             budget: Budget::new(),
             tray: Tray::new(),
             probation: Probation::new(),

@@ -2,7 +2,7 @@
 //! the gate as the pager uses them. Accesses to a page's bytes are modelled as well: loom finds
 //! accesses without the right to them, and threads that are never woken as deadlocks.
 
-use super::{AtomicU32, Attempt, Gate, Lock, PageLock, State, Word};
+use super::{AtomicU32, Attempt, Changes, Gate, Lock, PageLock, State, Word};
 use core::sync::atomic::Ordering;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -24,6 +24,7 @@ struct Model {
     gate: Gate,
     /// Whether the page is pinned ([`crate::paging::pins`]).
     pinned: AtomicU32,
+    changes: Changes,
     /// The bytes as the program sees them, in the tray and in the slot. They belong to the holder
     /// of the page's lock; tray and slot to the evictor while the page is in neither.
     mapped: UnsafeCell<Option<u32>>,
@@ -57,6 +58,7 @@ impl Model {
             evictions: Lock::new(),
             gate: Gate::new(),
             pinned: AtomicU32::new(0),
+            changes: Changes::new(),
             mapped: UnsafeCell::new(mapped),
             tray: UnsafeCell::new(None),
             slot: UnsafeCell::new(slot),
@@ -328,4 +330,30 @@ fn nobody_works_at_a_page_while_a_fork_is_under_way() {
     // Both wait in loops: there are too many interleavings to try them all.
     within(Some(4), EVICTED, [Model::fault, fork], kept);
     beside(EVICTED, [Model::fault, fork, Model::fault], kept);
+}
+
+/// As `unmap::unmap`: what it has seen of mappings holds while it acts on it. Changes may be under
+/// way together.
+#[test]
+fn nothing_changes_while_somebody_relies_on_that() {
+    fn change(model: &Model) {
+        let _change = model.changes.enter();
+        model.reads.fetch_add(1, Ordering::Relaxed);
+        model.reads.fetch_sub(1, Ordering::Relaxed);
+    }
+    fn rely(model: &Model) {
+        let look = || {
+            assert_eq!(
+                model.reads.load(Ordering::Relaxed),
+                0,
+                "a change is under way"
+            )
+        };
+        model.changes.between(|| {
+            look();
+            look();
+        });
+    }
+    beside(DIRTY, [change, rely], kept);
+    beside(DIRTY, [change, rely, change], kept);
 }

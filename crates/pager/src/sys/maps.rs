@@ -39,6 +39,8 @@ pub struct FileMapping<'a> {
     /// Whether its file system is on a device: that of a file in memory has major number 0, as have
     /// some on disks (overlayfs, btrfs, NFS).
     pub on_device: bool,
+    /// Whether no page of the file can become the process's own: it is shared, or may not be written.
+    pub is_view: bool,
     /// The file's inode; with the path, it tells the file from others.
     pub inode: u64,
     /// The path, ended by a zero. The kernel writes a line feed in it as `\\012`, and appends
@@ -203,13 +205,15 @@ fn parse_file(line: &[u8]) -> Option<FileMapping<'_>> {
     let slash = line.iter().position(|byte| *byte == b'/')?;
     let (head, path) = line.split_at(slash);
     let (start, end, rest) = range_of(core::str::from_utf8(head).ok()?)?;
-    let mut words = rest.split_ascii_whitespace().skip(2);
-    let device = words.next()?;
+    let mut words = rest.split_ascii_whitespace();
+    let protection = words.next()?.as_bytes();
+    let device = words.nth(1)?;
     let inode = words.next()?.parse().ok()?;
     Some(FileMapping {
         start,
         end,
         on_device: !device.starts_with("00:"),
+        is_view: protection.get(1) == Some(&b'-') || protection.get(3) == Some(&b's'),
         inode,
         path: CStr::from_bytes_until_nul(path).ok()?,
     })
@@ -258,12 +262,21 @@ mod tests {
             start: 0x7f00_1000,
             end: 0x7f00_3000,
             on_device: true,
+            is_view: true,
             inode: 4711,
             path: c"/a b/lib.so",
         };
         assert_eq!(parse_file(line), Some(wanted));
         let line = b"7f001000-7f003000 rw-s 00000000 00:01 12 /memfd:a (deleted)\0";
         assert!(parse_file(line).is_some_and(|one| !one.on_device && one.inode == 12));
+        let is_view = |protection: &str| {
+            let line = format!("7f001000-7f003000 {protection} 00000000 fe:01 12 /a\0");
+            parse_file(line.as_bytes()).map(|one| one.is_view)
+        };
+        assert_eq!(is_view("rw-s"), Some(true));
+        assert_eq!(is_view("rw-p"), Some(false));
+        assert_eq!(is_view("rwxp"), Some(false));
+        assert_eq!(is_view("r--p"), Some(true));
         assert_eq!(
             parse_file(b"7f001000-7f003000 rw-p 00000000 00:00 0\0"),
             None
