@@ -193,14 +193,14 @@ pub struct FilesPaged {
     pub changed: u64,
     /// Mappings that are large enough, and stayed the kernel's.
     pub left: u64,
-    /// Pages of files that are not managed, which the kernel paged out on request.
+    /// Pages of files that are not managed, which were paged out, or unmapped, because they were in the way.
     #[serde(default)]
     pub paged_out: u64,
     /// Of these, pages that came back within the time for which they were followed.
     #[serde(default)]
     pub came_back: u64,
-    /// Pages that the kernel kept when it was last asked for all: other processes map them, or their
-    /// file belongs to another user.
+    /// Pages that stayed when all were last asked to go: in private mappings that may be written, of
+    /// files that other processes map or that belong to another user.
     #[serde(default)]
     pub kept: u64,
 }

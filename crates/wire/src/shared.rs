@@ -213,12 +213,12 @@ pub struct Process {
     pub files_changed: AtomicU64,
     /// Mappings of files that stayed the kernel's although they were large enough.
     pub files_left: AtomicU64,
-    /// Pages of files, mapped but not managed, that the kernel paged out because they were in the
-    /// way.
+    /// Pages of files, mapped but not managed, that were paged out, or unmapped, because they were in
+    /// the way.
     pub file_pages_out: AtomicU64,
     /// Of these, pages that came back soon, as far as was seen.
     pub file_pages_back: AtomicU64,
-    /// Pages of such files that the kernel kept when it was last asked for all. Rises and falls.
+    /// Pages of such files that stayed when all were last asked to go. Rises and falls.
     pub file_pages_kept: AtomicU64,
 }
 

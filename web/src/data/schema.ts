@@ -3052,8 +3052,8 @@ export interface FilesPaged {
    */
   changed: number;
   /**
-   * Pages that the kernel kept when it was last asked for all: other processes map them, or their
-   * file belongs to another user.
+   * Pages that stayed when all were last asked to go: in private mappings that may be written, of
+   * files that other processes map or that belong to another user.
    */
   kept: number;
   /**
@@ -3065,7 +3065,7 @@ export interface FilesPaged {
    */
   managed_bytes: number;
   /**
-   * Pages of files that are not managed, which the kernel paged out on request.
+   * Pages of files that are not managed, which were paged out, or unmapped, because they were in the way.
    */
   paged_out: number;
   /**

@@ -203,7 +203,7 @@ fn files(page: &mut Page, one: &PagedProcess) {
     if files.paged_out > 0 {
         let page_bytes = |pages: u64| Bytes(pages.saturating_mul(PAGER_PAGE));
         let text = format!(
-            "{} of files that are not managed paged out; {} of it came back soon",
+            "{} of files that are not managed taken out of memory; {} of it came back soon",
             page_bytes(files.paged_out),
             page_bytes(files.came_back)
         );
@@ -211,7 +211,7 @@ fn files(page: &mut Page, one: &PagedProcess) {
     }
     if files.paged_out > 0 && files.kept > 0 {
         let text = format!(
-            "{} stayed: mapped by other processes, or of another user's files",
+            "{} stayed: in mappings that may be written, of files that other processes map or that belong to another user",
             Bytes(files.kept.saturating_mul(PAGER_PAGE))
         );
         page.paragraph("", Ink::Faint, &text);
