@@ -76,6 +76,17 @@ static inline int verdict(const char *name) {
     return wrong ? 1 : 0;
 }
 
+/* KiB after `name` in /proc/self/status. */
+static inline long status_kib(const char *name) {
+    char line[256];
+    long kib = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (!strncmp(line, name, strlen(name))) kib = atol(line + strlen(name));
+    if (file) fclose(file);
+    return kib;
+}
+
 static inline double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

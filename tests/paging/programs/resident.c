@@ -25,17 +25,6 @@ static int make(const char *folder, const char *name, uint64_t version) {
     return file;
 }
 
-/* KiB after `name` in /proc/self/status. */
-static long status(const char *name) {
-    char line[256];
-    long kib = -1;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (!strncmp(line, name, strlen(name))) kib = atol(line + strlen(name));
-    if (file) fclose(file);
-    return kib;
-}
-
 int main(int arguments, char **argument) {
     if (arguments < 5) return 2;
     file_pages = (size_t)atoi(argument[1]) * 256;
@@ -62,11 +51,11 @@ int main(int arguments, char **argument) {
             if (page % 512 == 0) {
                 size_t hot = page / 512 % 16; /* in use all the time */
                 holds(private + hot * PAGE, hot, hot % 64 ? 3 : 5);
-                long resident = status("VmRSS:");
+                long resident = status_kib("VmRSS:");
                 if (resident < least) least = resident;
             }
         }
-    long resident = status("VmRSS:"), of_files = status("RssFile:");
+    long resident = status_kib("VmRSS:"), of_files = status_kib("RssFile:");
     printf("%ld KiB resident (%ld of files), at least %ld\n", resident, of_files, least);
     need(resident > 0 && resident <= limit, "the process is within the budget and a tenth");
 

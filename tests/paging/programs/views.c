@@ -15,16 +15,6 @@ static uint64_t *versions; /* of each page of the view; 1 is the file's */
 static atomic_int stop;
 static long written;
 
-static long status(const char *name) {
-    char line[256];
-    long kib = -1;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (!strncmp(line, name, strlen(name))) kib = atol(line + strlen(name));
-    if (file) fclose(file);
-    return kib;
-}
-
 static void *writes(void *unused) {
     uint64_t state = 7;
     for (; !stop; written++) {
@@ -83,7 +73,7 @@ int main(int arguments, char **argument) {
             holds(array + page * PAGE, page, version - 1);
             fill(array + page * PAGE, page, version);
         }
-    long resident = status("VmRSS:"), of_files = status("RssFile:");
+    long resident = status_kib("VmRSS:"), of_files = status_kib("RssFile:");
     stop = 1;
     pthread_join(writer, NULL);
     printf("%ld KiB resident (%ld of files), %ld pages written\n", resident, of_files, written);

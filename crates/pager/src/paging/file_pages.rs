@@ -154,6 +154,17 @@ impl Note {
             came_back: false,
         }
     }
+
+    /// It could not be unmapped at this moment: tried again after its usual rest.
+    fn postponed(self, now_ms: u64) -> Self {
+        Self {
+            out_ms: now_ms,
+            went: 0,
+            stayed: 0,
+            came_back: false,
+            ..self
+        }
+    }
 }
 
 impl FilePages {
@@ -359,6 +370,8 @@ impl Pager {
                 continue;
             };
             if !unmap::unmap(&self.changes, file, &one.piece) {
+                let again = one.note.postponed(now_ms);
+                slot.note.store(again.to_word(), Ordering::Relaxed);
                 continue;
             }
             let mut pages = [None; PIECE_PAGES];
@@ -500,6 +513,9 @@ mod tests {
         assert_eq!(note.rest, MOST_REST);
         assert_eq!(note.look(300, 10_000, true), (0, false));
         assert_eq!(note.look(300, 10_000_000, false), (0, false));
+        let mut note = Note::default().postponed(5_000);
+        assert_eq!(note.look(300, 6_000, false), (0, false));
+        assert_eq!(note.look(300, 5_000 + REST_MS, false), (0, true));
     }
 
     #[test]

@@ -18,6 +18,9 @@ use crate::sys::{self, maps};
 /// Pages that are looked at, and unmapped, together.
 const AT_ONCE: usize = 64;
 
+/// Attempts to find a moment at which no mapping changes.
+const ATTEMPTS: usize = 4;
+
 /// A part of the mapping of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Piece {
@@ -29,23 +32,30 @@ pub(super) struct Piece {
     pub(super) inode: u64,
 }
 
-/// Unmaps the file's pages of `piece`, unless it is no view of that file any more. Returns whether
-/// it did. `file` is /proc/self/maps, in use by this thread alone.
+/// Unmaps the file's pages of `piece`, unless it is no view of that file any more, or mappings
+/// change all the time. Returns whether it did. `file` is /proc/self/maps, in use by this thread
+/// alone.
 pub(super) fn unmap(changes: &Changes, file: i32, piece: &Piece) -> bool {
     let mut found = false;
-    changes.between(|| {
-        maps::each_file(file, |mapping| {
-            if mapping.end <= piece.start {
-                return true;
-            }
-            let holds = mapping.start <= piece.start && piece.end <= mapping.end;
-            found = holds && mapping.is_view && mapping.inode == piece.inode;
-            if found {
-                unmap_pages(piece);
-            }
-            false
+    for _ in 0..ATTEMPTS {
+        let quiet = changes.between(|| {
+            maps::each_file(file, |mapping| {
+                if mapping.end <= piece.start {
+                    return true;
+                }
+                let holds = mapping.start <= piece.start && piece.end <= mapping.end;
+                found = holds && mapping.is_view && mapping.inode == piece.inode;
+                if found {
+                    unmap_pages(piece);
+                }
+                false
+            });
         });
-    });
+        if quiet {
+            break;
+        }
+        sys::give_way();
+    }
     found
 }
 
