@@ -227,6 +227,13 @@ impl FilePages {
         let free = |slot: &&Slot| piece_of(slot) == 0 || note_of(slot).out_ms + STALE_MS < now_ms;
         places().find(free).map(|slot| (slot, None))
     }
+
+    /// Keeps the note on `piece`, of which so many pages stayed.
+    fn keep(&self, slot: &Slot, piece: u64, note: Note, stayed: u32) {
+        self.kept.fetch_add(u64::from(stayed), Ordering::Relaxed);
+        slot.note.store(note.to_word(), Ordering::Relaxed);
+        slot.piece.store(piece, Ordering::Relaxed);
+    }
 }
 
 impl Default for FilePages {
@@ -243,7 +250,7 @@ struct Round {
     went: u64,
     /// The last file that was asked about, and whether its pages are on a disk.
     file: (u64, bool),
-    /// Pieces that the kernel did not page out, and pages of them.
+    /// Pieces to be unmapped, since the kernel did not page them out, and their pages.
     stayed: [Stayed; STAYED],
     stayed_count: usize,
     stayed_pages: u64,
@@ -253,9 +260,10 @@ struct Round {
 #[derive(Clone, Copy, Debug, Default)]
 struct Stayed {
     piece: unmap::Piece,
-    /// As before it was paged out, with as many pages.
+    /// As before it was to be paged out.
     note: Note,
-    before: u32,
+    /// Pages before and after that.
+    pages: [u32; 2],
 }
 
 impl Pager {
@@ -348,70 +356,64 @@ impl Pager {
         if wanted && round.is_on_disk(mapping) {
             page_out(start, pages);
             let after = of_file(start, pages);
-            round.note_stayed(mapping, start..end, note, [before, after]);
+            if round.is_to_unmap(mapping, start..end, note, [before, after]) {
+                // Noted anew once it is unmapped.
+                self.file_pages.keep(slot, start, note, 0);
+                return;
+            }
             note = note.paged_out(before, after, now_ms);
             round.went += u64::from(note.went);
         } else if known.is_none() {
             return;
         }
-        let kept = u64::from(note.stayed.min(before));
-        self.file_pages.kept.fetch_add(kept, Ordering::Relaxed);
-        slot.note.store(note.to_word(), Ordering::Relaxed);
-        slot.piece.store(start, Ordering::Relaxed);
+        self.file_pages
+            .keep(slot, start, note, note.stayed.min(before));
     }
-}
 
-impl Pager {
     /// Unmaps what the kernel has not paged out. `file` as in [`unmap::unmap`].
     fn unmap_stayed(&self, file: i32, round: &mut Round) {
         let now_ms = round.began_ns / 1_000_000;
         for one in &round.stayed[..round.stayed_count] {
-            let Some((slot, Some(known))) = self.file_pages.note(one.piece.start, now_ms) else {
+            let start = one.piece.start;
+            let Some((slot, _)) = self.file_pages.note(start, now_ms) else {
                 continue;
             };
-            if !unmap::unmap(&self.changes, file, &one.piece) {
-                let again = one.note.postponed(now_ms);
-                slot.note.store(again.to_word(), Ordering::Relaxed);
-                continue;
+            let [before, mut after] = one.pages;
+            let mut note = one.note.postponed(now_ms);
+            if unmap::unmap(&self.changes, file, &one.piece) {
+                let mut pages = [None; PIECE_PAGES];
+                let count = (one.piece.end - start) as usize / PAGE_BYTES;
+                after = of_file(start, &mut pages[..count]);
+                note = one.note.paged_out(before, after, now_ms);
             }
-            let mut pages = [None; PIECE_PAGES];
-            let count = (one.piece.end - one.piece.start) as usize / PAGE_BYTES;
-            let after = of_file(one.piece.start, &mut pages[..count]);
-            let note = one.note.paged_out(one.before, after, now_ms);
-            slot.note.store(note.to_word(), Ordering::Relaxed);
-            round.went += u64::from(note.went.saturating_sub(known.went));
-            let gone = u64::from(known.stayed.saturating_sub(note.stayed));
-            let less = |kept: u64| Some(kept.saturating_sub(gone));
-            let kept = &self.file_pages.kept;
-            let _ = kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            round.went += u64::from(before.saturating_sub(after));
+            self.file_pages.keep(slot, start, note, after);
         }
     }
 }
 
 impl Round {
-    /// Notes a piece of which pages stay, if they may be unmapped.
-    fn note_stayed(
+    /// Whether a piece is to be unmapped, as pages of it stayed and may be; it is listed then.
+    fn is_to_unmap(
         &mut self,
         mapping: &maps::FileMapping<'_>,
         range: Range<u64>,
         note: Note,
-        [before, after]: [u32; 2],
-    ) {
+        pages: [u32; 2],
+    ) -> bool {
+        let [before, after] = pages;
         if after < LEAST_PAGES || !mapping.is_view || self.stayed_count == STAYED {
-            return;
+            return false;
         }
         let piece = unmap::Piece {
             start: range.start,
             end: range.end,
             inode: mapping.inode,
         };
-        self.stayed[self.stayed_count] = Stayed {
-            piece,
-            note,
-            before,
-        };
+        self.stayed[self.stayed_count] = Stayed { piece, note, pages };
         self.stayed_count += 1;
-        self.stayed_pages += u64::from(after);
+        self.stayed_pages += u64::from(before);
+        true
     }
 
     /// Whether pages of the mapped file go to a disk rather than to swap.

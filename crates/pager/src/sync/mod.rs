@@ -4,7 +4,7 @@
 //! ```text
 //!   word   ── the state of a page, in four bytes
 //!   page   ── the word as the page's lock           gate ── closed while a fork is under way
-//!   lock   ── the lock of everything else      changes ── of mappings, or none for a moment
+//!   lock   ── the lock of everything else           changes ── of mappings, or none for a moment
 //!   ───────────────────────────────────────────────
 //!   shim   ── atomics, and sleeping on one: the kernel's futex, or loom's threads
 //! ```
@@ -24,7 +24,7 @@ mod mapped_file;
 #[cfg(all(test, loom))]
 mod models;
 
-pub use changes::{Change, Changes};
+pub use changes::Changes;
 pub use gate::Gate;
 pub use lock::{Lock, LockGuard};
 pub use page::{Attempt, PageLock};
