@@ -22,6 +22,7 @@ pub mod streaming;
 pub mod sweep;
 pub mod trace;
 pub mod two_queue;
+mod width;
 
 pub use catalogue::{Config, POLICIES, PolicyError, by_name};
 pub use page::{Arrival, Fault, FaultKind, MAX_PAGES, Page, Plan, Role, Span, Use};

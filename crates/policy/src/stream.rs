@@ -232,17 +232,29 @@ impl Streams {
         }
     }
 
-    /// Whether streams are under way, which faults in no order are not taken for; told now and then,
-    /// since all of them are looked at.
+    /// Pages in the windows of streams under way, which faults in no order are not taken for; 0 for
+    /// none. Told now and then, since all of them are looked at.
     #[must_use]
-    pub fn are_under_way(&self) -> Option<bool> {
+    pub fn under_way(&self) -> Option<u32> {
         let now = get(&self.clock);
-        let all = || self.sets.iter().flat_map(|set| &set.streams);
-        let alive = || all().filter(|one| one.stepped_within(LONG_AGO, now));
-        now.is_multiple_of(LOOK).then(|| {
-            let windows: u32 = alive().map(|one| get(&one.window)).sum();
-            windows >= PROVEN.min(self.max_window)
-        })
+        if !now.is_multiple_of(LOOK) {
+            return None;
+        }
+        let (mut all, mut largest, mut lately) = (0, 0, 0);
+        for stream in self.sets.iter().flat_map(|set| &set.streams) {
+            if !stream.stepped_within(LONG_AGO, now) {
+                continue;
+            }
+            let window = get(&stream.window);
+            all += window;
+            largest = largest.max(window);
+            if stream.stepped_within(LATELY, now) {
+                lately += window;
+            }
+        }
+        // Most places hold the past of a stream that went on in another region.
+        let is_proven = all >= PROVEN.min(self.max_window);
+        Some(if is_proven { lately.max(largest) } else { 0 })
     }
 
     /// Forgets all streams (the child of a fork has other threads).

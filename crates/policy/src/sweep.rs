@@ -16,6 +16,7 @@ use crate::policy::Policy;
 use crate::prefetch::max_window;
 use crate::queue::{Past, Queue, Stamp, Turn, Words};
 use crate::two_queue::TwoQueue;
+use crate::width::Width;
 
 /// One victim in this many is a settled page, so that settled pages of arrays that are no longer
 /// swept are evicted eventually.
@@ -49,10 +50,7 @@ pub struct Sweep {
     window: Queue,
     /// Swept pages that stay.
     settled: Queue,
-    /// Pages that the windows of all threads may take.
-    window_pages: u32,
-    /// The same, or 0 while no stream is under way.
-    window_now: AtomicU32,
+    width: Width,
     /// Evicted pages, swept or kept: the clock of swept pages. Kept pages are timed by the clock of
     /// their own lists, which a concurrent sweep does not advance.
     evictions: AtomicU32,
@@ -79,8 +77,7 @@ impl Sweep {
             window: Queue::new(&words, WINDOW),
             settled: Queue::new(&words, SETTLED),
             kept: TwoQueue::over(words, budget),
-            window_pages,
-            window_now: AtomicU32::new(window_pages),
+            width: Width::new(window_pages),
             evictions: AtomicU32::new(0),
             crowded: AtomicU32::new(0),
             swept_share: AtomicU32::new(0),
@@ -94,11 +91,10 @@ impl Sweep {
         self.kept.words()
     }
 
-    /// Whether to leave the latest swept pages in memory: once no stream is under way, nobody will
-    /// use them.
-    pub(crate) fn leave_window(&self, is_used: bool) {
-        let pages = if is_used { self.window_pages } else { 0 };
-        self.window_now.store(pages, Ordering::Relaxed);
+    /// Streams under way have `in_flight` pages in their windows: leaves the latest swept pages in
+    /// memory accordingly.
+    pub(crate) fn leave_window(&self, in_flight: u32) {
+        self.width.set(in_flight);
     }
 
     /// `page` became resident; `missed` if it was missed outside any stream. Returns what is known
@@ -116,6 +112,9 @@ impl Sweep {
     pub(crate) fn pass(&self, page: Page, past: Past) {
         if matches!(past, Past::Present | Past::Revived) {
             return;
+        }
+        if let Some(distance) = self.distance(past).filter(|_| is_passed(past)) {
+            self.width.returned(distance);
         }
         if self.fits(past) {
             let most = self.budget / MOST_OWED;
@@ -203,8 +202,8 @@ impl Sweep {
         let Some(turn) = self.words().turn() else {
             return 0;
         };
-        // Pages that passed before memory was full become settled: all but the latest window.
-        while self.window.len() > 2 * self.window_pages {
+        // Pages that passed before memory was full, or before the window became narrow, become settled.
+        while self.window.len() > self.width.most() {
             let Some(taken) = self.words().take(&self.window, &turn) else {
                 break;
             };
@@ -279,7 +278,7 @@ impl Sweep {
         let count = self.evictions.load(Ordering::Relaxed);
         let from_settled =
             (count / TURNOVER_RUN).is_multiple_of(TURNOVER) && !self.settled.is_empty();
-        self.window.len() > self.window_now.load(Ordering::Relaxed) && !from_settled
+        self.window.len() > self.width.pages() && !from_settled
     }
 
     /// Swept pages that pass through, at the moment.
