@@ -24,6 +24,7 @@ PROGRAMS = {
     "numpy": arrays.numpy, "pandas": arrays.pandas, "torch": arrays.torch,
     "sort": tools.sort, "gcc": tools.gcc,
     "java-g1": runtimes.java_g1, "java-zgc": runtimes.java_zgc, "node": runtimes.node,
+    "collect": runtimes.collect,
 }
 
 

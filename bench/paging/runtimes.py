@@ -1,7 +1,7 @@
 """Managed heaps: objects that stay, beside such that are dropped."""
 import subprocess
 
-from launching import answer, folder, needs
+from launching import PYTHON, answer, folder, needs
 
 # Objects that stay are visited in an order of their own, some are replaced, and as many die young.
 JAVA = """
@@ -36,6 +36,15 @@ for (let round = 0; round < 4; round++)
   }
 console.log(sum);
 """
+# Each collection goes over all objects several times, in the order in which they were made.
+COLLECT = """
+import gc, sys
+count = int(sys.argv[1])
+all = [{"number": [i, str(i)], "pair": (i, i + 1, [i])} for i in range(count)]
+for round in range(12):
+    gc.collect()
+print(sum(one["number"][0] + one["pair"][2][0] for one in all), sum(one["number"][1] == str(i) for i, one in enumerate(all)))
+"""
 
 
 def java(mib, prefix, collector, heap_mib):
@@ -60,3 +69,9 @@ def node(mib, prefix):
     count = (mib << 20) // 310
     expected = 4 * (count * (count - 1) // 2 + count)
     return answer(prefix, [needs("node"), "--max-old-space-size=8192", "-e", NODE, count], str(expected))
+
+
+def collect(mib, prefix):
+    # The interpreter takes 9 MiB.
+    count = ((mib - 9) << 20) // 585
+    return answer(prefix, [PYTHON, "-c", COLLECT, count], f"{count * (count - 1)} {count}")

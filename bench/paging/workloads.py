@@ -61,6 +61,12 @@ def program(name, budget=128, systems=("linux", "linux+zram", DEFAULTS, AUTO, LI
                     pool=budget // 3)
 
 
+def nearly_fits(name, mib, percent):
+    """(e): a program that goes over `mib` again and again, of which that many percent fit."""
+    return Workload(f"{name}, {percent} % fit", ["programs.py", name, str(mib)], mib * percent // 100,
+                    ["linux", "linux+zram", DEFAULTS], {}, pool=mib // 6)
+
+
 def file(order, bar):
     """(f): a mapped file of 1/0.7 of the budget, beside Linux's own mapping of it."""
     return Workload(f"file {order}", ["file", order, "512", "1,4"], 358, ["linux", OURS, FD],
@@ -83,5 +89,6 @@ WORKLOADS = [
                                  "sort", "gcc", "java-g1", "java-zgc", "node")],
     program("numpy", systems=("linux", "linux+zram", DEFAULTS, AUTO, LIMITED, OURS)),
     program("torch", 330),
+    *[nearly_fits("collect", 256, percent) for percent in (95, 90, 80)],
     *[compressible("random", "read"), compressible("random", "write"), compressible("sequential", "read")],
 ]
