@@ -73,5 +73,5 @@ def node(mib, prefix):
 
 def collect(mib, prefix):
     # The interpreter takes 9 MiB.
-    count = ((mib - 9) << 20) // 585
+    count = ((mib - 9) << 20) // 552
     return answer(prefix, [PYTHON, "-c", COLLECT, count], f"{count * (count - 1)} {count}")
