@@ -2,7 +2,8 @@
  * keep. Arguments: what they do, MiB, seconds.
  *   alike   four children fill and read this many MiB each
  *   uneven  one child reads this many MiB again and again, one has as much and sleeps
- *   inherit the parent fills this many MiB, four children read them, and write an eighth each */
+ *   inherit the parent fills this many MiB, four children read them, and write an eighth each
+ *   rewrite the parent fills this many MiB, and one child writes to all of them */
 #include "check.h"
 #include <sys/resource.h>
 
@@ -37,17 +38,26 @@ static void inherit(char *base, uint64_t number) {
     } while (now() < until);
 }
 
+static void rewrite(char *base, uint64_t version) {
+    for (size_t i = 0; i < pages; i++) *(volatile char *)(base + i * PAGE);
+    for (size_t i = 0; i < pages; i++) fill(base + i * PAGE, i, version);
+    while (now() < until) usleep(100000);
+    for (size_t i = 0; i < pages; i++) holds(base + i * PAGE, i, version);
+}
+
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "alike";
     pages = (count > 2 ? atol(arguments[2]) : 40) * 256;
     until = now() + (count > 3 ? atof(arguments[3]) : 4);
-    int children = strcmp(what, "uneven") ? 4 : 2;
-    char *shared = strcmp(what, "inherit") ? NULL : filled(1);
+    int inherits = !strcmp(what, "inherit"), rewrites = !strcmp(what, "rewrite");
+    int children = rewrites ? 1 : strcmp(what, "uneven") ? 4 : 2;
+    char *shared = inherits || rewrites ? filled(1) : NULL;
     int ends[2];
     need(pipe(ends) == 0, "pipe");
     for (int child = 0; child < children; child++) {
         if (fork()) continue;
-        if (shared) inherit(shared, child);
+        if (rewrites) rewrite(shared, 9);
+        else if (inherits) inherit(shared, child);
         else if (!strcmp(what, "uneven") && child == 1) {
             char *base = filled(2);
             while (now() < until) usleep(100000);

@@ -1,6 +1,6 @@
 //! The shared budget of a run's processes: measures the use of each, and assigns shares.
 
-use super::outside;
+use super::outside::{self, has_passed};
 use anyhow::{Context, Result};
 use pagewise_analyse::budget_shares::{Member, divide, grant};
 use pagewise_linux::proc::ProcRoot;
@@ -60,6 +60,32 @@ struct Living {
     /// Since the last look.
     refaults: u64,
     before: Before,
+}
+
+/// What a process takes, by the kernel.
+#[derive(Clone, Copy)]
+struct Size {
+    resident: u64,
+    /// As [`Living::elsewhere`].
+    elsewhere: u64,
+}
+
+impl Living {
+    fn measured(&mut self, size: Size, elapsed: Duration) {
+        self.elsewhere = size.elsewhere;
+        self.taker.resident = size.resident;
+        self.taker.fixed = self.taker.fixed.min(size.resident);
+        self.member.resident = size.resident;
+        self.member.fixed = self.member.fixed.min(size.resident);
+        #[expect(clippy::cast_precision_loss, reason = "a rate")]
+        let now = self.refaults as f64 / elapsed.as_secs_f64().max(0.001);
+        self.before.rate = f64::midpoint(self.member.refaults, now);
+        self.member.refaults = self.before.rate;
+    }
+}
+
+fn resident(sizes: &[Size]) -> u64 {
+    sizes.iter().map(|size| size.resident).sum()
 }
 
 /// One budget for many processes.
@@ -150,10 +176,19 @@ impl Together {
             .filter_map(|pid| self.stranger(*pid))
             .collect();
         let several = living.len() + strangers.len() > 1;
-        for one in &mut living {
-            self.measure(one, several, elapsed);
-        }
         let outside: u64 = strangers.iter().map(|one| one.resident).sum();
+        let mut sizes = self.sizes(&living, several);
+        if has_passed(outside + resident(&sizes), self.budget) {
+            let again = self.sizes(&living, several);
+            sizes = if resident(&again) < resident(&sizes) {
+                again
+            } else {
+                sizes
+            };
+        }
+        for (one, size) in living.iter_mut().zip(sizes) {
+            one.measured(size, elapsed);
+        }
         let budget = self.budget.saturating_sub(outside);
         let members: Vec<Member> = living.iter().map(|one| one.member).collect();
         let shares = divide(budget, &members);
@@ -235,9 +270,15 @@ impl Together {
         }
     }
 
-    /// Adds the kernel's figures. If there are other processes, shared pages are divided among
-    /// them.
-    fn measure(&self, one: &mut Living, several: bool, elapsed: Duration) {
+    /// The kernel's figures of each process. If there are others, shared pages are divided among
+    /// them. A page that moves while the kernel looks (to be written) may count twice, so a sum
+    /// beyond the budget is measured again.
+    fn sizes(&self, living: &[Living], several: bool) -> Vec<Size> {
+        let size = |one: &Living| self.size(one, several);
+        living.iter().map(size).collect()
+    }
+
+    fn size(&self, one: &Living, several: bool) -> Size {
         let pid = i32::try_from(one.taker.pid).unwrap_or(0);
         let divided = several
             .then(|| self.proc.smaps_rollup(pid).ok().flatten())
@@ -253,15 +294,10 @@ impl Together {
             true => resident.min(one.before.share.saturating_add(one.member.fixed)),
             false => resident,
         };
-        one.elsewhere = elsewhere;
-        one.taker.resident = resident;
-        one.taker.fixed = one.taker.fixed.min(resident);
-        one.member.resident = resident;
-        one.member.fixed = one.member.fixed.min(resident);
-        #[expect(clippy::cast_precision_loss, reason = "a rate")]
-        let now = one.refaults as f64 / elapsed.as_secs_f64().max(0.001);
-        one.before.rate = f64::midpoint(one.member.refaults, now);
-        one.member.refaults = one.before.rate;
+        Size {
+            resident,
+            elsewhere,
+        }
     }
 
     /// A process of the run that is not managed.
@@ -310,7 +346,7 @@ impl Together {
 
     /// Whether all together have exceeded the budget.
     pub fn has_passed(&self) -> bool {
-        outside::has_passed(self.peak, self.budget)
+        has_passed(self.peak, self.budget)
     }
 
     /// Text if several processes together have exceeded the budget, and which; `None` if they did

@@ -74,6 +74,13 @@ pub fn has_others() -> bool {
     run().is_some_and(|run| run.several.load(Ordering::Relaxed) != 0)
 }
 
+/// A fork of this process will share the budget, once it has taken its place.
+pub fn expect_others() {
+    if let Some(run) = run() {
+        run.several.store(1, Ordering::Relaxed);
+    }
+}
+
 /// Bytes that this process may keep resident, if all processes of the run share a budget.
 #[must_use]
 pub fn share() -> Option<u64> {

@@ -28,9 +28,11 @@ extern "C" fn run(pager: usize) -> ! {
     let mut fruitless = false;
     loop {
         let pause_ns = PAUSE_NS[usize::from(!places::has_others())];
+        let pause_ns = pager.copies_due_ns().unwrap_or(pause_ns);
         let rung = pager
             .budget
             .await_alarm(fruitless, places::run().map(|_| pause_ns));
+        pager.follow_copies();
         pager.follow_hold();
         let now = sys::now_ns();
         let outdated = pager.is_outdated();

@@ -479,6 +479,7 @@ pub fn make_room(pager: &Pager) -> bool {
         move_down::surplus(pager);
         pager.evictions.release();
         pager.follow_store();
+        pager.follow_copies();
         if pager.is_outdated() {
             pager.refresh_limit();
         }

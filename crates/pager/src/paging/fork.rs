@@ -74,11 +74,15 @@ impl Pager {
             });
             self.store().forget_child();
         }
-        self.thaw();
-        // From now on the evictor has to check whether its share has become smaller.
-        if places::share().is_some() && !places::has_others() {
+        if !failed && places::share().is_some() {
+            self.copies
+                .forked(self.budget.resident(), sys::minor_faults());
+            places::expect_others();
+            // From now on the evictor has to check what is copied, and whether its share has become
+            // smaller.
             self.budget.rouse();
         }
+        self.thaw();
     }
 
     fn thaw(&self) {
@@ -112,6 +116,7 @@ impl Pager {
             resident += u64::from(self.own_after_fork(page, word.idle()));
         });
         self.budget.forked(resident);
+        self.copies.forked(resident, sys::minor_faults());
         if self.is_outdated() {
             self.refresh_limit();
         }

@@ -11,6 +11,7 @@ pub mod ahead;
 pub mod budget;
 mod cede;
 mod cluster;
+mod copies;
 mod counting;
 pub mod descriptors;
 pub mod discard;
@@ -137,8 +138,11 @@ pub struct Pager {
     pub total_bytes: AtomicU64,
     /// The share of the run's budget from which the limit was set.
     share_seen: AtomicU64,
-    /// Pages evicted since then that other processes still have.
+    /// Pages that have freed no memory since then when they were evicted, as other processes still have
+    /// them, or that took more when they were copied.
     shared_gone: AtomicU64,
+    /// Pages that a fork shares.
+    copies: copies::Copies,
     /// Whether all pages are kept in memory, for an external reader.
     holding: AtomicBool,
     /// What to do if the store is full: [`crate::settings::WhenFull`] as a number.
@@ -199,6 +203,7 @@ impl Pager {
             total_bytes: AtomicU64::new(0),
             share_seen: AtomicU64::new(0),
             shared_gone: AtomicU64::new(0),
+            copies: copies::Copies::new(),
             holding: AtomicBool::new(false),
             when_full: AtomicU32::new(0),
             strict: AtomicBool::new(false),

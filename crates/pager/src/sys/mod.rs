@@ -327,6 +327,19 @@ pub fn processors() -> u32 {
         .max(1)
 }
 
+/// Minor faults of all threads of this process so far, since its fork.
+#[must_use]
+pub fn minor_faults() -> u64 {
+    // SAFETY: zeros are a valid `rusage`, which lives through the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = core::mem::zeroed();
+        let place = &raw mut usage as usize;
+        call3(libc::SYS_getrusage, libc::RUSAGE_SELF as usize, place, 0);
+        usage
+    };
+    u64::try_from(usage.ru_minflt).unwrap_or(0)
+}
+
 /// The id of this process.
 #[must_use]
 pub fn process_id() -> u32 {
