@@ -4,28 +4,41 @@
 //!
 //! How many there were is told by the kernel's count of minor faults. A fault that the pager serves is
 //! not among them: it is a major one where it is retried after a userfaultfd's message
-//! (`mm_account_fault`, mm/memory.c, Linux 5.10 to 6.18), and none where it fails with SIGBUS. Other minor
-//! faults (memory that is not managed) count as well until the next measurement.
+//! (`mm_account_fault`, mm/memory.c, Linux 5.10 to 6.18), and none where it fails with SIGBUS. But other
+//! minor faults are: of memory that is not managed, and of pages that nobody shares any more, as the
+//! other process has ended or has become another program. So a sample of the pages tells how many can
+//! have been copied at most.
 
-use super::Pager;
+use super::{Pager, scan};
 use crate::figures::places;
+use crate::page::Page;
 use crate::sys;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Nanoseconds between checks while the program writes to shared pages, and the longest time between
 /// them while it does not.
 const CHECK_NS: (u64, u64) = (1_000_000, 16_000_000);
 /// Fewer copies than this at a check, and the next comes later.
 const FEW: u64 = 64;
+/// Pages that are looked at.
+const SAMPLE: usize = 64;
+/// As many of them may be missed by chance.
+const CHANCE: u64 = 8;
 
-/// What this process may still copy.
+/// What this process has copied since the last fork, and may still copy.
 #[derive(Debug)]
 pub struct Copies {
-    /// Pages that were shared at the last fork, less those that were copied since.
-    left: AtomicU64,
+    /// Pages that were shared at the last fork; 0 once none is shared any more.
+    shared: AtomicU64,
+    /// Of them, those that were copied since.
+    copied: AtomicU64,
     /// Minor faults at the last check.
     seen: AtomicU64,
     pause_ns: AtomicU64,
+    /// Some of the pages that were resident at the last fork.
+    sample: [AtomicU32; SAMPLE],
+    /// Resident pages that the sample was taken from.
+    sampled: AtomicU64,
 }
 
 impl Copies {
@@ -33,30 +46,69 @@ impl Copies {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            left: AtomicU64::new(0),
+            shared: AtomicU64::new(0),
+            copied: AtomicU64::new(0),
             seen: AtomicU64::new(0),
             pause_ns: AtomicU64::new(CHECK_NS.0),
+            sample: [const { AtomicU32::new(Page::MAX) }; SAMPLE],
+            sampled: AtomicU64::new(0),
+        }
+    }
+
+    /// Before a fork: forgets the sample.
+    pub(super) fn begin_sample(&self) {
+        self.sampled.store(0, Ordering::Relaxed);
+        let all = &self.sample;
+        all.iter()
+            .for_each(|one| one.store(Page::MAX, Ordering::Relaxed));
+    }
+
+    /// Before a fork: one of about `pages` resident pages.
+    pub(super) fn sample(&self, page: Page, pages: u64) {
+        let number = self.sampled.fetch_add(1, Ordering::Relaxed);
+        let stride = pages / SAMPLE as u64 + 1;
+        if number.is_multiple_of(stride)
+            && let Some(place) = self.sample.get((number / stride) as usize)
+        {
+            place.store(page, Ordering::Relaxed);
         }
     }
 
     /// After a fork, in either process: `pages` are shared, and `faults` were taken.
     pub(super) fn forked(&self, pages: u64, faults: u64) {
-        self.left.store(pages, Ordering::Relaxed);
+        self.shared.store(pages, Ordering::Relaxed);
+        self.copied.store(0, Ordering::Relaxed);
         self.seen.store(faults, Ordering::Relaxed);
         self.pause_ns.store(CHECK_NS.0, Ordering::Relaxed);
     }
 
-    /// How many pages were copied since the last check, as there are `faults` now.
-    fn take(&self, faults: u64) -> u64 {
-        let before = self.seen.swap(faults, Ordering::Relaxed);
-        let left = self.left.load(Ordering::Relaxed);
-        let copied = faults.saturating_sub(before).min(left);
-        self.left.store(left - copied, Ordering::Relaxed);
-        let pause_ns = match copied < FEW {
+    fn left(&self) -> u64 {
+        let copied = self.copied.load(Ordering::Relaxed);
+        self.shared.load(Ordering::Relaxed).saturating_sub(copied)
+    }
+
+    /// How many pages were copied since the last check, as there are `faults` now, and `still` tells
+    /// of how many pages of the sample (the second) another process has the first.
+    fn take(&self, faults: u64, still: impl FnOnce() -> (u64, u64)) -> u64 {
+        let since = faults.saturating_sub(self.seen.swap(faults, Ordering::Relaxed));
+        let pause_ns = match since < FEW {
             true => (self.pause_ns.load(Ordering::Relaxed) * 2).min(CHECK_NS.1),
             false => CHECK_NS.0,
         };
         self.pause_ns.store(pause_ns, Ordering::Relaxed);
+        if since == 0 {
+            return 0;
+        }
+        let (still, of) = still();
+        if still == 0 {
+            self.shared.store(0, Ordering::Relaxed);
+            return 0;
+        }
+        let shared = self.shared.load(Ordering::Relaxed);
+        let most = shared * (of - still + CHANCE).min(of) / of;
+        let before = self.copied.load(Ordering::Relaxed);
+        let copied = since.min(most.saturating_sub(before));
+        self.copied.store(before + copied, Ordering::Relaxed);
         copied
     }
 }
@@ -71,18 +123,38 @@ impl Pager {
     /// Takes off the limit what was copied since the last check. Called by one thread at a time: the
     /// evictor, or before it runs the warden.
     pub fn follow_copies(&self) {
-        if self.copies.left.load(Ordering::Relaxed) > 0 && places::has_others() {
-            self.shared_left(self.copies.take(sys::minor_faults()));
+        if self.copies.left() > 0 && places::has_others() {
+            let copied = self
+                .copies
+                .take(sys::minor_faults(), || self.still_shared());
+            self.shared_left(copied);
         }
     }
 
     /// Nanoseconds until the next check for copies, if they might take more room than there is.
     #[must_use]
     pub fn copies_due_ns(&self) -> Option<u64> {
-        let left = self.copies.left.load(Ordering::Relaxed);
+        let left = self.copies.left();
         let is_near = self.budget.resident() + left > self.budget.limit();
         let wanted = left > 0 && is_near && places::has_others();
         wanted.then(|| self.copies.pause_ns.load(Ordering::Relaxed))
+    }
+
+    /// Of how many pages of the sample another process has some, and how many there are.
+    fn still_shared(&self) -> (u64, u64) {
+        let all = self.copies.sample.iter();
+        let pages = all
+            .map(|page| page.load(Ordering::Relaxed))
+            .filter(|page| *page != Page::MAX);
+        let is_shared = |page: &Page| {
+            let mut look = [scan::Look::Absent];
+            if self.table.word(*page).is_resident() {
+                scan::look(self.table.address_of(*page), &mut look);
+            }
+            matches!(look, [scan::Look::Shared | scan::Look::Unknown])
+        };
+        let of = pages.clone().count() as u64;
+        (pages.filter(is_shared).count() as u64, of)
     }
 }
 
@@ -93,10 +165,49 @@ mod tests {
     #[test]
     fn no_more_is_copied_than_is_shared() {
         let copies = Copies::new();
-        assert_eq!(copies.take(70), 0);
+        assert_eq!(copies.left(), 0);
         copies.forked(1000, 50);
-        assert_eq!([copies.take(350), copies.take(350)], [300, 0]);
-        assert_eq!([copies.take(2000), copies.take(2500)], [700, 0]);
+        let take = |faults, still| copies.take(faults, || (still, 10));
+        assert_eq!([take(350, 7), take(350, 7)], [300, 0]);
+        assert_eq!([take(2000, 1), take(2500, 1)], [700, 0]);
+        assert_eq!(copies.left(), 0);
+    }
+
+    #[test]
+    fn faults_of_other_memory_are_not_taken_for_copies() {
+        let copies = Copies::new();
+        copies.forked(64_000, 0);
+        let all = SAMPLE as u64;
+        assert_eq!(copies.take(50_000, || (all, all)), 8000);
+        assert_eq!(copies.take(90_000, || (all, all)), 0);
+        assert_eq!(copies.take(130_000, || (all - 2, all)), 2000);
+    }
+
+    #[test]
+    fn what_nobody_else_has_is_not_copied() {
+        let copies = Copies::new();
+        copies.forked(1000, 0);
+        assert_eq!(copies.take(900, || (0, 64)), 0);
+        assert_eq!(copies.left(), 0);
+    }
+
+    #[test]
+    fn the_sample_is_spread_over_all_pages() {
+        let copies = Copies::new();
+        let sampled = |pages: Page| {
+            copies.begin_sample();
+            (0..pages).for_each(|page| copies.sample(page, u64::from(pages)));
+            let all = copies
+                .sample
+                .iter()
+                .map(|page| page.load(Ordering::Relaxed));
+            all.filter(|page| *page != Page::MAX).collect::<Vec<_>>()
+        };
+        assert_eq!(sampled(3), [0, 1, 2]);
+        let many = sampled(1_000_000);
+        assert_eq!((many.len(), many[0]), (SAMPLE, 0));
+        assert!(many[SAMPLE - 1] > 900_000 && many.is_sorted());
+        assert_eq!(sampled(1), [0]);
     }
 
     #[test]
@@ -104,7 +215,7 @@ mod tests {
         let copies = Copies::new();
         copies.forked(1000, 0);
         let pauses = [10, 20, 30, 40, 50, 60, 300].map(|faults| {
-            copies.take(faults);
+            copies.take(faults, || (10, 64));
             copies.pause_ns.load(Ordering::Relaxed) / CHECK_NS.0
         });
         assert_eq!(pauses, [2, 4, 8, 16, 16, 16, 1]);

@@ -46,6 +46,7 @@ impl Pager {
         self.gate.close();
         self.end_probation();
         self.store().expect_child();
+        self.copies.begin_sample();
         self.each_page(0, u64::MAX, |page, _| self.settle_for_fork(page));
         self.store().before_fork();
     }
@@ -54,6 +55,9 @@ impl Pager {
         let mut word = self.table.word(page);
         while word.is_busy() {
             word = self.table.sleep(page, word);
+        }
+        if word.is_resident() {
+            self.copies.sample(page, self.budget.resident());
         }
         if word.owns_slot() && self.store().retain(word.slot()).is_err() {
             super::fatal::say(format_args!(
