@@ -178,13 +178,12 @@ impl Together {
         let several = living.len() + strangers.len() > 1;
         let outside: u64 = strangers.iter().map(|one| one.resident).sum();
         let mut sizes = self.sizes(&living, several);
+        // A page that moves while the kernel looks (to be written) may count twice.
         if has_passed(outside + resident(&sizes), self.budget) {
             let again = self.sizes(&living, several);
-            sizes = if resident(&again) < resident(&sizes) {
-                again
-            } else {
-                sizes
-            };
+            if resident(&again) < resident(&sizes) {
+                sizes = again;
+            }
         }
         for (one, size) in living.iter_mut().zip(sizes) {
             one.measured(size, elapsed);
@@ -271,8 +270,7 @@ impl Together {
     }
 
     /// The kernel's figures of each process. If there are others, shared pages are divided among
-    /// them. A page that moves while the kernel looks (to be written) may count twice, so a sum
-    /// beyond the budget is measured again.
+    /// them.
     fn sizes(&self, living: &[Living], several: bool) -> Vec<Size> {
         let size = |one: &Living| self.size(one, several);
         living.iter().map(size).collect()

@@ -27,8 +27,8 @@ extern "C" fn run(pager: usize) -> ! {
     let (mut refreshed, mut survey_due) = (0, 0);
     let mut fruitless = false;
     loop {
-        let pause_ns = PAUSE_NS[usize::from(!places::has_others())];
-        let pause_ns = pager.copies_due_ns().unwrap_or(pause_ns);
+        let usual_ns = PAUSE_NS[usize::from(!places::has_others())];
+        let pause_ns = pager.copies_due_ns().unwrap_or(usual_ns);
         let rung = pager
             .budget
             .await_alarm(fruitless, places::run().map(|_| pause_ns));

@@ -37,8 +37,9 @@ pub struct Copies {
     pause_ns: AtomicU64,
     /// Some of the pages that were resident at the last fork.
     sample: [AtomicU32; SAMPLE],
-    /// Resident pages that the sample was taken from.
+    /// Resident pages that the sample was taken from, and of how many one was taken.
     sampled: AtomicU64,
+    stride: AtomicU64,
 }
 
 impl Copies {
@@ -52,21 +53,25 @@ impl Copies {
             pause_ns: AtomicU64::new(CHECK_NS.0),
             sample: [const { AtomicU32::new(Page::MAX) }; SAMPLE],
             sampled: AtomicU64::new(0),
+            stride: AtomicU64::new(1),
         }
     }
 
-    /// Before a fork: forgets the sample.
-    pub(super) fn begin_sample(&self) {
+    /// Before a fork: the sample will be taken from about `pages` resident pages.
+    pub(super) fn begin_sample(&self, pages: u64) {
+        let stride = pages / SAMPLE as u64 + 1;
+        self.stride.store(stride, Ordering::Relaxed);
         self.sampled.store(0, Ordering::Relaxed);
         let all = &self.sample;
         all.iter()
             .for_each(|one| one.store(Page::MAX, Ordering::Relaxed));
     }
 
-    /// Before a fork: one of about `pages` resident pages.
-    pub(super) fn sample(&self, page: Page, pages: u64) {
-        let number = self.sampled.fetch_add(1, Ordering::Relaxed);
-        let stride = pages / SAMPLE as u64 + 1;
+    /// Before a fork, by its only thread: one resident page after the other.
+    pub(super) fn sample(&self, page: Page) {
+        let number = self.sampled.load(Ordering::Relaxed);
+        self.sampled.store(number + 1, Ordering::Relaxed);
+        let stride = self.stride.load(Ordering::Relaxed);
         if number.is_multiple_of(stride)
             && let Some(place) = self.sample.get((number / stride) as usize)
         {
@@ -195,8 +200,8 @@ mod tests {
     fn the_sample_is_spread_over_all_pages() {
         let copies = Copies::new();
         let sampled = |pages: Page| {
-            copies.begin_sample();
-            (0..pages).for_each(|page| copies.sample(page, u64::from(pages)));
+            copies.begin_sample(u64::from(pages));
+            (0..pages).for_each(|page| copies.sample(page));
             let all = copies
                 .sample
                 .iter()

@@ -46,7 +46,7 @@ impl Pager {
         self.gate.close();
         self.end_probation();
         self.store().expect_child();
-        self.copies.begin_sample();
+        self.copies.begin_sample(self.budget.resident());
         self.each_page(0, u64::MAX, |page, _| self.settle_for_fork(page));
         self.store().before_fork();
     }
@@ -57,7 +57,7 @@ impl Pager {
             word = self.table.sleep(page, word);
         }
         if word.is_resident() {
-            self.copies.sample(page, self.budget.resident());
+            self.copies.sample(page);
         }
         if word.owns_slot() && self.store().retain(word.slot()).is_err() {
             super::fatal::say(format_args!(
