@@ -1,6 +1,6 @@
 /* A plugin for QEMU's user-mode emulators that writes every memory access of a program, and how
  * many instructions it executed, as the compact trace that `pagewise huge simulate` reads. The
- * file's layout is described in crates/model/src/formats/memory_trace.
+ * file's layout is described in crates/formats/src/memory_trace.
  *
  *   qemu-x86_64 -plugin memory_trace.so,fd=3,limit=1000000000 ./program
  *

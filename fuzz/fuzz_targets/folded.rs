@@ -4,7 +4,7 @@
 mod columns;
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_model::formats::folded;
+use pagewise_formats::folded;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = folded::looks_like(bytes);

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_model::formats::function_graph::{Builder, CallTree, Cores, Names, Parser, read_on};
+use pagewise_formats::function_graph::{Builder, CallTree, Cores, Names, Parser, read_on};
 
 fn trees(text: &[u8], chunk: usize) -> Vec<CallTree> {
     let mut found = Vec::new();

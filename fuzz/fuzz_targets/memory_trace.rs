@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_model::formats::memory_trace::{Accesses, read};
+use pagewise_formats::memory_trace::{Accesses, read};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut seen = 0;

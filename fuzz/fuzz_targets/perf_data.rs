@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use pagewise_model::event::Event;
-use pagewise_model::formats::perf_data::PerfData;
+use pagewise_formats::perf_data::PerfData;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(data) = PerfData::parse(bytes) else {

@@ -4,7 +4,7 @@
 mod columns;
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_model::formats::perf_script;
+use pagewise_formats::perf_script;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = perf_script::looks_like(bytes);

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_model::formats::function_graph::{CallTree, Names};
-use pagewise_model::formats::trace_dat::TraceDat;
+use pagewise_formats::function_graph::{CallTree, Names};
+use pagewise_formats::trace_dat::TraceDat;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(trace) = TraceDat::parse(bytes) else {

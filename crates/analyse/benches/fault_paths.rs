@@ -9,7 +9,7 @@
 
 use pagewise_analyse::fault_paths::{Collector, FaultPaths, analyse, estimate};
 use pagewise_analyse::mine::{Algorithm, Query, patterns};
-use pagewise_model::formats::function_graph::{self, Cores};
+use pagewise_formats::function_graph::{self, Cores};
 use rustix::time::{ClockId, clock_gettime};
 use std::io::Read;
 use std::time::Instant;

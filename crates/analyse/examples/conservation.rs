@@ -6,7 +6,7 @@
 //! a tick a fault. Exits with 1 where there are any.
 
 use pagewise_analyse::fault_paths::{Collector, FaultPaths, analyse, estimate};
-use pagewise_model::formats::function_graph::{Cores, read_on};
+use pagewise_formats::function_graph::{Cores, read_on};
 use std::fmt::Write;
 use std::io::{self, Read};
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 //! (tests/bottlenecks/record): it finds its own, and is silent on the others.
 
 use pagewise_analyse::profile::{ProfileRules, summarise};
-use pagewise_model::formats::{folded, perf_script};
+use pagewise_formats::{folded, perf_script};
 use pagewise_model::profile::{Profile, WeightUnit};
 use std::path::{Path, PathBuf};
 

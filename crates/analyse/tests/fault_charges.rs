@@ -2,8 +2,8 @@
 //! all of them.
 
 use pagewise_analyse::fault_paths::{Collector, analyse, estimate};
+use pagewise_formats::function_graph;
 use pagewise_model::fault_paths::ChargeWay;
-use pagewise_model::formats::function_graph;
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use pagewise_analyse::fault_paths::{
     Calibration, Collector, FaultPaths, Source, Sums, Total, analyse,
 };
-use pagewise_model::formats::function_graph::read_bytes;
+use pagewise_formats::function_graph::read_bytes;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::fmt::Write;

@@ -6,7 +6,7 @@ mod traces;
 use pagewise_analyse::fault_paths::{
     Calibration, Class, Collector, FaultPaths, Latency, Source, analyse, calibrate, estimate,
 };
-use pagewise_model::formats::function_graph::{self, Summary};
+use pagewise_formats::function_graph::{self, Summary};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

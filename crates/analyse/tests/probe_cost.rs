@@ -4,7 +4,7 @@ use pagewise_analyse::fault_paths::{
     Calibration, Collector, FaultPaths, Misfit, Refusal, Source, Sums, Total, analyse, calibrate,
     estimate,
 };
-use pagewise_model::formats::function_graph::{Summary, read_bytes};
+use pagewise_formats::function_graph::{Summary, read_bytes};
 use proptest::prelude::*;
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! A recording's bytes: mapped from its file, or unpacked into a temporary one.
 
 use anyhow::{Context, Result, bail};
+use pagewise_formats::sniff::{PACKED_HEAD, packed};
 use pagewise_linux::sys::mapped_file::MappedFile;
-use pagewise_model::formats::sniff::{PACKED_HEAD, packed};
 use pagewise_model::units::Bytes;
 use std::fs::File;
 use std::io::{self, Read, Seek};

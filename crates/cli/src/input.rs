@@ -1,7 +1,7 @@
 //! Opens inputs named by the user: files, standard input, compressed or not.
 
 use anyhow::{Context, Result};
-use pagewise_model::formats::sniff::{self, Format, PACKED_HEAD};
+use pagewise_formats::sniff::{self, Format, PACKED_HEAD};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;

@@ -5,8 +5,8 @@ use crate::fault_paths::Trace;
 use crate::profile_input::Text;
 use crate::{bytes, input};
 use anyhow::{Context, Error, Result, anyhow};
+use pagewise_formats::sniff::{Format, HEAD, sniff};
 use pagewise_linux::sys::mapped_file::MappedFile;
-use pagewise_model::formats::sniff::{Format, HEAD, sniff};
 use std::io::Read;
 use std::path::Path;
 
@@ -89,7 +89,7 @@ mod tests {
         };
         let faults = told(&pagewise_wire::trace::MAGIC).expect("known");
         assert!(faults.contains("--simulate FILE"), "{faults}");
-        let accesses = told(&pagewise_model::formats::memory_trace::MAGIC[..]).expect("known");
+        let accesses = told(&pagewise_formats::memory_trace::MAGIC[..]).expect("known");
         assert!(accesses.contains("huge simulate"), "{accesses}");
         assert_eq!(told(b"main;f 3\n"), None);
     }

@@ -3,8 +3,8 @@
 use crate::bytes;
 use crate::open::{self, Opened};
 use anyhow::{Context, Result, bail};
-use pagewise_model::formats::perf_data::PerfData;
-use pagewise_model::formats::{folded, perf_script};
+use pagewise_formats::perf_data::PerfData;
+use pagewise_formats::{folded, perf_script};
 use pagewise_model::profile::Profile;
 use pagewise_operate::analysis;
 use std::io::Read;

@@ -3,9 +3,9 @@
 use anyhow::{Result, bail};
 use pagewise_analyse::profile::{ProfileRules, add_samples, summarise};
 use pagewise_analyse::recording::{Analysis, is_about_faults};
+use pagewise_formats::perf_data::PerfData;
 use pagewise_model::event::EventSource;
 use pagewise_model::findings::Findings;
-use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
 

@@ -5,7 +5,7 @@
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 
-use pagewise_model::formats::memory_trace::{self, Accesses, Summary};
+use pagewise_formats::memory_trace::{self, Accesses, Summary};
 use serde_json::Value;
 use std::io::BufReader;
 use std::path::Path;

@@ -11,8 +11,8 @@ mod skipped;
 
 use pagewise_analyse::faults::{Attribution, Attributor};
 use pagewise_analyse::measure;
+use pagewise_formats::perf_data::PerfData;
 use pagewise_model::findings::{Cause, Findings};
-use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::loss::LossKind;
 use pagewise_model::symbol::SymbolTable;
 use std::collections::BTreeMap;

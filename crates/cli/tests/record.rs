@@ -6,8 +6,8 @@
 mod skipped;
 
 use pagewise_analyse::faults::Attributor;
+use pagewise_formats::perf_data::PerfData;
 use pagewise_model::event::Event;
-use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::loss::LossKind;
 use pagewise_model::run::Ending;
 use std::collections::{BTreeMap, BTreeSet};

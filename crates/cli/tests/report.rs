@@ -1,6 +1,6 @@
 //! `pagewise report` from outside: its output, and its messages on files it cannot use.
 
-use pagewise_model::formats::perf_data::{Features, SourceAttr, Writer};
+use pagewise_formats::perf_data::{Features, SourceAttr, Writer};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 /// Recorded by perf; see the README next to it.
 fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures/plain.data.zst")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/fixtures/plain.data.zst")
 }
 
 fn report(arguments: &[&str], file: &Path) -> Output {

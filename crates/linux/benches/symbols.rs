@@ -3,11 +3,11 @@
 //!
 //! `cargo bench -p pagewise-linux --bench symbols`; the second part needs perf.
 
+use pagewise_formats::perf_data::PerfData;
 use pagewise_linux::symbols::Symbolizer;
 use pagewise_linux::symbols::unwind::StackFollower;
 use pagewise_model::address_space::{AddressSpace, Mapping};
 use pagewise_model::event::{CpuMode, Event};
-use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::Name;
 use std::collections::HashMap;

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 
 /// Values by text.
 #[derive(Clone, Debug)]
-pub(crate) struct Known<V> {
+pub struct Known<V> {
     keys: [u64; 4],
     /// Open addressing, at most half full.
     slots: Vec<Slot<V>>,
@@ -25,7 +25,7 @@ struct Slot<V> {
 /// A text's hash: the key of its value. No text has an all-zero key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
-pub(crate) struct TextKey(u32, u32, u32);
+pub struct TextKey(u32, u32, u32);
 
 const FREE: TextKey = TextKey(0, 0, 0);
 
@@ -137,12 +137,13 @@ fn key((high, low): (u64, u64)) -> TextKey {
     TextKey((high >> 32) as u32, high as u32, low as u32 | 1)
 }
 
+/// Both halves of a product, folded into one word.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "both halves of the product are taken"
 )]
 #[inline]
-pub(crate) fn fold(a: u64, b: u64) -> u64 {
+pub fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }

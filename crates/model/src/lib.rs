@@ -2,8 +2,8 @@
 //!
 //! Everything that crates exchange is defined here as plain data: what was recorded ([`event`],
 //! [`recording`], [`timeline`], [`host`]), what it means ([`findings`]), what to do about it
-//! ([`advice`]) and whether that helped ([`proof`]). The file formats in [`formats`] convert
-//! between bytes and this model; nothing here opens a file or calls the kernel.
+//! ([`advice`]) and whether that helped ([`proof`]). Nothing here opens a file or calls
+//! the kernel.
 #![forbid(unsafe_code)]
 
 pub mod account;
@@ -25,7 +25,6 @@ pub mod fault_diff;
 pub mod fault_paths;
 pub mod fault_row;
 pub mod findings;
-pub mod formats;
 pub mod gate;
 pub mod histogram;
 pub mod host;
@@ -34,7 +33,7 @@ pub mod huge_pages;
 pub mod huge_simulation;
 pub mod huge_undo;
 pub mod kernel_threads;
-mod known;
+pub mod known;
 pub mod looks;
 pub mod loss;
 pub mod mined;

@@ -37,7 +37,7 @@ impl StackTree {
 
     /// The same if that stack already exists.
     #[inline]
-    pub(crate) fn known_child(&self, parent: NodeId, frame: FrameId) -> Option<NodeId> {
+    pub fn known_child(&self, parent: NodeId, frame: FrameId) -> Option<NodeId> {
         self.children.find((parent.0, frame.0)).map(NodeId)
     }
 

@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result};
 use pagewise_analyse::recording::{self, Analysis, Code};
+use pagewise_formats::perf_data::{BuildId, PerfData};
 use pagewise_linux::symbols::Symbolizer;
 use pagewise_linux::symbols::unwind::StackFollower;
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::address_space::AddressSpace;
 use pagewise_model::event::Event;
-use pagewise_model::formats::perf_data::{BuildId, PerfData};
 use pagewise_model::profile::Profile;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::NamedList;

@@ -3,6 +3,7 @@
 use crate::analysis;
 use anyhow::{Context, Result};
 use pagewise_analyse::plan::{self, Rules};
+use pagewise_formats::perf_data::{PerfData, replace_sidecar};
 use pagewise_linux::page_cache::page_read;
 use pagewise_linux::proc::runtime::{self, Libc};
 use pagewise_linux::process::Launch;
@@ -10,7 +11,6 @@ use pagewise_linux::process::library::surroundings;
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::Findings;
-use pagewise_model::formats::perf_data::{PerfData, replace_sidecar};
 use pagewise_model::recording::{Concluded, Sidecar, Surroundings};
 use pagewise_model::units::Nanos;
 use std::ffi::OsString;

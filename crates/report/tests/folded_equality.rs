@@ -5,7 +5,7 @@
 //! `bench/profiles/run equality` runs the two tools on them. Here only Pagewise is checked against
 //! these files, and against a plain implementation of the rules on generated text.
 
-use pagewise_model::formats::perf_script;
+use pagewise_formats::perf_script;
 use pagewise_report::exports::folded_stacks;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -16,12 +16,12 @@ use super::signature::Class;
 use super::tally::Tally;
 use super::timeline::timeline;
 use super::trees::{TreeQuery, frequent_trees};
+use pagewise_formats::function_graph::{NameId, Names, Summary};
 use pagewise_model::answer::Document;
 use pagewise_model::fault_paths::{
     ClassFindings, Conservation, FaultPaths, Latencies, Latency, LayerFindings, OtherCalls, Path,
     TimeSplit, Timeline, TracedFaults,
 };
-use pagewise_model::formats::function_graph::{NameId, Names, Summary};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::quantity::counted;

@@ -6,8 +6,8 @@ use super::contributors::{corrected, inner};
 use super::layer::Layer;
 use super::probe::Costs;
 use super::shapes::Shape;
+use pagewise_formats::function_graph::{NameId, Names};
 use pagewise_model::call_map::{CallMap, CallNode};
-use pagewise_model::formats::function_graph::{NameId, Names};
 use pagewise_model::histogram::wider;
 use rustc_hash::FxHashMap;
 

@@ -1,9 +1,9 @@
 //! The call map of a small trace, figure by figure.
 
 use super::{Calibration, Collector, Source, analyse};
+use pagewise_formats::function_graph::read_bytes;
 use pagewise_model::call_map::{CallMap, CallNode};
 use pagewise_model::fault_paths::Class;
-use pagewise_model::formats::function_graph::read_bytes;
 
 /// Two anonymous faults, one of which makes the inner call twice, and a read of the zero page.
 const TRACE: &str = "\

@@ -11,8 +11,8 @@ use super::corrected::{Group, latencies};
 use super::layer::Layer;
 use super::probe::Costs;
 use super::shapes::{Shape, end_of};
+use pagewise_formats::function_graph::{NameId, Names};
 use pagewise_model::fault_paths::{ChargePath, ChargeWay, Latencies};
-use pagewise_model::formats::function_graph::{NameId, Names};
 use std::collections::BTreeMap;
 
 /// Charges by their path, the most frequent first; empty if the trace shows none, or nothing below

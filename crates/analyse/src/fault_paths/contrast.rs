@@ -13,8 +13,8 @@ use super::probe::Calibration;
 use super::ranked::{Chosen, Functions, Ranked, Sums};
 use super::signature::Class;
 use crate::compare::Random;
+use pagewise_formats::function_graph::Names;
 use pagewise_model::fault_paths::{Contrast, Excess, Overrepresented};
-use pagewise_model::formats::function_graph::Names;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

@@ -6,8 +6,8 @@
 
 use super::contexts::Context;
 use super::probe::{Calibration, Costs};
+use pagewise_formats::function_graph::{NameId, Names};
 use pagewise_model::fault_paths::Contributor;
-use pagewise_model::formats::function_graph::{NameId, Names};
 use rustc_hash::FxHashMap;
 
 #[derive(Default)]

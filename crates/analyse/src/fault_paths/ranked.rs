@@ -6,7 +6,7 @@ use super::collector::Collector;
 use super::diff::blocked::whole;
 use super::probe::Calibration;
 use super::signature::Class;
-use pagewise_model::formats::function_graph::Names;
+use pagewise_formats::function_graph::Names;
 use std::collections::BTreeMap;
 
 /// Sums over (some of) the faults of a trace.

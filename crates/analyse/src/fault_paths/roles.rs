@@ -3,8 +3,8 @@
 use super::layer::{Layer, layer_of};
 use super::locks::lock_of;
 use super::signature::{Signs, signs_of};
+use pagewise_formats::function_graph::{Names, Wait, is_interrupt};
 use pagewise_model::fault_paths::Lock;
-use pagewise_model::formats::function_graph::{Names, Wait, is_interrupt};
 
 /// The role of a function.
 #[derive(Clone, Copy, Debug)]

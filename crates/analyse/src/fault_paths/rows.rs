@@ -6,8 +6,8 @@ use super::layer::Layer;
 use super::probe::Calibration;
 use super::shapes::Shape;
 use super::tally::reduce;
+use pagewise_formats::function_graph::{CallTree, Line, NameId, Names, Sink};
 use pagewise_model::fault_row::{FaultRow, PathRow};
-use pagewise_model::formats::function_graph::{CallTree, Line, NameId, Names, Sink};
 use pagewise_model::trace_note::TraceNote;
 use rustc_hash::FxHashMap;
 
@@ -136,8 +136,8 @@ fn path_id(shape: &Shape, names: &Names) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagewise_formats::function_graph::read_bytes;
     use pagewise_model::fault_paths::{Class, Source};
-    use pagewise_model::formats::function_graph::read_bytes;
 
     const TRACE: &str = "\
    1.000000 |   0)   a-7    |               |  down_read() {

@@ -3,7 +3,7 @@
 use super::collector::Collector;
 use super::layer::Layer;
 use crate::mine::{Builder, Database};
-use pagewise_model::formats::function_graph::{NameId, Names};
+use pagewise_formats::function_graph::{NameId, Names};
 
 impl Collector {
     /// The functions of each fault in call order, without interrupts: one sequence per fault.

@@ -303,7 +303,7 @@ mod tests {
                   0)  a-1   |   2.000 us    |  }} /* handle_mm_fault {value} */\n"
             );
             let mut collector = crate::fault_paths::Collector::default();
-            pagewise_model::formats::function_graph::read_bytes(text.as_bytes(), &mut collector);
+            pagewise_formats::function_graph::read_bytes(text.as_bytes(), &mut collector);
             let [shape] = &collector.shapes.all[..] else {
                 panic!("one fault in {text}");
             };

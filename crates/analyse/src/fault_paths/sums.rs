@@ -13,7 +13,7 @@ use super::layer::Layer;
 use super::probe::{Calibration, place, pooled, together};
 use super::shapes::{Split, Token};
 use super::tally::Tally;
-use pagewise_model::formats::function_graph::{Counts, Names, Summary};
+use pagewise_formats::function_graph::{Counts, Names, Summary};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::loss::Losses;
 use rustc_hash::FxHashMap;

@@ -5,7 +5,7 @@
 //! one. With nesting, calls that make others are written `a{` … `}`, which distinguishes both.
 
 use super::database::{Builder, Database};
-use pagewise_model::formats::function_graph::{CallTree, Names, Sink, is_interrupt};
+use pagewise_formats::function_graph::{CallTree, Names, Sink, is_interrupt};
 use rustc_hash::FxHashMap;
 
 /// Collects the sequences of a trace's calls.
@@ -114,7 +114,7 @@ impl Sink for CallSequences {
 mod tests {
     use super::*;
     use crate::mine::{Algorithm, Query, patterns};
-    use pagewise_model::formats::function_graph::read_bytes;
+    use pagewise_formats::function_graph::read_bytes;
 
     const TRACE: &str = "\
  0)               |  a() {

@@ -5,9 +5,9 @@ use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
 use pagewise_analyse::profile::{ProfileRules, summarise};
 use pagewise_analyse::recording::{self, Analysis, Code};
 use pagewise_analyse::run_diff;
+use pagewise_formats::perf_data::PerfData;
 use pagewise_model::contention::Contention;
 use pagewise_model::event::{CpuMode, Event};
-use pagewise_model::formats::perf_data::PerfData;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
 use pagewise_model::profile::Profile;
@@ -142,7 +142,7 @@ fn of_allocators_huge_pages_and_forks() {
 
 #[test]
 fn of_recordings_by_perf() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/fixtures");
     for name in ["plain", "stacks", "tracepoints", "pipe"] {
         let analysis = read(
             &folder.join(format!("{name}.data.zst")),
@@ -155,7 +155,7 @@ fn of_recordings_by_perf() {
 /// Faults are ordinary samples if their causes are not requested.
 #[test]
 fn of_recordings_as_profiles() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/fixtures");
     for (name, file) in [
         (
             "churn-as-profile",

@@ -6,7 +6,7 @@ use pagewise_analyse::fault_paths::{
     layer_of,
 };
 use pagewise_analyse::mine::CallSequences;
-use pagewise_model::formats::function_graph::{self, Summary};
+use pagewise_formats::function_graph::{self, Summary};
 use std::path::Path;
 
 fn traced(name: &str) -> (Collector, Summary) {

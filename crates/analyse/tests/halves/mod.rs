@@ -6,11 +6,11 @@
 
 use pagewise_analyse::compare::Random;
 use pagewise_analyse::fault_paths::{Collector, Criteria, Input, compare, estimate};
+pub use pagewise_formats::function_graph::CallTree;
+use pagewise_formats::function_graph::{self, Names, Sink, Summary};
 use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{FaultDiff, Finding, Subject};
 use pagewise_model::fault_paths::{Calibration, Class};
-pub use pagewise_model::formats::function_graph::CallTree;
-use pagewise_model::formats::function_graph::{self, Names, Sink, Summary};
 use std::fmt::Write;
 use std::fs::File;
 use std::io;

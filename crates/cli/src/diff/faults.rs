@@ -8,10 +8,10 @@ use pagewise_analyse::fault_paths::{
     Calibration, Collector, Criteria, Input, calibrate, calibrate_by_notes, compare,
     compare_results, estimate,
 };
+use pagewise_formats::function_graph::Summary;
 use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::FaultDiff;
 use pagewise_model::fault_paths::FaultPaths;
-use pagewise_model::formats::function_graph::Summary;
 use std::path::Path;
 
 /// Compares two traces.

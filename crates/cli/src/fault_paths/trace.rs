@@ -2,9 +2,9 @@
 
 use crate::bytes;
 use anyhow::Result;
+use pagewise_formats::function_graph::{self, Cores, Sink, Summary};
+use pagewise_formats::trace_dat::TraceDat;
 use pagewise_linux::sys::mapped_file::MappedFile;
-use pagewise_model::formats::function_graph::{self, Cores, Sink, Summary};
-use pagewise_model::formats::trace_dat::TraceDat;
 use std::io::Read;
 use std::num::NonZero;
 use std::ops::Range;

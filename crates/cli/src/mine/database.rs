@@ -5,7 +5,7 @@ use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
 use pagewise_analyse::fault_paths::losses;
 use pagewise_analyse::mine::{self, CallSequences, Database};
-use pagewise_model::formats::function_graph::Summary;
+use pagewise_formats::function_graph::Summary;
 use std::io::{self, Read};
 use std::path::Path;
 

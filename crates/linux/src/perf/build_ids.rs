@@ -168,7 +168,7 @@ fn compared(identity: Identity, file: &File) -> Compared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::formats::perf_data::synthesise::{self, MapsLine, SampleId};
+    use pagewise_formats::perf_data::synthesise::{self, MapsLine, SampleId};
 
     /// A record of this process's mapping of `path`, as if its file were that of `like`.
     fn record(path: &Path, like: &Path) -> Vec<u8> {

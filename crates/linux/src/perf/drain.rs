@@ -18,7 +18,7 @@ use super::{Mode, Target};
 use crate::proc::{ProcRoot, family};
 use crate::sys::perf_event::monotonic_now;
 use crate::sys::perf_poll;
-use pagewise_model::formats::perf_data::Writer;
+use pagewise_formats::perf_data::Writer;
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::recording::Collection;
 use pagewise_model::units::Nanos;

@@ -3,7 +3,7 @@
 use super::notes::Note;
 use crate::proc::{MapsEntry, ProcRoot};
 use crate::pseudo_file;
-use pagewise_model::formats::perf_data::synthesise::{self, MapsLine, SampleId};
+use pagewise_formats::perf_data::synthesise::{self, MapsLine, SampleId};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

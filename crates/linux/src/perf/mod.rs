@@ -184,7 +184,7 @@ pub enum Error {
     SystemNotAllowed,
     /// The file of the recording could not be started.
     #[error(transparent)]
-    Write(#[from] pagewise_model::formats::perf_data::WriteError),
+    Write(#[from] pagewise_formats::perf_data::WriteError),
     /// Something that the recorder itself needs failed.
     #[error("cannot {action}: {cause}")]
     System {

@@ -6,7 +6,7 @@ use super::rotation::Slot;
 use super::source::{Access, Fault, Source};
 use super::{Mode, Options};
 use crate::tracefs::{Tracefs, Tracepoint};
-use pagewise_model::formats::perf_data::TracingData;
+use pagewise_formats::perf_data::TracingData;
 use std::time::Duration;
 
 /// What a unit is for.

@@ -11,7 +11,7 @@ use crate::proc::ProcRoot;
 use crate::sys::machine::prefer_this_thread;
 use crate::sys::perf_event;
 use crate::tracefs::Tracefs;
-use pagewise_model::formats::perf_data::{
+use pagewise_formats::perf_data::{
     Features, SourceAttr, TracingData, WriteError, Writer, sample_type,
 };
 use pagewise_model::loss::Losses;

@@ -5,8 +5,8 @@ use perf_event_open_sys::bindings::{self, perf_event_attr};
 use super::registers;
 use crate::sys::perf_event;
 use crate::tracefs::Tracepoint;
+use pagewise_formats::perf_data::sample_type;
 use pagewise_model::event::UserStack;
-use pagewise_model::formats::perf_data::sample_type;
 use std::ffi::CStr;
 
 /// One event source, the same for all threads and CPUs.

@@ -2,7 +2,7 @@
 
 use super::Error;
 use super::control::Control;
-use pagewise_model::formats::function_graph::{base_name, is_interrupt};
+use pagewise_formats::function_graph::{base_name, is_interrupt};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 

@@ -10,7 +10,7 @@ pub mod guard;
 
 use crate::pseudo_file;
 use crate::sys::{machine, mount};
-use pagewise_model::formats::perf_data::TracingData;
+use pagewise_formats::perf_data::TracingData;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};

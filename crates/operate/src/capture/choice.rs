@@ -2,8 +2,8 @@
 //! show what kind a fault is, and the rare ones that are worth waiting for.
 
 use pagewise_analyse::fault_paths::{Signs, layer_of, signs_of};
+use pagewise_formats::function_graph::{CallTree, Names, base_name, is_interrupt};
 use pagewise_linux::tracefs::functions::Function;
-use pagewise_model::formats::function_graph::{CallTree, Names, base_name, is_interrupt};
 use pagewise_model::histogram::Histogram;
 use std::collections::HashMap;
 
@@ -117,7 +117,7 @@ impl Census {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::formats::function_graph::read_bytes;
+    use pagewise_formats::function_graph::read_bytes;
 
     /// A fault with calls that take next to nothing, some time, and a long time.
     const FAULT: &str = "\

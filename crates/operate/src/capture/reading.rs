@@ -2,7 +2,7 @@
 
 use super::choice::Census;
 use pagewise_analyse::fault_paths::Collector;
-use pagewise_model::formats::function_graph::{
+use pagewise_formats::function_graph::{
     Builder, CallTree, Counts, Line, Names, Parser, Sink, Span, Tail,
 };
 

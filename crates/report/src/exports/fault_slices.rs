@@ -1,7 +1,7 @@
 //! Calls of a function_graph trace as slices on a task's track.
 
 use super::perfetto::{Category, Slice};
-use pagewise_model::formats::function_graph::{CallTree, NameId, Names, Wait, is_interrupt};
+use pagewise_formats::function_graph::{CallTree, NameId, Names, Wait, is_interrupt};
 
 /// A call and all its callees. Times in which the task did not run are slices of their own at the
 /// end of the call in which they occurred: the trace does not show between which callees.
@@ -64,7 +64,7 @@ fn reason(wait: Wait) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::formats::function_graph::read_bytes;
+    use pagewise_formats::function_graph::read_bytes;
 
     const TRACE: &str = "\
    2.000000 |   0)   a-7    |               |  handle_mm_fault() {

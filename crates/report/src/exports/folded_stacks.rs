@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
 mod tests {
     use super::super::stacks::Stacks;
     use super::*;
-    use pagewise_model::formats::{folded, perf_script};
+    use pagewise_formats::{folded, perf_script};
     use pagewise_model::profile::{Frame, FrameId, FrameKind, ProfileSample, ProfileThread};
     use std::collections::BTreeMap;
 

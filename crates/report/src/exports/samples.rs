@@ -138,7 +138,7 @@ fn spell(profile: &Profile, stack: NodeId, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::formats::perf_script;
+    use pagewise_formats::perf_script;
 
     #[test]
     fn a_row_for_each_sample_with_odd_names_in_quotes() {

@@ -299,7 +299,7 @@ const SCRIPT: &str = include_str!("svg.js");
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::formats::folded;
+    use pagewise_formats::folded;
 
     fn picture(before: &str, after: Option<&str>) -> String {
         let read = |text: &str| folded::read(text.as_bytes()).expect("memory is readable");

@@ -7,7 +7,7 @@ use super::super::signature::Class;
 use super::super::tally::Tally;
 use super::scratch::{Kind, Scratch, add_split, waits_of};
 use super::{Collector, Told};
-use pagewise_model::formats::function_graph::Wait;
+use pagewise_formats::function_graph::Wait;
 
 impl Collector {
     #[cold]

@@ -5,7 +5,7 @@ use super::super::shapes::describe;
 use super::super::signature::Class;
 use super::Collector;
 use super::walk::gives_up_unseen;
-use pagewise_model::formats::function_graph::{CallTree, Names};
+use pagewise_formats::function_graph::{CallTree, Names};
 
 impl Collector {
     /// Takes the first step of the descent into a fault.

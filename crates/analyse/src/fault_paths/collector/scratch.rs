@@ -2,7 +2,7 @@
 
 use super::super::cells::Waits;
 use super::super::shapes::{Split, Token};
-use pagewise_model::formats::function_graph::{Node, Wait};
+use pagewise_formats::function_graph::{Node, Wait};
 
 /// Memory reused from fault to fault.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use super::super::shapes::Token;
 use super::super::signature::Signs;
 use super::scratch::{From, Kind, Scratch, Timed};
 use super::{ALL_PROBED, Collector, PROBED_EVERY};
-use pagewise_model::formats::function_graph::{CallTree, Node};
+use pagewise_formats::function_graph::{CallTree, Node};
 
 impl Collector {
     /// Collects the nodes that are the fault's own work, and the times to subtract.

@@ -10,7 +10,7 @@ use super::super::signature::Class;
 use super::super::stretches::{Stretch, Stretches, join};
 use super::super::tally::reduce;
 use crate::compare::blocks::neighbour_correlation;
-use pagewise_model::formats::function_graph::{NameId, Names};
+use pagewise_formats::function_graph::{NameId, Names};
 use std::collections::BTreeMap;
 
 /// Blocks of a sufficiently long trace; a longer trace has longer blocks. For questions about the

@@ -26,9 +26,9 @@ use super::probe::{Calibration, Source};
 use assemble::Frame;
 use blocked::{Alike, Blocked};
 use figures::Figures;
+use pagewise_formats::function_graph::Summary;
 use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{FaultDiff, Method};
-use pagewise_model::formats::function_graph::Summary;
 use shifts::Draws;
 
 /// Blocks that each trace needs for tests: 16 faults each.

@@ -8,8 +8,8 @@ mod holds;
 
 use super::tally::Tally;
 use holds::{Blamed, Holds};
+use pagewise_formats::function_graph::{NameId, Names};
 use pagewise_model::fault_paths::{Hold, Holder, Lock, LockWait, LockWaits};
-use pagewise_model::formats::function_graph::{NameId, Names};
 use rustc_hash::FxHashMap;
 
 const MOST_HOLDERS: usize = 20;

@@ -283,7 +283,7 @@ fn mean(faults: &[Fault], (from, to): (f64, f64)) -> Option<Fault> {
 mod tests {
     use super::super::estimate;
     use super::*;
-    use pagewise_model::formats::function_graph::read_bytes;
+    use pagewise_formats::function_graph::read_bytes;
     use std::fmt::Write;
 
     /// Faults with one to ten calls inside; each takes 5 µs, and 1 µs more for every call.

@@ -19,8 +19,8 @@ use super::probe::{Calibration, Costs};
 use super::signature::Class;
 use fold::{Folded, Run};
 use outline::Outline;
+use pagewise_formats::function_graph::Names;
 use pagewise_model::fault_paths::{Repeat, TreePattern};
-use pagewise_model::formats::function_graph::Names;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

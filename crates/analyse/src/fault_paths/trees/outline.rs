@@ -2,7 +2,7 @@
 
 use super::Rows;
 use super::fold::Forest;
-use pagewise_model::formats::function_graph::{NameId, Names};
+use pagewise_formats::function_graph::{NameId, Names};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 

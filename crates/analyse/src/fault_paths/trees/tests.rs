@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fault_paths::Source;
-use pagewise_model::formats::function_graph::read_bytes;
+use pagewise_formats::function_graph::read_bytes;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -2,7 +2,7 @@
 
 use super::Args;
 use anyhow::{Context, Result, bail};
-use pagewise_model::formats::memory_trace::{self, Accesses};
+use pagewise_formats::memory_trace::{self, Accesses};
 use pagewise_simulate::page_sizes::Source;
 use pagewise_simulate::tlb::Visit;
 use pagewise_simulate::tlb::workload::Replay;

@@ -1,9 +1,9 @@
 //! Unwinding along a recording: keeps track of each process's mapped code.
 
 use super::Unwinder;
+use pagewise_formats::perf_data::BuildId;
 use pagewise_model::address_space::{AddressSpace, Mapping};
 use pagewise_model::event::{Event, Mmap, PERF_CONTEXT_USER, Sample};
-use pagewise_model::formats::perf_data::BuildId;
 use rustc_hash::FxHashMap;
 
 /// Takes a recording's events in order and returns the full user stacks of samples with a stack

@@ -1,6 +1,6 @@
 use super::*;
+use pagewise_formats::perf_data::PerfData;
 use pagewise_model::event::Event;
-use pagewise_model::formats::perf_data::PerfData;
 use std::process::Command;
 
 #[test]

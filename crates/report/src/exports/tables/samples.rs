@@ -203,7 +203,7 @@ fn unit(unit: WeightUnit) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::formats::perf_script;
+    use pagewise_formats::perf_script;
 
     #[test]
     fn threads_of_one_kind_differ_by_their_numbers() {

@@ -7,10 +7,10 @@ use super::super::figures::{About, At, bound};
 use super::super::shifts::{Value, shift};
 use super::findings::{at_least_nothing, own_times};
 use super::{Assembly, over, pairs, rounded};
+use pagewise_formats::function_graph::NameId;
 use pagewise_model::fault_diff::{
     ClassChange, ExtraFunction, FunctionChange, LayerChange, Pair, Pairs, PathChange, SlowCalls,
 };
-use pagewise_model::formats::function_graph::NameId;
 use pagewise_model::units::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 
