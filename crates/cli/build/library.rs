@@ -77,13 +77,18 @@ fn cargo(command: &str, folder: &Path, target: &Target) -> Command {
         true => ("line-tables-only", "none"),
         false => ("none", "symbols"),
     };
+    // A program that is not optimised itself was built to be tried or tested.
+    let lto = match env::var("OPT_LEVEL").as_deref() {
+        Ok("0" | "1") => "off",
+        _ => "thin",
+    };
     let checked = match env::var("PROFILE").as_deref() {
         Ok("debug") => "true",
         _ => "false",
     };
     let settings = [
         ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
-        ("CARGO_PROFILE_RELEASE_LTO", "thin"),
+        ("CARGO_PROFILE_RELEASE_LTO", lto),
         ("CARGO_PROFILE_RELEASE_DEBUG", debug),
         ("CARGO_PROFILE_RELEASE_STRIP", strip),
         // In a debug build, the library checks its invariants at each fault.
