@@ -6,7 +6,7 @@
 mod columns;
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_analyse::fault_paths::{self, Collector};
+use pagewise_traces::fault_paths::{self, Collector};
 use pagewise_analyse::faults::Attributor;
 use pagewise_analyse::plan::Rules;
 use pagewise_analyse::profile::{ProfileCollector, ProfileRules, summarise};

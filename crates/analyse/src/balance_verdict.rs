@@ -1,6 +1,6 @@
 //! Whether huge pages pay, from the best available signal.
 
-use crate::compare::centre;
+use pagewise_compare::centre;
 use pagewise_model::balance::{BalancePoint, Basis, Effect, HugeVerdict};
 use pagewise_model::quantity::{change_by_interval, percent};
 use pagewise_model::units::{Bytes, Estimate};

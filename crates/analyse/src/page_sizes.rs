@@ -1,7 +1,7 @@
 //! The text about huge pages for an observed program, and about a proof that compared page sizes.
 
-use crate::compare::centre;
 use crate::gain::predicted_speedup;
+use pagewise_compare::centre;
 use pagewise_model::advice::Setting;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{Cause, Diagnosis, Findings, RegionKind, Severity};

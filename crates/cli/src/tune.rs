@@ -4,7 +4,7 @@
 use crate::progress::Progress;
 use crate::terminal;
 use anyhow::Result;
-use pagewise_analyse::compare::{Criteria, Stopping};
+use pagewise_compare::{Criteria, Stopping};
 use pagewise_linux::process::{Output, interrupt};
 use pagewise_model::tuning::Tuning;
 use pagewise_model::units::Bytes;

@@ -17,7 +17,7 @@ pub use baseline::{Comparable, Now, comparable};
 pub use culprit::{Observed, culprit, faults_seen};
 pub use rule::{LEVEL, fewest_runs};
 
-use crate::compare::median;
+use pagewise_compare::median;
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::gate::{Gate, GateRun, GateSide, GateVerdict, Judged, Metric};
 use pagewise_model::random::Random;

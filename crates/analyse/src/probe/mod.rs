@@ -6,7 +6,7 @@
 //! repetitions are drawn again, and the step is searched in each draw. Nothing here assumes numbers
 //! of entries, page sizes or levels.
 
-use crate::compare::Random;
+use pagewise_compare::Random;
 use pagewise_model::units::Estimate;
 
 /// Repeated measurements at one number of pages.

@@ -1,6 +1,6 @@
 //! Which of several compared settings to choose.
 
-use crate::compare::{Criteria, faster_by};
+use pagewise_compare::{Criteria, faster_by};
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::units::Estimate;
 
@@ -48,7 +48,7 @@ fn highest<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{compare, correct_for_many};
+    use pagewise_compare::{compare, correct_for_many};
     use pagewise_model::run::RunCost;
     use pagewise_model::units::Nanos;
 

@@ -1,6 +1,6 @@
 //! Notes on proofs whose runs drove a server.
 
-use crate::compare::FEWEST_EARLY;
+use pagewise_compare::FEWEST_EARLY;
 use pagewise_model::proof::Proof;
 use pagewise_model::quantity::told_factor;
 use pagewise_model::run::RunCost;

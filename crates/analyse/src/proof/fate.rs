@@ -1,6 +1,6 @@
 //! Which arms of an experiment are worth more runs, and why the others are not.
 
-use crate::compare::{
+use pagewise_compare::{
     Criteria, FEWEST_EARLY, Stopping, faster_by, half_width, is_hopeless, is_overwhelming,
 };
 use pagewise_model::proof::{Clock, Comparison};
@@ -103,7 +103,7 @@ fn is_beaten(arm: &Comparison, best: &Comparison, clock: Clock) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::compare;
+    use pagewise_compare::compare;
     use pagewise_model::units::Nanos;
 
     fn runs(seconds: &[f64]) -> Vec<RunCost> {

@@ -1,6 +1,6 @@
 //! Whether predictions were right: reported for each measured setting, whatever the result.
 
-use crate::compare::FEWEST_PAIRS;
+use pagewise_compare::FEWEST_PAIRS;
 use pagewise_model::advice::Advice;
 use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::quantity::told_factor;

@@ -1,7 +1,7 @@
 //! The texts about a proof.
 
 use super::fate::Fate;
-use crate::compare::{Criteria, causal_doubt, noise, promised, sentence};
+use pagewise_compare::{Criteria, causal_doubt, noise, promised, sentence};
 use pagewise_model::proof::{Arm, Comparison, Proof, Verdict};
 use pagewise_model::quantity::told_factor;
 use pagewise_model::run::RunCost;

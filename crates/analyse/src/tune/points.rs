@@ -1,7 +1,7 @@
 //! Time and memory of each compared setting.
 
 use super::front;
-use crate::compare::{Clock, noise};
+use pagewise_compare::{Clock, noise};
 use pagewise_model::proof::Comparison;
 use pagewise_model::run::RunCost;
 use pagewise_model::tuning::Point;

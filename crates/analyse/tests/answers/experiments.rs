@@ -2,16 +2,16 @@
 
 use crate::held::holds;
 use crate::recordings::analysed;
-use pagewise_analyse::compare::{
-    Criteria, Stopping, causal_doubt, centre, compare, correct_for_many, faster_by, noise, promise,
-    promised, sentence,
-};
 use pagewise_analyse::gate::{
     Now, Observed, Terms, batch, comparable, culprit, faults_seen, judge, mean,
 };
 use pagewise_analyse::paging::{Sample, Watched, heat, larger_budget};
 use pagewise_analyse::profile::diff::SettingRules;
 use pagewise_analyse::{probe, run_diff, tune};
+use pagewise_compare::{
+    Criteria, Stopping, causal_doubt, centre, compare, correct_for_many, faster_by, noise, promise,
+    promised, sentence,
+};
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::gate::{Baseline, GateHost, GateRun, GateSide, Metric};
 use pagewise_model::paging::DistanceBucket;

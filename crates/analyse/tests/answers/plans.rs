@@ -3,9 +3,9 @@
 
 use crate::held::holds;
 use crate::recordings::analysed;
-use pagewise_analyse::compare::{Criteria, compare};
 use pagewise_analyse::page_sizes;
 use pagewise_analyse::plan::{Rules, conclude, proved, trials};
+use pagewise_compare::{Criteria, compare};
 use pagewise_model::advice::Settings;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::Findings;

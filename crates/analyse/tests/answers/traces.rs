@@ -1,12 +1,12 @@
 //! Traces of the kernel's paths: whole, in part, merged, compared.
 
 use crate::held::{holds, unpacked};
-use pagewise_analyse::fault_paths::{
+use pagewise_formats::function_graph::{self, Summary};
+use pagewise_traces::fault_paths::{
     self, Calibration, Class, Collector, Criteria, Goal, Input, Layer, Step, Sums, Total, estimate,
     layer_of,
 };
-use pagewise_analyse::mine::CallSequences;
-use pagewise_formats::function_graph::{self, Summary};
+use pagewise_traces::mine::CallSequences;
 use std::path::Path;
 
 fn traced(name: &str) -> (Collector, Summary) {

@@ -1,8 +1,8 @@
 //! Experiments on simulated machines, with the rule that stops early and with the previous one.
 
-use pagewise_analyse::compare::{Criteria, Random, Stopping, compare, correct_for_many};
 use pagewise_analyse::proof::fate::{Fate, Rules, Standing};
 use pagewise_analyse::proof::{best, most_promising};
+use pagewise_compare::{Criteria, Random, Stopping, compare, correct_for_many};
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Nanos};

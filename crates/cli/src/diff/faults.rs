@@ -4,14 +4,14 @@ use super::Args;
 use crate::fault_paths::Trace;
 use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::fault_paths::{
-    Calibration, Collector, Criteria, Input, calibrate, calibrate_by_notes, compare,
-    compare_results, estimate,
-};
 use pagewise_formats::function_graph::Summary;
 use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::FaultDiff;
 use pagewise_model::fault_paths::FaultPaths;
+use pagewise_traces::fault_paths::{
+    Calibration, Collector, Criteria, Input, calibrate, calibrate_by_notes, compare,
+    compare_results, estimate,
+};
 use std::path::Path;
 
 /// Compares two traces.

@@ -4,7 +4,6 @@ use super::{FaultExport, Written, inside, output, place, required, tables};
 use crate::fault_paths::Trace;
 use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::fault_paths::Rows;
 use pagewise_formats::function_graph::{CallTree, Names, Sink};
 use pagewise_model::fault_paths::Source;
 use pagewise_operate::destination::Destination;
@@ -16,6 +15,7 @@ use pagewise_report::exports::fault_tables::{
 use pagewise_report::exports::folded::{self, Times};
 use pagewise_report::exports::perfetto::PerfettoWriter;
 use pagewise_report::exports::tables::{Figures, Tables};
+use pagewise_traces::fault_paths::Rows;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;

@@ -3,10 +3,10 @@
 use crate::bytes;
 use crate::stored::{kind, this_version};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::fault_paths::{Calibration, Sums, Total, analyse};
 use pagewise_model::answer::{Document, Evidence, Kind};
 use pagewise_model::fault_paths::{FaultPaths, TracedFaults};
 use pagewise_model::quantity::counted;
+use pagewise_traces::fault_paths::{Calibration, Sums, Total, analyse};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize};

@@ -8,11 +8,11 @@ pub use trace::Trace;
 
 use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::fault_paths::{
-    Calibration, Collector, Step, Sums, analyse, calibrate, calibrate_by_notes, estimate,
-};
 use pagewise_formats::function_graph::Summary;
 use pagewise_model::fault_paths::FaultPaths;
+use pagewise_traces::fault_paths::{
+    Calibration, Collector, Step, Sums, analyse, calibrate, calibrate_by_notes, estimate,
+};
 use std::path::Path;
 
 /// A trace that was read, and its report.

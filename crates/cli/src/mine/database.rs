@@ -3,9 +3,9 @@
 use crate::fault_paths::Trace;
 use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::fault_paths::losses;
-use pagewise_analyse::mine::{self, CallSequences, Database};
 use pagewise_formats::function_graph::Summary;
+use pagewise_traces::fault_paths::losses;
+use pagewise_traces::mine::{self, CallSequences, Database};
 use std::io::{self, Read};
 use std::path::Path;
 

@@ -7,7 +7,7 @@ mod trees;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use pagewise_analyse::mine::{Algorithm, Query};
+use pagewise_traces::mine::{Algorithm, Query};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use support::MinSupport;

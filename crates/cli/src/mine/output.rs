@@ -2,12 +2,12 @@
 
 use crate::terminal;
 use anyhow::{Context, Result};
-use pagewise_analyse::mine::{self, Algorithm, Database, Item, Query};
 use pagewise_model::answer::{Kind, SCHEMA_VERSION};
 use pagewise_model::fault_paths::TreePattern;
 use pagewise_model::mined::{patterns_found, sequences_found};
 use pagewise_report::border::Border;
 use pagewise_report::text;
+use pagewise_traces::mine::{self, Algorithm, Database, Item, Query};
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 

@@ -4,10 +4,10 @@ use super::database::warn_of_losses;
 use super::support::MinSupport;
 use crate::open::{Opened, open};
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::fault_paths::{
+use pagewise_model::fault_paths::TreePattern;
+use pagewise_traces::fault_paths::{
     Collector, TreeQuery, calibrate_by_notes, estimate, frequent_trees,
 };
-use pagewise_model::fault_paths::TreePattern;
 use std::path::Path;
 
 /// Trees with this minimum support in a trace's faults, by their share of time.

@@ -1,8 +1,8 @@
 //! The options that look into a part of the faults: `--path`, `--layer`, `--range`, `--class`.
 
 use clap::Args;
-use pagewise_analyse::fault_paths::{Class, Goal, Layer, Step};
 use pagewise_model::units::Nanos;
+use pagewise_traces::fault_paths::{Class, Goal, Layer, Step};
 
 /// Where in the faults to look.
 #[derive(Args, Debug, Default)]

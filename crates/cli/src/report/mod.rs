@@ -12,12 +12,12 @@ use crate::open::{Opened, open, read_elsewhere, whole};
 use crate::{export, fault_paths, page, profile_input, stored, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use pagewise_analyse::fault_paths::{Step, Sums};
 use pagewise_model::answer::Kind;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
 use pagewise_report::exports::tables::privacy::Include;
 use pagewise_report::html::render_fault_paths;
+use pagewise_traces::fault_paths::{Step, Sums};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! The functions that the second phase traces: those called in faults that take time themselves or
 //! show what kind a fault is, and the rare ones that are worth waiting for.
 
-use pagewise_analyse::fault_paths::{Signs, layer_of, signs_of};
 use pagewise_formats::function_graph::{CallTree, Names, base_name, is_interrupt};
 use pagewise_linux::tracefs::functions::Function;
 use pagewise_model::histogram::Histogram;
+use pagewise_traces::fault_paths::{Signs, layer_of, signs_of};
 use std::collections::HashMap;
 
 /// Functions called in the first phase.

@@ -2,8 +2,8 @@
 
 use super::reading::Reading;
 use super::schedule::Stretch;
-use pagewise_analyse::fault_paths::{Calibration, calibrate_by_histogram, estimate};
 use pagewise_model::histogram::Histogram;
+use pagewise_traces::fault_paths::{Calibration, calibrate_by_histogram, estimate};
 use std::time::Duration;
 
 /// Time spent in stretches of each kind.

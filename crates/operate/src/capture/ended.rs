@@ -2,7 +2,6 @@
 
 use super::choice::Choice;
 use super::cost::Cost;
-use pagewise_analyse::fault_paths::Source;
 use pagewise_linux::process::Finished;
 use pagewise_linux::tracefs::capture::Capture;
 use pagewise_linux::tracefs::guard::Difference;
@@ -10,6 +9,7 @@ use pagewise_model::capture_summary::{
     CallCost, CaptureSummary, ChosenFunctions, FaultPace, TracingCost,
 };
 use pagewise_model::units::{Bytes, Nanos};
+use pagewise_traces::fault_paths::Source;
 use std::path::PathBuf;
 
 /// How the tracer was set up.

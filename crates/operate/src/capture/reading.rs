@@ -1,10 +1,10 @@
 //! The kernel's text as it arrives: parsed once for what the capture needs.
 
 use super::choice::Census;
-use pagewise_analyse::fault_paths::Collector;
 use pagewise_formats::function_graph::{
     Builder, CallTree, Counts, Line, Names, Parser, Sink, Span, Tail,
 };
+use pagewise_traces::fault_paths::Collector;
 
 /// Results from the text of one or more stretches.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! What a time budget covers, and the notes on what it does not.
 
 use super::{Experiment, FOR_CONFIRMATION, Options};
-use pagewise_analyse::compare::{FEWEST_PAIRS, Stopping, fewest_pairs};
+use pagewise_compare::{FEWEST_PAIRS, Stopping, fewest_pairs};
 use pagewise_model::units::Nanos;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The order of runs within a round.
 
-use pagewise_analyse::compare::Random;
+use pagewise_compare::Random;
 
 /// Shuffles each round except the second, which runs the first backwards: within two rounds each
 /// arm has run before the baseline and after it, so that a command that is fast in every other run

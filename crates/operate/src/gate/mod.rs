@@ -10,8 +10,8 @@ pub use stored::{measure, read};
 
 use crate::Listener;
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::compare::Random;
 use pagewise_analyse::gate::{Allowances, Terms, Turn, batch, judge, order};
+use pagewise_compare::Random;
 use pagewise_model::answer::Document;
 use pagewise_model::gate::{Gate, GateSide, Metric};
 use runs::Program;

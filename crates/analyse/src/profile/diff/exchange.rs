@@ -2,8 +2,8 @@
 //! ([`blocks`]) to find out how large differences are by chance.
 
 use super::chance::Tested;
-use crate::compare::blocks::{self, Asked, Exchanges, Figure};
-use crate::compare::student;
+use pagewise_compare::blocks::{self, Asked, Exchanges, Figure};
+use pagewise_compare::student;
 use pagewise_model::units::Estimate;
 
 /// Most exchanges.
@@ -57,7 +57,7 @@ pub(super) fn test(series: Vec<Series>, first: usize, seed: u64) -> (Vec<Tested>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Random;
+    use pagewise_compare::Random;
 
     #[test]
     fn a_clear_difference_is_found_among_many_that_are_none() {

@@ -212,7 +212,7 @@ impl Comparing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Random;
+    use pagewise_compare::Random;
 
     const ALONE: Option<f64> = Some(0.0);
 

@@ -1,6 +1,6 @@
 use super::super::tests::Maker;
 use super::*;
-use crate::compare::Random;
+use pagewise_compare::Random;
 
 /// This many seconds of two CPUs at 99 samples per second. The stack of a sample is random, and the
 /// load varies slowly, as real loads do; `shift` of all time moves from `parse` to `copy`.

@@ -7,7 +7,7 @@ mod threshold;
 use super::cycle::ask;
 use crate::Listener;
 use anyhow::{Result, anyhow, bail};
-use pagewise_analyse::compare::Random;
+use pagewise_compare::Random;
 use pagewise_linux::heap::{Shape, page_size};
 use pagewise_linux::process::interrupt;
 use pagewise_model::answer::Document;

@@ -3,7 +3,7 @@
 use super::member::Member;
 use super::selection::Selection;
 use anyhow::{Result, bail};
-use pagewise_analyse::compare::Random;
+use pagewise_compare::Random;
 use pagewise_linux::hugepages::actuator::{Act, Change, Outcome, Refusal, Target};
 use pagewise_linux::hugepages::map::{self, PageSizes};
 use pagewise_linux::proc::ProcRoot;

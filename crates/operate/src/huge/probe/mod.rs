@@ -7,8 +7,8 @@ mod memory;
 
 use anyhow::Result;
 use effect::Effect;
-use pagewise_analyse::compare::Random;
 use pagewise_analyse::probe::{Reading, Step, steps};
+use pagewise_compare::Random;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::trial::{self, Found};
 use pagewise_linux::proc::ProcRoot;

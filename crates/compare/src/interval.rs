@@ -39,7 +39,7 @@ pub fn centre(differences: &[f64]) -> Option<Centre> {
 }
 
 /// Median; sorts `values`. Zero for an empty slice.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
+pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values {
@@ -80,7 +80,7 @@ fn at_least(least: usize, trials: usize, p: f64) -> f64 {
 
 /// Student's t with probability `tail` above it, for this many degrees of freedom: Hill's expansion
 /// (Algorithm 396, 1970) of the normal quantile from five on, exact below.
-pub(crate) fn student(tail: f64, freedom: usize) -> f64 {
+pub fn student(tail: f64, freedom: usize) -> f64 {
     let p = tail.clamp(1e-9, 0.5);
     match freedom {
         0 => f64::INFINITY,
@@ -166,7 +166,7 @@ mod tests {
 
     /// The textbook bootstrap.
     fn by_draws(values: &[f64], draws: usize) -> (f64, f64) {
-        let mut random = crate::compare::Random::seeded(5);
+        let mut random = crate::Random::seeded(5);
         let mut medians: Vec<f64> = (0..draws)
             .map(|_| {
                 let draw = |_| values[random.below(values.len())];

@@ -28,7 +28,8 @@ use super::Random;
 
 /// A figure to compare: sums by block, first those of A, then those of B.
 #[derive(Clone, Debug)]
-pub(crate) struct Figure {
+pub struct Figure {
+    /// One per block.
     pub numerators: Vec<f64>,
     /// Index of its denominator.
     pub denominator: usize,
@@ -36,7 +37,7 @@ pub(crate) struct Figure {
 
 /// The test result of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// B minus A in standard errors.
     pub score: f64,
     /// Chance of a score this large anywhere if there were no difference.
@@ -45,8 +46,10 @@ pub(crate) struct Outcome {
 
 /// All outcomes with the number of exchanges made.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tested {
+pub struct Tested {
+    /// One per figure, in their order.
     pub outcomes: Vec<Outcome>,
+    /// Exchanges made.
     pub permutations: u32,
     /// Difference in standard errors that a typical figure needs to be significant (one comparison
     /// in [`PER_FALSE_FINDING`]).
@@ -55,7 +58,7 @@ pub(crate) struct Tested {
 
 /// What a difference must exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub enum Asked {
     /// Variation between a program's phases, which neighbouring blocks share: a difference is one
     /// between the programs.
     Programs,
@@ -66,10 +69,12 @@ pub(crate) enum Asked {
 
 /// How blocks are exchanged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Exchanges {
+pub struct Exchanges {
+    /// What a difference must exceed.
     pub asked: Asked,
     /// Most exchanges.
     pub number: u32,
+    /// Of the random exchanges.
     pub seed: u64,
 }
 
@@ -81,7 +86,7 @@ const BEATEN: u32 = 30;
 const PER_FALSE_FINDING: usize = 20;
 
 /// Compares all figures; the first `blocks_a` of their blocks are A's.
-pub(crate) fn compare_blocks(
+pub fn compare_blocks(
     figures: &[Figure],
     denominators: &[Vec<f64>],
     blocks_a: usize,
@@ -245,7 +250,7 @@ fn sum<'a, const N: usize>(values: impl Iterator<Item = &'a [f64; N]>) -> [f64; 
 }
 
 /// The difference of a ratio between both traces, with the standard error from the blocks of each.
-pub(crate) fn difference(numerators: &[f64], denominators: &[f64], blocks_a: usize) -> (f64, f64) {
+pub fn difference(numerators: &[f64], denominators: &[f64], blocks_a: usize) -> (f64, f64) {
     let (na, nb) = numerators.split_at(blocks_a);
     let (da, db) = denominators.split_at(blocks_a);
     let ((a, error_a), (b, error_b)) = (ratio(na, da), ratio(nb, db));
@@ -285,7 +290,7 @@ fn lengthening(numerators: &[f64], denominators: &[f64], blocks_a: usize) -> f64
 }
 
 /// A ratio of sums over blocks and its standard error.
-pub(crate) fn ratio(numerators: &[f64], denominators: &[f64]) -> (f64, f64) {
+pub fn ratio(numerators: &[f64], denominators: &[f64]) -> (f64, f64) {
     let (n, d): (f64, f64) = (numerators.iter().sum(), denominators.iter().sum());
     let ratio = divide(n, d);
     let blocks = numerators.len() as f64;
@@ -300,7 +305,7 @@ fn divide(n: f64, d: f64) -> f64 {
 }
 
 /// Correlation of neighbouring values.
-pub(crate) fn neighbour_correlation(values: &[f64]) -> f64 {
+pub fn neighbour_correlation(values: &[f64]) -> f64 {
     let mean = divide(values.iter().sum(), values.len() as f64);
     let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let pairs = values.windows(2);

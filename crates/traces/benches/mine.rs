@@ -1,8 +1,8 @@
 //! Patterns per second on a sequence file, beside `bench/peers/prefixspan_py.py` on the same file.
 //!
-//! `cargo bench -p pagewise-analyse --bench mine -- SEQUENCES MIN_SUPPORT MAX_LENGTH`
+//! `cargo bench -p pagewise-traces --bench mine -- SEQUENCES MIN_SUPPORT MAX_LENGTH`
 
-use pagewise_analyse::mine::{Algorithm, Query, mine, read};
+use pagewise_traces::mine::{Algorithm, Query, mine, read};
 use std::time::Instant;
 
 fn main() {

@@ -1,9 +1,9 @@
 //! Adding the sums of parts of a trace gives the report of the whole trace.
 
-use pagewise_analyse::fault_paths::{
+use pagewise_formats::function_graph::read_bytes;
+use pagewise_traces::fault_paths::{
     Calibration, Collector, FaultPaths, Source, Sums, Total, analyse,
 };
-use pagewise_formats::function_graph::read_bytes;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::fmt::Write;

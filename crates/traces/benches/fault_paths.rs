@@ -3,13 +3,13 @@
 //! on two. MB/s are of CPU time, which a busy machine changes least; the gain by two cores is of wall
 //! time and needs an idle one.
 //!
-//! `cargo bench -p pagewise-analyse --bench fault_paths -- TRACE.txt[.zst] [MIB]` repeats the
+//! `cargo bench -p pagewise-traces --bench fault_paths -- TRACE.txt[.zst] [MIB]` repeats the
 //! trace to the given size (500 MiB) in memory. Beside it, on the same text:
 //! `bench/peers/function_graph.py TRACE.txt`.
 
-use pagewise_analyse::fault_paths::{Collector, FaultPaths, analyse, estimate};
-use pagewise_analyse::mine::{Algorithm, Query, patterns};
 use pagewise_formats::function_graph::{self, Cores};
+use pagewise_traces::fault_paths::{Collector, FaultPaths, analyse, estimate};
+use pagewise_traces::mine::{Algorithm, Query, patterns};
 use rustix::time::{ClockId, clock_gettime};
 use std::io::Read;
 use std::time::Instant;

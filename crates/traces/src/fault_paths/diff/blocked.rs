@@ -9,7 +9,7 @@ use super::super::shapes::Shape;
 use super::super::signature::Class;
 use super::super::stretches::{Stretch, Stretches, join};
 use super::super::tally::reduce;
-use crate::compare::blocks::neighbour_correlation;
+use pagewise_compare::blocks::neighbour_correlation;
 use pagewise_formats::function_graph::{NameId, Names};
 use std::collections::BTreeMap;
 

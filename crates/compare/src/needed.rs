@@ -95,8 +95,7 @@ mod tests {
 
     #[test]
     fn only_what_is_undecided_is_told_as_probable() {
-        let told =
-            |comparison: &Comparison| crate::compare::promised(comparison, 1, &Criteria::default());
+        let told = |comparison: &Comparison| crate::promised(comparison, 1, &Criteria::default());
         let mut found = comparison(8.0, 0.1, 2);
         let words = "probably 8.00 times as fast, 4 more pairs would prove it";
         assert_eq!(told(&found).as_deref(), Some(words));

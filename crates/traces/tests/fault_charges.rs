@@ -1,9 +1,9 @@
 //! The code paths of a charge to a limited memory cgroup, on captures of two kernels that contain
 //! all of them.
 
-use pagewise_analyse::fault_paths::{Collector, analyse, estimate};
 use pagewise_formats::function_graph;
 use pagewise_model::fault_paths::ChargeWay;
+use pagewise_traces::fault_paths::{Collector, analyse, estimate};
 use std::collections::BTreeMap;
 use std::path::Path;
 

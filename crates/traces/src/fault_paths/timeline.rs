@@ -8,7 +8,7 @@ use super::cells::Logged;
 use super::collector::Collector;
 use super::probe::Calibration;
 use super::signature::Class;
-use crate::compare::Random;
+use pagewise_compare::Random;
 use pagewise_model::fault_paths::{ChangePoint, Changed, TimeBlock, Timeline};
 use pagewise_model::histogram::Histogram;
 use std::collections::BTreeMap;

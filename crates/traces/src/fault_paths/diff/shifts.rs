@@ -6,7 +6,7 @@
 
 use super::super::analyse::figures;
 use super::blocked::whole;
-use crate::compare::Random;
+use pagewise_compare::Random;
 use pagewise_model::fault_diff::{Pair, Pairs, QuantileShift, Shift};
 use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};
 use pagewise_model::units::Estimate;

@@ -3,10 +3,10 @@
 #[path = "../../../tests/traces.rs"]
 mod traces;
 
-use pagewise_analyse::fault_paths::{
+use pagewise_formats::function_graph::{self, Summary};
+use pagewise_traces::fault_paths::{
     Calibration, Class, Collector, FaultPaths, Latency, Source, analyse, calibrate, estimate,
 };
-use pagewise_formats::function_graph::{self, Summary};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

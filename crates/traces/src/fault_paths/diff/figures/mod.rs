@@ -8,10 +8,10 @@ use super::super::layer::Layer;
 use super::super::signature::Class;
 use super::super::stretches::bin_start;
 use super::blocked::{Blocked, FunctionSums, Row};
-use crate::compare::blocks::{
+use making::Making;
+use pagewise_compare::blocks::{
     Asked, Exchanges, Figure, Outcome, Tested, compare_blocks, difference, ratio,
 };
-use making::Making;
 use pagewise_model::fault_diff::Pair;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;

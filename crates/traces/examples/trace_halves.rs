@@ -1,6 +1,6 @@
 //! How often comparing two traces finds what is not there, and what is there.
 //!
-//! `cargo run --release -p pagewise-analyse --example trace_halves -- FOLDER [HALVES [TRIES]]` splits
+//! `cargo run --release -p pagewise-traces --example trace_halves -- FOLDER [HALVES [TRIES]]` splits
 //! the traces of `FOLDER` into random halves, `HALVES` (200) in all: fault by fault, in runs of 10
 //! and of 100 faults by turns. Then it plants changes into one half of the Redis trace, `TRIES` (10)
 //! times each. Exits with 1 where more than 5 % of the halves that are alike show anything.

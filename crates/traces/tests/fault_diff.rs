@@ -1,10 +1,10 @@
 //! Comparisons of faults: a trace with itself, and with a planted change.
 
-use pagewise_analyse::compare::Random;
-use pagewise_analyse::fault_paths::{Criteria, Input, compare, estimate};
+use pagewise_compare::Random;
 use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{Answer, FaultDiff, Finding, Question, Subject};
 use pagewise_model::fault_paths::{Calibration, Class, Source};
+use pagewise_traces::fault_paths::{Criteria, Input, compare, estimate};
 use std::path::Path;
 
 mod halves;

@@ -8,7 +8,9 @@
 //! Deliberately absent: means (one run that coincides with a backup job would decide), and outlier
 //! removal.
 
-pub(crate) mod blocks;
+#![forbid(unsafe_code)]
+
+pub mod blocks;
 mod early;
 mod interval;
 mod needed;
@@ -28,7 +30,7 @@ pub use verdict::{Criteria, faster_by};
 pub use words::{bytes_change, causal_doubt, promised, sentence};
 
 use early::Sides;
-pub(crate) use interval::{median, student};
+pub use interval::{median, student};
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};

@@ -1,12 +1,12 @@
 //! Time conservation over a million faults: self + children + interrupts + off the CPU = total.
 //!
-//! `cargo run --release -p pagewise-analyse --example conservation -- [TRACE.txt[.zst]…]` reads
+//! `cargo run --release -p pagewise-traces --example conservation -- [TRACE.txt[.zst]…]` reads
 //! generated faults, whose parts are known, and then real traces, and shows violations: calls whose
 //! parts exceed their whole by more than the printed precision, and sums that are off by more than
 //! a tick a fault. Exits with 1 where there are any.
 
-use pagewise_analyse::fault_paths::{Collector, FaultPaths, analyse, estimate};
 use pagewise_formats::function_graph::{Cores, read_on};
+use pagewise_traces::fault_paths::{Collector, FaultPaths, analyse, estimate};
 use std::fmt::Write;
 use std::io::{self, Read};
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ use super::collector::Collector;
 use super::probe::Calibration;
 use super::ranked::{Chosen, Functions, Ranked, Sums};
 use super::signature::Class;
-use crate::compare::Random;
+use pagewise_compare::Random;
 use pagewise_formats::function_graph::Names;
 use pagewise_model::fault_paths::{Contrast, Excess, Overrepresented};
 use rustc_hash::FxHashMap;

@@ -1,10 +1,10 @@
 //! Finds the tracer's cost in simulated traces, for which it is known.
 
-use pagewise_analyse::fault_paths::{
+use pagewise_formats::function_graph::{Summary, read_bytes};
+use pagewise_traces::fault_paths::{
     Calibration, Collector, FaultPaths, Misfit, Refusal, Source, Sums, Total, analyse, calibrate,
     estimate,
 };
-use pagewise_formats::function_graph::{Summary, read_bytes};
 use proptest::prelude::*;
 use std::fmt::Write;
 
