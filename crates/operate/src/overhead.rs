@@ -1,7 +1,7 @@
 //! The cost to a program of running under another one, such as a recorder.
 
 use crate::Listener;
-use crate::experiment::{Candidate, Experiment, Options, Outcome};
+use crate::experiment::{Candidate, Experiment, Live, Options, Outcome};
 use anyhow::Result;
 use pagewise_model::proof::Comparison;
 use std::ffi::OsString;
@@ -47,7 +47,8 @@ pub fn measure(
         ..Options::default()
     };
     let started = Instant::now();
-    let mut experiment = Experiment::begin(command, &[again, recorded], &options, progress)?;
+    let runner = Live::new(command, &options);
+    let mut experiment = Experiment::begin(&runner, &[again, recorded], &options, progress)?;
     let mut active = experiment.in_play();
     let stopping = options.stopping.among(active.len(), options.criteria.level);
     while active.len() == 2 && experiment.has_time(&active, started + budget, LEAST_ROUNDS) {

@@ -11,7 +11,10 @@ mod larger_limit;
 mod order;
 mod paged;
 mod rounds;
+mod runner;
 mod screening;
+#[cfg(test)]
+pub(crate) mod scripted;
 mod server;
 
 pub use advice::{Listeners, Request, prove_advice};
@@ -19,6 +22,7 @@ pub use arms::Candidate;
 pub use input::SavedInput;
 pub use larger_limit::LargerLimit;
 pub use rounds::{Experiment, Outcome};
+pub use runner::{Live, Run, Runner};
 pub use server::{Failure, Load, Ready, observe_driven};
 
 use crate::Listener;
@@ -93,12 +97,26 @@ pub fn prove(
     // An earlier request to end must not end these runs; callers that mean to give up check for it
     // before they call.
     interrupt::clear();
-    let started = Instant::now();
+    prove_by(&Live::new(command, options), candidates, options, progress)
+}
+
+/// The same, with runs and time of `runner`.
+///
+/// # Errors
+/// As [`prove`].
+pub fn prove_by(
+    runner: &dyn Runner,
+    candidates: &[Candidate],
+    options: &Options,
+    progress: &Listener<'_>,
+) -> Result<Proof> {
+    let started = runner.now();
     if let Some(why) = does_not_fit(options) {
         return Ok(not_run(&why));
     }
-    let mut experiment = Experiment::begin(command, candidates, options, progress)?;
-    leave_out_untried(&mut experiment, options, started.elapsed());
+    let mut experiment = Experiment::begin(runner, candidates, options, progress)?;
+    let spent = runner.now().saturating_duration_since(started);
+    leave_out_untried(&mut experiment, options, spent);
     if experiment.in_play().len() > 1 {
         return compete(experiment, options, progress, started);
     }
@@ -122,7 +140,8 @@ fn compete(
     if experiment.round(&tried)? == Outcome::Complete {
         experiment.leave_out_untouched();
         experiment.leave_out_far_behind();
-        leave_out_unpromising(&mut experiment, options, started.elapsed());
+        let spent = experiment.now().saturating_duration_since(started);
+        leave_out_unpromising(&mut experiment, options, spent);
     }
     let deadline = started + options.budget;
     if let &[chosen] = experiment.in_play().as_slice() {

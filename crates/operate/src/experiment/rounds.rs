@@ -1,21 +1,17 @@
 //! The runs themselves: rounds in shuffled order, with failures distinguished from slowness.
 
 use super::arms::{Candidate, Contender, mean};
-use super::group::spawn;
-use super::larger_limit::LargerLimit;
 use super::order::Order;
-use super::server::{self, Failure};
+use super::runner::{Run, Runner};
+use super::server::Failure;
 use super::{Listener, Options};
-use anyhow::{Context, Result, bail};
-use pagewise_analyse::proof::{doubt_note, noise_note};
+use anyhow::{Result, bail};
 use pagewise_compare::{Criteria, compare};
-use pagewise_linux::page_cache;
-use pagewise_linux::process::{Finished, Launch, interrupt};
+use pagewise_analyse::proof::{doubt_note, noise_note};
 use pagewise_model::proof::{Arm, Comparison, Verdict};
 use pagewise_model::quantity::told_factor;
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::units::Nanos;
-use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 /// How a round ended.
@@ -29,7 +25,7 @@ pub enum Outcome {
 
 /// Runs of a baseline and its arms. Arm 0 is the baseline.
 pub struct Experiment<'a> {
-    command: &'a [OsString],
+    runner: &'a dyn Runner,
     pub(super) options: &'a Options,
     pub(super) arms: Vec<Contender>,
     /// How the unchanged command ends.
@@ -57,13 +53,6 @@ enum Measured {
     OutOfTime,
 }
 
-/// How one run ended.
-enum Run {
-    Ended(Finished),
-    TooLong,
-    Failed(Failure),
-}
-
 /// A single run shorter than this is dominated by the cost of starting it.
 const SHORT: Duration = Duration::from_millis(10);
 /// Most runs in one measurement.
@@ -76,8 +65,6 @@ const LEAST_PATIENCE: Duration = Duration::from_secs(10);
 const LEAST_BEYOND: Duration = Duration::from_secs(1);
 /// Note if the budget ended within a round.
 const OUT_OF_TIME: &str = "The time budget ended in the middle of a round, because the machine or a setting became slower; that round is discarded.";
-/// Time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_millis(500);
 
 impl<'a> Experiment<'a> {
     /// Runs the command once, unmeasured: that fills caches, and shows how it ends and how long it
@@ -86,7 +73,7 @@ impl<'a> Experiment<'a> {
     /// # Errors
     /// If it cannot be started, or was interrupted.
     pub fn begin(
-        command: &'a [OsString],
+        runner: &'a dyn Runner,
         candidates: &[Candidate],
         options: &'a Options,
         progress: &Listener<'_>,
@@ -98,7 +85,7 @@ impl<'a> Experiment<'a> {
         };
         let arms = std::iter::once(&baseline).chain(candidates).cloned();
         let mut experiment = Self {
-            command,
+            runner,
             options,
             arms: arms.map(Contender::new).collect(),
             reference: Ending::Running,
@@ -107,7 +94,7 @@ impl<'a> Experiment<'a> {
             typical: options.one_run.unwrap_or_default(),
             around: Duration::ZERO,
             order: Order::seeded(options.seed),
-            deadline: Instant::now().checked_add(options.budget),
+            deadline: runner.now().checked_add(options.budget),
             stopped: false,
             notes: Vec::new(),
         };
@@ -116,9 +103,9 @@ impl<'a> Experiment<'a> {
     }
 
     fn warm_up(&mut self) -> Result<()> {
-        let began = Instant::now();
+        let began = self.now();
         let first = self.run_once(&self.arms[0])?;
-        if interrupt::requested().is_some() {
+        if self.runner.is_interrupted() {
             bail!("interrupted before the first measurement");
         }
         let first = match first {
@@ -133,7 +120,8 @@ impl<'a> Experiment<'a> {
         };
         self.reference = first.ending;
         self.typical = Duration::from_nanos(first.cost.wall.0);
-        self.around = began.elapsed().saturating_sub(self.typical);
+        let took = self.now().saturating_duration_since(began);
+        self.around = took.saturating_sub(self.typical);
         self.patience = self
             .typical
             .saturating_mul(PATIENCE_FACTOR)
@@ -222,7 +210,7 @@ impl<'a> Experiment<'a> {
         };
         for _ in 0..self.batch {
             let finished = self.run_once(arm)?;
-            if interrupt::requested().is_some() {
+            if self.runner.is_interrupted() {
                 return Ok(Measured::Interrupted);
             }
             match finished {
@@ -244,37 +232,20 @@ impl<'a> Experiment<'a> {
     }
 
     fn run_once(&self, arm: &Contender) -> Result<Run> {
-        let command = [&arm.candidate.under, self.command].concat();
-        let launch = Launch::of(&command).context("no command was given")?;
-        let launch = Launch {
-            settings: arm.candidate.settings.clone(),
-            input: self.options.input.clone(),
-            output: self.options.output.clone(),
-            ..launch
-        };
-        for file in &self.options.cold {
-            // The major faults show whether it worked.
-            let _ = page_cache::evict(file);
-        }
-        let larger = arm.candidate.larger_limit.as_ref();
-        let room = larger.map(LargerLimit::make).transpose()?;
-        let patience = self.patience_now();
-        let ended = match &self.options.load {
-            Some(load) => server::once(&launch, load, room.as_ref(), patience),
-            None => Ok(spawn(&launch, room.as_ref())?.wait_within(patience, GRACE)?),
-        };
-        match ended {
-            Ok(Some(finished)) => Ok(Run::Ended(finished)),
-            Ok(None) => Ok(Run::TooLong),
-            Err(error) => error.downcast().map(Run::Failed),
-        }
+        self.runner.run(&arm.candidate, self.patience_now())
+    }
+
+    /// The present moment, by the clock of the runs.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.runner.now()
     }
 
     /// Whether the budget is used up, with a tenth more for delays on a busy machine.
     fn is_late(&self) -> bool {
         let late = |deadline: Instant| deadline + self.options.budget / 10;
         self.deadline
-            .is_some_and(|deadline| Instant::now() > late(deadline))
+            .is_some_and(|deadline| self.now() > late(deadline))
     }
 
     /// How long a run that starts now may take: what is left of the budget, and twice the time of
@@ -283,7 +254,7 @@ impl<'a> Experiment<'a> {
         let Some(deadline) = self.deadline.filter(|_| !self.typical.is_zero()) else {
             return self.patience;
         };
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(self.now());
         let beyond = (2 * self.typical).max(LEAST_BEYOND);
         self.patience.min(left + beyond)
     }
@@ -308,12 +279,12 @@ impl<'a> Experiment<'a> {
     #[must_use]
     pub fn has_time(&self, arms: &[usize], deadline: Instant, least: usize) -> bool {
         let rounds = self.arms[0].runs.len();
-        !self.stopped && (rounds < least || Instant::now() + self.round_time(arms) < deadline)
+        !self.stopped && (rounds < least || self.now() + self.round_time(arms) < deadline)
     }
 
     /// Number of rounds of `arms` that will be complete by `deadline`, at most `most`.
     pub(super) fn rounds_by(&self, deadline: Instant, arms: &[usize], most: u32) -> u32 {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(self.now());
         let round = self.round_time(arms).as_nanos().max(1);
         let to_come = u32::try_from(left.as_nanos() / round).unwrap_or(u32::MAX);
         let ran = u32::try_from(self.arms[0].runs.len()).unwrap_or(u32::MAX);
@@ -421,7 +392,7 @@ impl<'a> Experiment<'a> {
             arms: vec![Contender::new(first), Contender::new(second)],
             order: Order::seeded(self.options.seed ^ 1),
             notes: Vec::new(),
-            command: self.command,
+            runner: self.runner,
             options: self.options,
             ..*self
         }

@@ -1,19 +1,16 @@
-//! Real commands: a setting that helps, a useless one, a failing one, and a command with unsteady
-//! times.
+//! What an experiment decides, with runs by a script: settings that help, useless ones, failing
+//! ones, and budgets of all sizes.
 
+use super::scripted::{Scene, Scripted};
 use super::*;
 use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::run::RunCost;
-use pagewise_model::units::Nanos;
+use pagewise_model::units::{Bytes, Nanos};
 
-fn command(script: &str) -> Vec<OsString> {
-    ["sh", "-c", script].map(OsString::from).to_vec()
-}
-
-fn candidate(name: &str, value: &str) -> Candidate {
+fn candidate(name: &str) -> Candidate {
     let setting = Setting::Env {
         name: "CURE".to_owned(),
-        value: value.to_owned(),
+        value: name.to_owned(),
     };
     Candidate {
         name: name.to_owned(),
@@ -23,10 +20,22 @@ fn candidate(name: &str, value: &str) -> Candidate {
     }
 }
 
-/// tail keeps 20 MB in memory, unless cured: thousands of faults and tens of milliseconds.
-const CHURN: &str = "[ \"$CURE\" = fails ] && exit 9; [ \"$CURE\" = yes ] || \
-    head -c 20000000 /dev/zero | tail -c 19000000 >/dev/null; head -c 2000000 /dev/zero | \
-    sha256sum";
+/// A candidate that need not avoid faults.
+fn other(name: &str) -> Candidate {
+    Candidate {
+        fewer_faults: false,
+        ..candidate(name)
+    }
+}
+
+/// The unchanged program, and a setting by which it is three times as fast.
+fn churn(arm: &Candidate, _: usize) -> Scene {
+    match arm.name.as_str() {
+        "cure" | "first" | "second" => Scene::new(0.1, 1_000),
+        "broken" => Scene::failing(9),
+        _ => Scene::new(0.3, 6_000),
+    }
+}
 
 fn quick(pairs: u32) -> Options {
     Options {
@@ -39,14 +48,26 @@ fn quick(pairs: u32) -> Options {
     }
 }
 
+fn within(budget: Duration) -> Options {
+    Options {
+        budget,
+        ..Options::default()
+    }
+}
+
+fn has_note(proof: &Proof, start: &str) -> bool {
+    proof.notes.iter().any(|note| note.starts_with(start))
+}
+
+fn runs_of(proof: &Proof, name: &str) -> usize {
+    let arm = proof.arms.iter().find(|arm| arm.name == name);
+    arm.map_or(0, |arm| arm.runs.len())
+}
+
 #[test]
-fn a_cure_is_proved_and_told_among_several() {
-    let arms = [
-        candidate("cure", "yes"),
-        candidate("nothing", "no"),
-        candidate("broken", "fails"),
-    ];
-    let proof = prove(&command(CHURN), &arms, &quick(7), &|_| ()).unwrap();
+fn one_fix_is_proved_among_useless_and_failing_settings() {
+    let arms = ["cure", "nothing", "broken"].map(candidate);
+    let proof = prove_by(&Scripted::new(churn), &arms, &quick(7), &|_| ()).unwrap();
     assert_eq!(proof.winner.as_deref(), Some("cure"), "{proof:?}");
     assert!(
         proof.summary.starts_with("Proved: 'cure' makes it "),
@@ -55,14 +76,19 @@ fn a_cure_is_proved_and_told_among_several() {
     );
     // Its trial run left it without a competitor, so the runs after that prove it.
     assert_eq!(proof.confirmation, None);
-    let cured = &proof.comparisons[0];
-    assert_eq!(cured.verdict, Verdict::Faster, "{cured:?}");
-    assert!((3..=7).contains(&cured.pairs), "{cured:?}");
-    let ran = proof.arms[1].runs.len();
-    assert_eq!(ran, cured.pairs as usize + 1, "with its trial run");
-    let rejected = "'broken' is rejected: with it, the command ends with status 9.";
+    let fix = &proof.comparisons[0];
+    assert_eq!(fix.verdict, Verdict::Faster, "{fix:?}");
+    assert!((3..=7).contains(&fix.pairs), "{fix:?}");
+    assert_eq!(
+        runs_of(&proof, "cure"),
+        fix.pairs as usize + 1,
+        "with its trial run"
+    );
     assert!(
-        proof.notes.iter().any(|note| note == rejected),
+        has_note(
+            &proof,
+            "'broken' is rejected: with it, the command ends with status 9."
+        ),
         "{:?}",
         proof.notes
     );
@@ -71,16 +97,16 @@ fn a_cure_is_proved_and_told_among_several() {
     let failed = proof.arms.iter().filter_map(|arm| arm.failed.as_deref());
     assert!(failed.eq(["the command ends with status 9"]));
     let useless = &proof.comparisons[1];
-    assert!(
-        useless.arm == "nothing" && useless.verdict != Verdict::Faster,
-        "{useless:?}"
+    assert_eq!(
+        (&*useless.arm, useless.verdict),
+        ("nothing", Verdict::NotReached)
     );
 }
 
 #[test]
-fn of_two_cures_one_is_chosen_and_confirmed_by_fresh_runs() {
-    let arms = ["first", "second"].map(|name| candidate(name, "yes"));
-    let proof = prove(&command(CHURN), &arms, &quick(7), &|_| ()).unwrap();
+fn of_two_fixes_one_is_chosen_and_confirmed_by_fresh_runs() {
+    let arms = ["first", "second"].map(candidate);
+    let proof = prove_by(&Scripted::new(churn), &arms, &quick(7), &|_| ()).unwrap();
     let winner = proof.winner.as_deref().expect("a winner");
     assert!(["first", "second"].contains(&winner), "{proof:?}");
     let confirmation = proof.confirmation.unwrap();
@@ -90,47 +116,58 @@ fn of_two_cures_one_is_chosen_and_confirmed_by_fresh_runs() {
 }
 
 #[test]
-fn a_command_that_ends_differently_each_time_ends_the_proof() {
-    let folder = tempfile::tempdir().unwrap();
-    let count = folder.path().join("count");
-    // The first run, without the candidate's variable, succeeds; all later ones fail.
-    let unchanged = format!("echo x >> {0}; [ $(wc -l < {0}) -lt 2 ]", count.display());
-    let script = format!("[ -n \"$CURE\" ] && exit 0; {unchanged}");
-    let proof = prove(
-        &command(&script),
-        &[candidate("any", "1")],
+fn a_command_that_ends_differently_ends_the_proof() {
+    let script = |arm: &Candidate, run: usize| match arm.name.as_str() {
+        "baseline" if run > 0 => Scene::failing(1),
+        _ => Scene::new(0.1, 1_000),
+    };
+    let proof = prove_by(
+        &Scripted::new(script),
+        &[candidate("any")],
         &quick(7),
         &|_| (),
     )
     .unwrap();
     assert_eq!(proof.winner, None);
-    let told = |note: &String| note.contains("unlike before");
-    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+    assert!(
+        has_note(
+            &proof,
+            "The unchanged command ends with status 1, unlike before"
+        ),
+        "{:?}",
+        proof.notes
+    );
+}
+
+#[test]
+fn an_interrupted_proof_keeps_its_complete_rounds() {
+    let runner = Scripted::new(churn).interrupted_at(6);
+    let proof = prove_by(&runner, &[candidate("cure")], &quick(20), &|_| ()).unwrap();
+    // One run before the first round, and two in each.
+    assert_eq!(runs_of(&proof, "cure"), 2);
+    assert!(has_note(&proof, "Interrupted"), "{:?}", proof.notes);
+    let runner = Scripted::new(churn).interrupted_at(0);
+    let error = prove_by(&runner, &[candidate("cure")], &quick(20), &|_| ()).unwrap_err();
+    assert!(error.to_string().contains("interrupted before"), "{error}");
 }
 
 #[test]
 fn a_budget_too_small_for_all_goes_to_the_first() {
-    // Six pairs of one setting take some 4 s, seven of three more than twice as much.
-    let arms = [
-        candidate("cure", "yes"),
-        candidate("second", "no"),
-        candidate("third", "no"),
-    ];
-    let options = Options {
-        budget: Duration::from_secs(7),
-        stopping: Stopping {
-            max_pairs: 6,
-            ..Stopping::default()
-        },
-        ..Options::default()
+    // Six pairs of one setting take 4 s, seven of three more than twice as much.
+    let script = |arm: &Candidate, _: usize| match arm.name.as_str() {
+        "cure" => Scene::new(0.2, 1_000),
+        _ => Scene::new(0.5, 6_000),
     };
-    let slow = command("[ \"$CURE\" = yes ] || sleep 0.3; sleep 0.2");
-    let proof = prove(&slow, &arms, &options, &|_| ()).unwrap();
+    let arms = ["cure", "second", "third"].map(candidate);
+    let runner = Scripted::new(script);
+    let options = within(Duration::from_secs(7));
+    let proof = prove_by(&runner, &arms, &options, &|_| ()).unwrap();
     let pairs: Vec<usize> = proof.arms.iter().map(|arm| arm.runs.len()).collect();
     // A result far beyond the noise needs fewer than six.
     assert!((3..=6).contains(&pairs[0]), "{proof:?}");
     assert_eq!(pairs, [pairs[0], pairs[0], 0, 0], "{proof:?}");
     assert_eq!(proof.comparisons.len(), 1);
+    assert!(runner.elapsed() <= options.budget, "{:?}", runner.elapsed());
     let note = proof.notes.iter().find(|note| note.contains("left out"));
     let note = note.expect("a note about the arms left out");
     assert!(
@@ -141,109 +178,86 @@ fn a_budget_too_small_for_all_goes_to_the_first() {
 }
 
 #[test]
-fn where_the_budget_does_not_cover_all_a_trial_run_of_each_chooses() {
-    let of = |name: &str, value: &str| Candidate {
-        fewer_faults: false,
-        ..candidate(name, value)
+fn a_trial_run_of_each_chooses_whom_the_budget_covers() {
+    let script = |arm: &Candidate, _: usize| match arm.name.as_str() {
+        "cure" => Scene::new(0.04, 3_000),
+        "baseline" => Scene::new(0.11, 1_000),
+        _ => Scene::new(0.11, 3_000),
     };
-    let useless = ["a", "b", "c", "d", "e"].map(|name| of(name, name));
-    let arms = [&useless[..], &[of("cure", "yes")]].concat();
-    let slow = command(
-        "[ \"$CURE\" ] && head -c 9000000 /dev/zero | tail -c 8000000 > /dev/null; \
-         [ \"$CURE\" = yes ] && time=0.03 || time=0.1; sleep $time",
-    );
+    let useless = ["a", "b", "c", "d", "e"];
+    let arms: Vec<Candidate> = useless
+        .iter()
+        .chain(&["cure"])
+        .map(|&it| other(it))
+        .collect();
     // Eight rounds of all seven would take 90 runs including those reserved for confirmation; as
-    // many pairs of one, with a trial of each, 40: the budget is between the two, at this machine's
-    // present speed.
-    let began = Instant::now();
-    for _ in 0..4 {
-        std::process::Command::new("sh")
-            .args(slow.iter().skip(1))
-            .env("CURE", "a")
-            .status()
-            .unwrap();
-    }
-    let options = Options {
-        budget: began.elapsed() / 4 * 58,
-        ..Options::default()
-    };
-    let proof = prove(&slow, &arms, &options, &|_| ()).unwrap();
-    let runs = |name: &str| {
-        let arm = proof.arms.iter().find(|arm| arm.name == name);
-        arm.map_or(0, |arm| arm.runs.len())
-    };
-    assert!(runs("cure") > 1, "{proof:?}");
-    assert!(useless.iter().any(|one| runs(&one.name) == 1), "{proof:?}");
-    let told = |note: &String| note.contains("gained least in a trial run");
-    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+    // many pairs of one, with a trial of each, 40: the budget is between the two.
+    let options = within(Duration::from_millis(110 * 58));
+    let runner = Scripted::new(|arm: &Candidate, run: usize| {
+        // Of CPU time they take the same, so that none is dropped for being far behind.
+        Scene {
+            cpu: 0.02,
+            ..script(arm, run)
+        }
+    });
+    let proof = prove_by(&runner, &arms, &options, &|_| ()).unwrap();
+    assert!(runs_of(&proof, "cure") > 1, "{proof:?}");
+    assert!(
+        useless.iter().any(|one| runs_of(&proof, one) == 1),
+        "{proof:?}"
+    );
+    let is_about_trials = |note: &String| note.contains("gained least in a trial run");
+    assert!(proof.notes.iter().any(is_about_trials), "{:?}", proof.notes);
+    assert!(runner.elapsed() <= options.budget, "{:?}", runner.elapsed());
 }
 
 #[test]
 fn a_first_run_that_hangs_is_ended_by_the_budget() {
     let options = Options {
-        budget: Duration::from_secs(1),
         one_run: Some(Duration::from_millis(50)),
-        ..Options::default()
+        ..within(Duration::from_secs(1))
     };
-    let began = Instant::now();
-    let error = prove(
-        &command("sleep 60"),
-        &[candidate("any", "1")],
-        &options,
-        &|_| (),
-    )
-    .unwrap_err();
-    assert!(began.elapsed() < Duration::from_secs(30), "{error}");
-    let told = error.to_string();
+    let runner = Scripted::new(|_: &Candidate, _| Scene::new(1e6, 1_000));
+    let error = prove_by(&runner, &[candidate("any")], &options, &|_| ()).unwrap_err();
+    let message = error.to_string();
     assert!(
-        told.starts_with("the unchanged command took 50.0 ms before"),
-        "{told}"
+        message.starts_with("the unchanged command took 50.0 ms before"),
+        "{message}"
     );
-}
-
-#[test]
-fn a_budget_too_small_for_a_proof_tells_what_is_missing_and_holds() {
-    let options = Options {
-        budget: Duration::from_millis(1_500),
-        ..Options::default()
-    };
-    let slow = command(
-        "[ \"$CURE\" = yes ] || { head -c 9000000 /dev/zero | tail -c 8000000 >/dev/null; sleep 0.3; }; sleep 0.1",
-    );
-    let started = Instant::now();
-    let proof = prove(&slow, &[candidate("cure", "yes")], &options, &|_| ()).unwrap();
-    // A tenth, one run, and time lost to other load on this machine.
+    // The least time that a run may take past the budget.
     assert!(
-        started.elapsed() < Duration::from_secs(5),
+        runner.elapsed() < Duration::from_millis(2_100),
         "{:?}",
-        started.elapsed()
+        runner.elapsed()
     );
-    let found = &proof.comparisons[0];
-    assert_eq!(found.verdict, Verdict::Undecided);
-    assert!(found.pairs < 6, "{found:?}");
-    assert_eq!(proof.winner, None);
-    let told = |note: &String| note.starts_with("The time budget");
-    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
 }
 
 #[test]
-fn what_does_not_fit_is_not_begun() {
-    let folder = tempfile::tempdir().unwrap();
-    let began = folder.path().join("began");
-    let script = format!("touch {}", began.display());
-    let options = Options {
-        budget: Duration::from_secs(25),
-        one_run: Some(Duration::from_secs(30)),
-        ..Options::default()
+fn a_budget_too_small_for_a_proof_says_what_is_missing_and_holds() {
+    let script = |arm: &Candidate, _: usize| match arm.name.as_str() {
+        "cure" => Scene::new(0.1, 1_000),
+        _ => Scene::new(0.4, 6_000),
     };
-    let proof = prove(
-        &command(&script),
-        &[candidate("cure", "yes")],
-        &options,
-        &|_| (),
-    )
-    .unwrap();
-    assert!(!began.exists());
+    // 0.4 s for the first run, and two pairs.
+    let options = within(Duration::from_millis(1_500));
+    let runner = Scripted::new(script);
+    let proof = prove_by(&runner, &[candidate("cure")], &options, &|_| ()).unwrap();
+    assert!(runner.elapsed() <= options.budget, "{:?}", runner.elapsed());
+    let found = &proof.comparisons[0];
+    assert_eq!((found.pairs, found.verdict), (2, Verdict::Undecided));
+    assert_eq!(proof.winner, None);
+    assert!(has_note(&proof, "The time budget"), "{:?}", proof.notes);
+}
+
+#[test]
+fn what_does_not_fit_is_not_started() {
+    let options = Options {
+        one_run: Some(Duration::from_secs(30)),
+        ..within(Duration::from_secs(25))
+    };
+    let runner = Scripted::new(churn);
+    let proof = prove_by(&runner, &[candidate("cure")], &options, &|_| ()).unwrap();
+    assert_eq!(runner.runs(), 0);
     assert!(
         proof.summary.starts_with("No proof: one run takes 30.0 s"),
         "{}",
@@ -253,100 +267,73 @@ fn what_does_not_fit_is_not_begun() {
 }
 
 #[test]
-fn a_run_that_passes_the_budget_is_ended_and_told() {
-    let options = Options {
-        budget: Duration::from_secs(2),
-        ..Options::default()
+fn a_run_that_passes_the_budget_is_ended_with_a_note() {
+    let script = |arm: &Candidate, _: usize| match arm.name.as_str() {
+        "hangs" => Scene::new(1e6, 1_000),
+        _ => Scene::new(0.05, 1_000),
     };
-    let hangs = command("[ \"$CURE\" = yes ] && sleep 100; sleep 0.05");
-    let started = Instant::now();
-    let proof = prove(&hangs, &[candidate("hangs", "yes")], &options, &|_| ()).unwrap();
+    let runner = Scripted::new(script);
+    let options = within(Duration::from_secs(2));
+    let proof = prove_by(&runner, &[candidate("hangs")], &options, &|_| ()).unwrap();
     assert!(
-        started.elapsed() < Duration::from_secs(9),
+        runner.elapsed() < Duration::from_millis(3_200),
         "{:?}",
-        started.elapsed()
+        runner.elapsed()
     );
-    let told = |note: &String| note.contains("ended in the middle of a round");
-    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+    let is_about_it = |note: &String| note.contains("ended in the middle of a round");
+    assert!(proof.notes.iter().any(is_about_it), "{:?}", proof.notes);
 }
 
 #[test]
 fn settings_that_do_not_reach_the_program_cost_one_trial() {
-    let folder = tempfile::tempdir().unwrap();
-    let count = folder.path().join("count");
-    let script = format!(
-        // Faults and memory are the same in each run, even on a busy machine: one process, no pipe.
-        "echo x >> {}; i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done",
-        count.display()
-    );
-    let proof = prove(
-        &command(&script),
-        &[candidate("other", "1")],
-        &Options::default(),
-        &|_| (),
-    )
-    .unwrap();
-    let runs = std::fs::read_to_string(&count).unwrap().lines().count();
-    assert_eq!(runs, 3, "a first run, and one pair");
+    let runner = Scripted::new(|_: &Candidate, _| Scene::new(0.2, 1_000));
+    let options = Options::default();
+    let proof = prove_by(&runner, &[candidate("other")], &options, &|_| ()).unwrap();
+    assert_eq!(runner.runs(), 3, "a first run, and one pair");
     assert_eq!(proof.comparisons[0].verdict, Verdict::NotReached);
     assert!(
         proof.summary.contains("does not reach the program"),
         "{}",
         proof.summary
     );
-    let told = |note: &String| note.starts_with("'other' does not reach the program");
-    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+    assert!(
+        has_note(&proof, "'other' does not reach the program"),
+        "{:?}",
+        proof.notes
+    );
 }
 
 #[test]
-fn a_policy_of_memory_nodes_is_run_although_it_changes_no_faults() {
-    if !pagewise_linux::sys::numa::policy_can_be_set() {
-        skipped!("this kernel or container lets nobody set policies of memory nodes");
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let policies = folder.path().join("policies");
-    let script = format!(
-        "grep -m 1 -o 'bind:0 heap\\|default heap' /proc/self/numa_maps >> {}; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done",
-        policies.display()
-    );
+fn a_policy_of_memory_nodes_runs_although_it_changes_no_faults() {
     let bound = Candidate {
-        name: "one node".into(),
         settings: Settings(vec![Setting::Numa {
             options: "--cpunodebind=0 --membind=0".into(),
         }]),
-        ..Candidate::default()
+        ..other("one node")
     };
-    let proof = prove(&command(&script), &[bound], &quick(3), &|_| ()).unwrap();
+    let runner = Scripted::new(|_: &Candidate, _| Scene::new(0.2, 1_000));
+    let proof = prove_by(&runner, &[bound], &quick(3), &|_| ()).unwrap();
     assert_eq!(proof.comparisons[0].pairs, 3, "{proof:?}");
     assert_ne!(proof.comparisons[0].verdict, Verdict::NotReached);
-    let policies = std::fs::read_to_string(&policies).unwrap();
-    let of = |policy: &str| policies.lines().filter(|line| *line == policy).count();
-    // Runs as short as on a fast machine are measured several at a time; one came before all pairs.
-    let (bound, plain) = (of("bind:0 heap"), of("default heap"));
-    assert!(
-        bound >= 3 && bound % 3 == 0 && plain == bound + 1,
-        "{policies}"
-    );
 }
 
 #[test]
-fn settings_for_fewer_faults_that_avoid_none_cost_one_trial_and_are_told_so() {
-    // With the setting it uses 30 MB more, with the corresponding faults.
-    let script = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; \
-        [ \"$CURE\" = no ] && head -c 40000000 /dev/zero | tail -c 30000000 >/dev/null; true";
-    let proof = prove(
-        &command(script),
-        &[candidate("other", "no")],
-        &Options::default(),
+fn settings_against_faults_that_avoid_none_cost_one_trial() {
+    let script = |arm: &Candidate, _: usize| match arm.name.as_str() {
+        "other" => Scene::new(0.2, 9_000),
+        _ => Scene::new(0.2, 1_000),
+    };
+    let options = Options::default();
+    let proof = prove_by(
+        &Scripted::new(script),
+        &[candidate("other")],
+        &options,
         &|_| (),
     )
     .unwrap();
-    assert_eq!(proof.arms[1].runs.len(), 1, "{proof:?}");
-    let told = |note: &String| {
-        note.starts_with("'other' was dropped after a trial: it reaches the program, but avoids no")
-    };
-    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+    assert_eq!(runs_of(&proof, "other"), 1, "{proof:?}");
+    let start = "'other' was dropped after a trial: it reaches the program, but avoids no";
+    assert!(has_note(&proof, start), "{:?}", proof.notes);
     assert!(
         proof.winner.is_none() && proof.summary.starts_with("Not proved"),
         "{}",
@@ -355,164 +342,92 @@ fn settings_for_fewer_faults_that_avoid_none_cost_one_trial_and_are_told_so() {
 }
 
 #[test]
-fn an_arm_without_hope_is_given_up_and_told() {
+fn an_arm_without_hope_is_dropped_with_a_note() {
     // Slower by half with the setting, with the same number of faults.
-    let script = "[ \"$CURE\" = no ] && sleep 0.06; head -c 4000000 /dev/zero | tail -c 3000000 >/dev/null; sleep 0.06";
-    let slower = Candidate {
-        fewer_faults: false,
-        ..candidate("slower", "no")
+    let script = |arm: &Candidate, _: usize| match arm.name.as_str() {
+        "slower" => Scene {
+            peak: Bytes(80 << 20),
+            ..Scene::new(0.3, 1_000)
+        },
+        _ => Scene::new(0.2, 1_000),
     };
-    let proof = prove(&command(script), &[slower], &Options::default(), &|_| ()).unwrap();
-    let runs = proof.arms[1].runs.len();
-    assert!((3..25).contains(&runs), "{proof:?}");
-    let told = |note: &String| note.starts_with("'slower' was dropped after ");
-    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+    let options = Options::default();
+    let proof = prove_by(
+        &Scripted::new(script),
+        &[other("slower")],
+        &options,
+        &|_| (),
+    )
+    .unwrap();
+    assert!((3..25).contains(&runs_of(&proof, "slower")), "{proof:?}");
+    assert!(
+        has_note(&proof, "'slower' was dropped after "),
+        "{:?}",
+        proof.notes
+    );
 }
 
 /// A run within a limit pays for each page that it makes room for; the number of faults does not
 /// show what it saves.
 #[test]
-fn only_what_is_for_fewer_faults_is_doubted_for_how_few_they_are() {
+fn only_settings_against_faults_are_doubted_for_avoiding_few() {
     let run = |seconds: f64, faults: u64| RunCost {
         wall: Nanos::from_secs_f64(seconds),
         user: Nanos::from_secs_f64(seconds),
         major_faults: faults,
         ..RunCost::default()
     };
-    let told = |fewer_faults: bool| {
+    let notes = |fewer_faults: bool| {
         let arm = Candidate {
-            name: "arm".to_owned(),
             fewer_faults,
-            ..Candidate::default()
+            ..candidate("arm")
         };
-        let (command, options) = (command("true"), quick(2));
-        let mut experiment = Experiment::begin(&command, &[arm], &options, &|_| ()).unwrap();
+        let (runner, options) = (Scripted::new(churn), quick(2));
+        let mut experiment = Experiment::begin(&runner, &[arm], &options, &|_| ()).unwrap();
         experiment.arms[0].runs = vec![run(3.0, 4_000); 6];
         experiment.arms[1].runs = vec![run(1.0, 1_000); 6];
         experiment.notes.clear();
         experiment.note_doubt("arm");
         experiment.notes
     };
-    assert!(told(true)[0].contains("something else changed too"));
-    assert_eq!(told(false), Vec::<String>::new());
+    assert!(notes(true)[0].contains("something else changed too"));
+    assert_eq!(notes(false), Vec::<String>::new());
 }
 
 #[test]
-fn a_command_that_cannot_start_is_an_error() {
-    let nowhere = [OsString::from("/no/such/program")];
-    let error = prove(&nowhere, &[], &quick(2), &|_| ()).unwrap_err();
-    assert!(error.to_string().contains("/no/such/program"));
-}
-
-#[test]
-fn each_run_gets_the_same_input() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("in");
-    std::fs::write(&file, "expected\n").unwrap();
-    let options = Options {
-        input: Input::File(file),
-        ..quick(2)
-    };
-    let reads = command("read line; [ \"$line\" = expected ]");
-    let proof = prove(&reads, &[candidate("any", "1")], &options, &|_| ()).unwrap();
-    assert!(
-        !proof.notes.iter().any(|note| note.contains("status")),
-        "{:?}",
-        proof.notes
-    );
-}
-
-/// Maps a file and touches each of its pages.
-const READER: &str = r#"
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-int main(int argc, char **argv) {
-    struct stat about;
-    int fd = argc > 1 ? open(argv[1], O_RDONLY) : -1, sum = 0;
-    if (fd < 0 || fstat(fd, &about)) return 2;
-    const char *at = mmap(0, about.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED) return 2;
-    for (long i = 0; i < about.st_size; i += 4096) sum += at[i];
-    return sum == 1;
-}
-"#;
-
-#[test]
-fn each_run_begins_with_cold_files_on_their_disk() {
-    // A temporary folder may be in memory, so its files have no disk to be read from.
-    let disk = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tmp");
-    std::fs::create_dir_all(disk).unwrap();
-    let folder = tempfile::tempdir_in(disk).unwrap();
-    let (source, reader) = (folder.path().join("reader.c"), folder.path().join("reader"));
-    std::fs::write(&source, READER).unwrap();
-    let built = std::process::Command::new("cc")
-        .args(["-O1", "-o"])
-        .args([&reader, &source])
-        .status()
-        .expect("the C compiler that Rust links with");
-    assert!(built.success());
-    let file = folder.path().join("data");
-    std::fs::write(&file, vec![1; 24 << 20]).unwrap();
-    let reads = |cold: Vec<PathBuf>| -> Vec<u64> {
-        let options = Options { cold, ..quick(3) };
-        let command = [reader.clone().into(), file.clone().into()];
-        let proof = prove(&command, &[candidate("any", "1")], &options, &|_| ()).unwrap();
-        let runs = proof.arms.iter().flat_map(|arm| &arm.runs);
-        runs.map(|run| run.major_faults).collect()
-    };
-    let (cold, warm) = (reads(vec![file.clone()]), reads(Vec::new()));
-    assert!(
-        cold.len() >= 2 && cold.iter().all(|&faults| faults > 0),
-        "{cold:?}"
-    );
-    // The first warm run may still read what the last cold one left on disk.
-    assert!(
-        warm.iter().filter(|&&faults| faults > 0).count() <= 1,
-        "{warm:?}"
-    );
-}
-
-#[test]
-fn a_confirmation_runs_under_the_same_program_as_what_it_confirms() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("runs");
-    let command = command(&format!("echo ${{UNDER:-alone}} >> {}", file.display()));
+fn a_confirmation_runs_under_the_same_program_as_the_trial() {
     let wrapped = Candidate {
-        name: "wrapped".to_owned(),
         under: ["env", "UNDER=env"].map(OsString::from).to_vec(),
-        ..Candidate::default()
+        ..other("wrapped")
     };
-    let options = quick(2);
-    let experiment = Experiment::begin(&command, &[wrapped], &options, &|_| ()).unwrap();
+    let (runner, options) = (Scripted::new(churn), quick(2));
+    let experiment =
+        Experiment::begin(&runner, std::slice::from_ref(&wrapped), &options, &|_| ()).unwrap();
     let mut fresh = experiment.fresh(1);
-    std::fs::remove_file(&file).unwrap();
     assert_eq!(fresh.round(&[1]).unwrap(), Outcome::Complete);
-    let runs = std::fs::read_to_string(&file).unwrap();
-    let mut runs: Vec<&str> = runs.lines().collect();
-    runs.sort_unstable();
-    runs.dedup();
-    assert_eq!(runs, ["alone", "env"]);
+    let mut last = runner.played().split_off(1);
+    last.sort_by_key(|arm| arm.under.len());
+    assert_eq!(last[0].under, Vec::<OsString>::new());
+    assert_eq!(last[1], wrapped);
+    assert_eq!(last.len(), 2);
 }
 
 #[test]
 fn an_arm_far_behind_another_gets_one_run() {
-    // Time on the CPU, the same in each run; and memory, by which settings are seen to arrive.
-    let spin = "case \"$CURE\" in best) n=3;; worse) n=15;; *) n=18;; esac; \
-                [ -z \"$CURE\" ] || dd if=/dev/zero of=/dev/null bs=16M count=1 2>/dev/null; \
-                head -c ${n}0000000 /dev/zero | sha256sum";
-    let arms = [candidate("worse", "worse"), candidate("best", "best")];
-    let arms = arms.map(|arm| Candidate {
-        fewer_faults: false,
-        ..arm
-    });
-    let proof = prove(&command(spin), &arms, &quick(6), &|_| ()).unwrap();
-    assert_eq!(proof.winner.as_deref(), Some("best"), "{proof:?}");
-    let pairs = |name: &str| {
-        let mut found = proof.comparisons.iter();
-        found.find(|one| one.arm == name).map(|one| one.pairs)
+    let script = |arm: &Candidate, _: usize| match arm.name.as_str() {
+        "best" => Scene::new(0.1, 5_000),
+        "worse" => Scene::new(0.5, 5_000),
+        _ => Scene::new(0.6, 1_000),
     };
-    assert_eq!(pairs("worse"), Some(1), "{proof:?}");
-    let told = |note: &String| note.starts_with("'worse' was dropped after a trial: it took ");
-    assert!(proof.notes.iter().any(told), "{:?}", proof.notes);
+    let arms = ["worse", "best"].map(other);
+    let proof = prove_by(&Scripted::new(script), &arms, &quick(6), &|_| ()).unwrap();
+    assert_eq!(proof.winner.as_deref(), Some("best"), "{proof:?}");
+    let mut found = proof.comparisons.iter();
+    let worse = found.find(|one| one.arm == "worse").map(|one| one.pairs);
+    assert_eq!(worse, Some(1), "{proof:?}");
+    assert!(
+        has_note(&proof, "'worse' was dropped after a trial: it took "),
+        "{:?}",
+        proof.notes
+    );
 }

@@ -3,7 +3,7 @@
 
 use super::Trial;
 use crate::Listener;
-use crate::experiment::{Candidate, Experiment, Options, Outcome, confirm};
+use crate::experiment::{Candidate, Experiment, Live, Options, Outcome, Runner, confirm};
 use anyhow::Result;
 use pagewise_analyse::proof::most_promising;
 use pagewise_analyse::tune::{Gain, placebo, points, quieter_clock, survivors};
@@ -12,7 +12,6 @@ use pagewise_model::answer::{Document, Subject};
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::tuning::{Tuning, Winner};
 use pagewise_model::units::Bytes;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -50,9 +49,33 @@ pub fn search(
     notes: Vec<String>,
     progress: &Listener<'_>,
 ) -> Result<Document<Tuning>> {
-    let started = Instant::now();
+    let subject = Subject::of_command(
+        command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+    );
+    let found = search_by(
+        &Live::new(command, options),
+        trials,
+        options,
+        notes,
+        progress,
+    )?;
+    Ok(found.about(subject))
+}
+
+/// The same, with runs and time of `runner`.
+fn search_by(
+    runner: &dyn Runner,
+    trials: &[Trial],
+    options: &Options,
+    notes: Vec<String>,
+    progress: &Listener<'_>,
+) -> Result<Document<Tuning>> {
+    let started = runner.now();
     let candidates: Vec<Candidate> = trials.iter().map(|trial| trial.candidate.clone()).collect();
-    let mut experiment = Experiment::begin(command, &candidates, options, progress)?;
+    let mut experiment = Experiment::begin(runner, &candidates, options, progress)?;
     notes.iter().for_each(|note| experiment.note(note));
     let until = |share: f64| started + options.budget.mul_f64(share);
 
@@ -89,7 +112,6 @@ pub fn search(
         Fate::Luck => (None, true),
         Fate::Refuted => (None, false),
     };
-    let command = command.iter().map(|word| word.to_string_lossy());
     let found = Tuning {
         arms: arms
             .into_iter()
@@ -101,8 +123,7 @@ pub fn search(
         winner,
         luck,
     };
-    let subject = Subject::of_command(command.map(Cow::into_owned).collect());
-    Ok(Document::of(found).about(subject).with_notes(notes))
+    Ok(Document::of(found).with_notes(notes))
 }
 
 /// Halves the field every [`RUNG`] rounds, then runs the finalists until their intervals are
@@ -152,7 +173,7 @@ fn sweep(
 /// rungs together take about twice the first.
 fn affordable(experiment: &mut Experiment<'_>, deadline: Instant) -> (Vec<usize>, usize) {
     let mut arms = experiment.in_play();
-    let left = deadline.saturating_duration_since(Instant::now());
+    let left = deadline.saturating_duration_since(experiment.now());
     let fits = |arms: &[usize], rounds: u32| {
         experiment.round_time(arms).saturating_mul(2 * rounds) <= left
     };
@@ -218,7 +239,7 @@ fn smallest_value(
         progress(&format!("is {} enough?", smaller.candidate.name));
         let mut step = experiment.fresh_pair(trial.candidate.clone(), smaller.candidate.clone());
         for _ in 0..PAIRS_PER_STEP {
-            if Instant::now() + step.round_time(&[1]) > deadline {
+            if step.now() + step.round_time(&[1]) > deadline {
                 experiment.note("The budget ended before the smallest sufficient value was found.");
                 return Ok(best);
             }
@@ -249,7 +270,7 @@ fn confirmed(
 ) -> Result<Fate> {
     let at = experiment.add(chosen.candidate.clone());
     // At least some time, so that a spent budget does not leave a winner unconfirmed.
-    let deadline = deadline.max(Instant::now() + Duration::from_secs(1));
+    let deadline = deadline.max(experiment.now() + Duration::from_secs(1));
     let confirmation = confirm(experiment, at, options, progress, deadline)?;
     if confirmation.verdict != Verdict::Faster {
         experiment.note(&format!(
