@@ -321,22 +321,46 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
-    /// What half a second of looks at a shell command shows of the first process's first thread.
-    fn seen_of(script: &str) -> Looks {
-        let mut child = Command::new("sh")
-            .args(["-c", script])
-            .stdin(Stdio::piped())
-            .spawn()
-            .expect("sh");
-        let pid = i32::try_from(child.id()).expect("a process id");
-        let onlooker = Onlooker::start(pid);
-        std::thread::sleep(Duration::from_millis(500));
-        let looks = onlooker.stop().expect("it lived");
-        child.kill().expect("killed");
-        child.wait().expect("waited for");
-        looks
+    /// A shell command. Killed when dropped.
+    struct Shell(Child);
+
+    impl Shell {
+        fn start(script: &str) -> Self {
+            let mut shell = Command::new("sh");
+            let shell = shell.args(["-c", script]).stdout(Stdio::piped());
+            Self(shell.spawn().expect("sh"))
+        }
+
+        fn pid(&self) -> i32 {
+            i32::try_from(self.0.id()).expect("a process id")
+        }
+
+        /// What three looks show.
+        fn looks(&self) -> Looks {
+            let tree = Tree::new(ProcRoot::default(), self.pid()).expect("readable");
+            let log = TaskLog::new(false);
+            let mut watch = Watch::new(ProcRoot::default(), tree.expect("it lives"), log);
+            assert!(watch.look() && watch.look() && watch.look());
+            watch.finish()
+        }
+    }
+
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            let children = ProcRoot::default().children(self.pid());
+            for child in children.unwrap_or_default() {
+                let _ = crate::process::signal(child.unsigned_abs(), libc::SIGKILL);
+            }
+            self.0.kill().expect("killed");
+            self.0.wait().expect("waited for");
+        }
+    }
+
+    /// Where a process sleeps.
+    fn place(pid: i32) -> String {
+        std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default()
     }
 
     fn names(looks: &Looks, scene: &Scene) -> Vec<String> {
@@ -352,7 +376,18 @@ mod tests {
 
     #[test]
     fn a_shell_that_waits_for_a_child_that_sleeps_is_seen_as_that() {
-        let looks = seen_of("sleep 60; true");
+        let shell = Shell::start("sleep 1000; true");
+        let proc = ProcRoot::default();
+        let sleeps = |child: &i32| place(*child).contains("nanosleep");
+        let is_there = || {
+            let children = proc.children(shell.pid()).expect("readable");
+            place(shell.pid()).contains("do_wait") && children.iter().any(sleeps)
+        };
+        while !is_there() {
+            std::thread::yield_now();
+        }
+        assert!(Onlooker::start(shell.pid()).stop().is_some());
+        let looks = shell.looks();
         let longest = &looks.scenes[0];
         let seen = names(&looks, longest);
         assert!(seen[0].starts_with("sh do_wait"), "{seen:?}");
@@ -367,7 +402,11 @@ mod tests {
 
     #[test]
     fn a_shell_that_computes_is_seen_ready_to_run() {
-        let looks = seen_of("while :; do :; done");
+        let mut shell = Shell::start("echo started; while :; do :; done");
+        let mut line = [0; 8];
+        let output = shell.0.stdout.as_mut().expect("a pipe");
+        std::io::Read::read_exact(output, &mut line).expect("a line");
+        let looks = shell.looks();
         assert_eq!(looks.scenes[0].processes[0].main.letter, 'R', "{looks:?}");
     }
 

@@ -143,17 +143,19 @@ fn stop_kills_what_ignores_sigterm() {
 
 #[test]
 fn waiting_with_a_limit_returns_at_the_limit_and_at_the_end() {
-    let mut running = launch(&["sleep", "0.05"]).spawn().unwrap();
-    assert_eq!(running.wait_for(Duration::ZERO).unwrap(), None);
-    let end = running.wait_for(Duration::from_secs(30)).unwrap().unwrap();
-    assert!(end.cost.wall.as_secs_f64() >= 0.05);
-    let mut looking = launch(&["sleep", "0.01"]).spawn().unwrap();
-    assert!(
-        looking
-            .wait_by_looking(Duration::from_secs(30))
-            .unwrap()
-            .is_some()
-    );
+    let folder = tempfile::tempdir().unwrap();
+    let end = folder.path().join("end");
+    let script = format!("while [ ! -e {} ]; do sleep 0.01; done", end.display());
+    let start = || launch(&["sh", "-c", &script]).spawn().unwrap();
+    let (mut waited, mut looked) = (start(), start());
+    assert_eq!(waited.wait_for(Duration::ZERO).unwrap(), None);
+    assert_eq!(waited.wait_for(Duration::from_millis(1)).unwrap(), None);
+    assert_eq!(looked.wait_by_looking(Duration::ZERO).unwrap(), None);
+    std::fs::write(end, "").unwrap();
+    let hour = Duration::from_secs(3600);
+    for finished in [waited.wait_for(hour), looked.wait_by_looking(hour)] {
+        assert_eq!(finished.unwrap().unwrap().ending, Ending::Exited(0));
+    }
 }
 
 #[test]

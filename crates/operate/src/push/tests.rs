@@ -121,9 +121,10 @@ fn refusals_say_what_to_do() {
     let cut = told("nonsense");
     assert!(cut.contains("could not be reached"), "{cut}");
 
-    let closed = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = format!("http://{}", closed.local_addr().expect("bound"));
-    drop(closed);
+    // The port of a client: taken, so that no other test gets it, and nobody listens on it.
+    let other = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let client = TcpStream::connect(other.local_addr().expect("bound")).expect("connected");
+    let address = format!("http://{}", client.local_addr().expect("bound"));
     let error = send(&Server::parse(&address).expect("an address"), None);
     let told = error.expect_err("nobody listens").to_string();
     assert!(

@@ -1,6 +1,7 @@
 use super::*;
 use pagewise_formats::perf_data::PerfData;
 use pagewise_model::event::Event;
+use pagewise_model::loss::LossKind;
 use std::process::Command;
 
 #[test]
@@ -56,7 +57,11 @@ fn faults_in_libraries_without_frame_pointers_get_full_stacks() {
             deep += usize::from(frames.len() >= 5);
         }
     });
-    assert!(losses.expect("readable").is_empty());
+    // On a busy machine perf may not empty its buffers in time; what it wrote must be whole.
+    let losses = losses.expect("readable");
+    let by_perf = [LossKind::RingOverrun, LossKind::Throttled];
+    let ours = losses.iter().filter(|(kind, _)| !by_perf.contains(kind));
+    assert_eq!(ours.count(), 0, "{losses:?}");
     assert!(all > 50, "only {all} samples");
     assert!(deep * 10 > all * 9, "only {deep} of {all} stacks are deep");
 }
