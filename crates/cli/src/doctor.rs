@@ -2,7 +2,7 @@
 
 mod server;
 
-use crate::duration::parse as duration;
+use crate::duration::{parse as duration, positive};
 use crate::export::{Written, tables};
 use crate::progress::Progress;
 use crate::{own_library, status, terminal};
@@ -72,8 +72,8 @@ pub struct Args {
     #[command(flatten)]
     server: server::ServerArgs,
 
-    /// Time to spend on the proof's runs
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration, requires = "prove")]
+    /// Time for the proof's runs, which follow the observed one. A run that exceeds it is ended
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = positive, requires = "prove")]
     budget: Duration,
 
     /// Record every fault and every memory call: exact, but the run takes up to 50 % longer

@@ -28,6 +28,17 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         .map_err(|_| format!("'{text}' is not a possible duration"))
 }
 
+/// The same, but more than none.
+///
+/// # Errors
+/// As [`parse`], and for no time at all.
+pub fn positive(text: &str) -> Result<Duration, String> {
+    match parse(text)? {
+        Duration::ZERO => Err(format!("'{text}' is no time at all")),
+        time => Ok(time),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +48,8 @@ mod tests {
         assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(parse("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(positive("1us"), Ok(Duration::from_micros(1)));
+        assert_eq!(positive("0s").unwrap_err(), "'0s' is no time at all");
         assert_eq!(parse("100us"), Ok(Duration::from_micros(100)));
         assert!(parse("10").unwrap_err().contains("write 10s"));
         assert!(parse("10d").unwrap_err().contains("unknown unit 'd'"));

@@ -21,8 +21,8 @@ use std::time::Duration;
 pub struct Args {
     /// Time to spend, such as 90s, 5m or 1h
     ///
-    /// Two rounds always run. With little time, fewer settings are tried.
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = crate::duration::parse)]
+    /// With little time, fewer settings are tried.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = crate::duration::positive)]
     budget: Duration,
     /// Reject settings whose peak resident memory exceeds this, such as 2G
     #[arg(long, value_name = "SIZE", value_parser = size)]

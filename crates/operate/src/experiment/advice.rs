@@ -9,10 +9,11 @@ use anyhow::Result;
 use pagewise_analyse::page_sizes;
 use pagewise_analyse::plan::proved;
 use pagewise_analyse::proof::{cold, driven, not_run, predictions};
-use pagewise_linux::process::{Input, interrupt};
+use pagewise_linux::process::{Finished, Input, interrupt};
 use pagewise_model::advice::{Advice, Settings};
 use pagewise_model::findings::Findings;
 use pagewise_model::proof::Proof;
+use pagewise_model::units::Nanos;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -111,7 +112,11 @@ fn proof(
     let options = Options {
         cold: cold.clone(),
         budget: request.budget,
-        one_run: Some(Duration::from_nanos(findings.cost.wall.0)).filter(|run| !run.is_zero()),
+        observed: Some(Finished {
+            ending: findings.ending,
+            cost: findings.cost,
+        })
+        .filter(|run| run.cost.wall > Nanos(0)),
         input: request.input.clone(),
         load: request.load.cloned(),
         ..Options::default()

@@ -1,22 +1,62 @@
 //! What a time budget covers, and the notes on what it does not.
 
-use super::{Experiment, FOR_CONFIRMATION, Options};
+use super::{Experiment, FOR_CONFIRMATION, Options, Run};
+use anyhow::Result;
 use pagewise_compare::{FEWEST_PAIRS, Stopping, fewest_pairs};
+use pagewise_analyse::proof::not_run;
+use pagewise_linux::process::Finished;
+use pagewise_model::proof::Proof;
+use pagewise_model::run::Ending;
 use pagewise_model::units::Nanos;
 use std::time::Duration;
 
-/// Why nothing is started: a first run and one pair would already exceed the budget.
-pub(super) fn does_not_fit(options: &Options) -> Option<String> {
-    let one = options.one_run?;
-    let (least, enough) = (3, 1 + 2 * FEWEST_PAIRS);
-    (one.saturating_mul(least) > options.budget).then(|| {
-        format!(
-            "one run takes {}, so {} is too short for a pair of runs; six pairs need --budget {}",
-            Nanos::from(one),
-            Nanos::from(options.budget),
-            rounded_up(one.saturating_mul(enough).mul_f64(1.2))
-        )
-    })
+/// Runs that make a proof: one that is not measured, and the fewest pairs.
+const RUNS_OF_A_PROOF: u32 = 1 + 2 * FEWEST_PAIRS;
+
+/// The observed run, if it takes the place of the first one, which is not measured: where that would
+/// cost a budget for few runs one of its pairs. A server has to be started to know how long that
+/// takes.
+pub(super) fn in_place_of_first(options: &Options) -> Option<Finished> {
+    let observed = options.observed.filter(|_| options.load.is_none())?;
+    let one = Duration::from_nanos(observed.cost.wall.0);
+    let is_short = options.budget < one.saturating_mul(RUNS_OF_A_PROOF);
+    (is_short && matches!(observed.ending, Ending::Exited(_))).then_some(observed)
+}
+
+impl Experiment<'_> {
+    /// One run of arm `at`, where there is no time for a pair: an indication, not a proof.
+    pub(super) fn try_once(&mut self, at: usize) -> Result<Proof> {
+        let budget = Nanos::from(self.options.budget);
+        let found = match self.run_once(&self.arms[at])? {
+            _ if self.runner.is_interrupted() => "it was interrupted".to_owned(),
+            Run::Ended(run) if run.ending == self.reference => {
+                let without = Nanos::from(self.typical);
+                format!(
+                    "one run took {} with '{}' and {without} without",
+                    run.cost.wall,
+                    self.candidate(at).name
+                )
+            }
+            Run::Ended(run) => format!(
+                "with '{}', the command {}",
+                self.candidate(at).name,
+                run.ending.clause()
+            ),
+            Run::TooLong => format!(
+                "one run takes {} without '{}', and did not end within the budget of {budget} with it",
+                Nanos::from(self.typical),
+                self.candidate(at).name
+            ),
+            Run::Failed(failure) => format!("with '{}', {failure}", self.candidate(at).name),
+        };
+        let enough = self.typical.saturating_mul(RUNS_OF_A_PROOF).mul_f64(1.2);
+        let mut proof = not_run(&format!(
+            "{found}; six pairs of runs need --budget {}",
+            rounded_up(enough)
+        ));
+        proof.notes.append(&mut self.notes);
+        Ok(proof)
+    }
 }
 
 /// Leaves out the last arms, the least promising ones, if the budget does not suffice for a trial
@@ -122,6 +162,7 @@ pub(super) fn ended_early(
     stopping: Stopping,
 ) -> String {
     let pairs = u32::try_from(experiment.pairs_of(first)).unwrap_or(u32::MAX);
+    let noun = if pairs == 1 { "pair" } else { "pairs" };
     if pairs == 0 {
         let more = experiment
             .round_time(active)
@@ -142,7 +183,7 @@ pub(super) fn ended_early(
     };
     let more = experiment.round_time(active).saturating_mul(missing);
     format!(
-        "The time budget ended after {pairs} pairs of runs; a proof needs at least {}. The missing {missing} take about {}: raise --budget by that.",
+        "The time budget ended after {pairs} {noun} of runs; a proof needs at least {}. The missing {missing} take about {}: raise --budget by that.",
         stopping.min_pairs,
         rounded_up(more),
     )

@@ -27,11 +27,11 @@ pub use server::{Failure, Load, Ready, observe_driven};
 
 use crate::Listener;
 use anyhow::Result;
-use budget::{does_not_fit, ended_early, leave_out_unpromising, leave_out_untried};
-use pagewise_analyse::proof::fate::Rules;
-use pagewise_analyse::proof::{best, most_promising, not_run, summary};
+use budget::{ended_early, leave_out_unpromising, leave_out_untried};
 use pagewise_compare::{Criteria, FEWEST_EARLY, FEWEST_PAIRS, Stopping, correct_for_many};
-use pagewise_linux::process::{Input, Output, interrupt};
+use pagewise_analyse::proof::fate::Rules;
+use pagewise_analyse::proof::{best, most_promising, summary};
+use pagewise_linux::process::{Finished, Input, Output, interrupt};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -42,8 +42,8 @@ use std::time::{Duration, Instant};
 pub struct Options {
     /// Time for everything. Runs that do not fit are not started.
     pub budget: Duration,
-    /// How long one run of the command took before, if known.
-    pub one_run: Option<Duration>,
+    /// A run of the command just before, if there was one.
+    pub observed: Option<Finished>,
     /// Number of pairs.
     pub stopping: Stopping,
     /// What counts as faster.
@@ -64,7 +64,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             budget: Duration::from_secs(120),
-            one_run: None,
+            observed: None,
             stopping: Stopping::default(),
             criteria: Criteria::default(),
             input: Input::Null,
@@ -111,9 +111,6 @@ pub fn prove_by(
     progress: &Listener<'_>,
 ) -> Result<Proof> {
     let started = runner.now();
-    if let Some(why) = does_not_fit(options) {
-        return Ok(not_run(&why));
-    }
     let mut experiment = Experiment::begin(runner, candidates, options, progress)?;
     let spent = runner.now().saturating_duration_since(started);
     leave_out_untried(&mut experiment, options, spent);
@@ -121,6 +118,11 @@ pub fn prove_by(
         return compete(experiment, options, progress, started);
     }
     let deadline = started + options.budget;
+    if let &[only] = experiment.in_play().as_slice()
+        && !experiment.has_time(&[only], deadline, LEAST_ROUNDS)
+    {
+        return experiment.try_once(only);
+    }
     run_rounds(&mut experiment, options, progress, deadline, 1)?;
     let comparisons = experiment.comparisons(&options.criteria);
     let winner = best(&comparisons, &options.criteria).map(|one| one.arm.clone());

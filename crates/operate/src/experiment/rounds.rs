@@ -1,6 +1,7 @@
 //! The runs themselves: rounds in shuffled order, with failures distinguished from slowness.
 
 use super::arms::{Candidate, Contender, mean};
+use super::budget::in_place_of_first;
 use super::order::Order;
 use super::runner::{Run, Runner};
 use super::server::Failure;
@@ -8,6 +9,7 @@ use super::{Listener, Options};
 use anyhow::{Result, bail};
 use pagewise_compare::{Criteria, compare};
 use pagewise_analyse::proof::{doubt_note, noise_note};
+use pagewise_linux::process::Finished;
 use pagewise_model::proof::{Arm, Comparison, Verdict};
 use pagewise_model::quantity::told_factor;
 use pagewise_model::run::{Ending, RunCost};
@@ -25,21 +27,21 @@ pub enum Outcome {
 
 /// Runs of a baseline and its arms. Arm 0 is the baseline.
 pub struct Experiment<'a> {
-    runner: &'a dyn Runner,
+    pub(super) runner: &'a dyn Runner,
     pub(super) options: &'a Options,
     pub(super) arms: Vec<Contender>,
     /// How the unchanged command ends.
-    reference: Ending,
+    pub(super) reference: Ending,
     /// Runs that make one measurement, for very short commands.
     batch: u32,
     /// A run that takes longer is ended and its arm rejected.
     patience: Duration,
     /// Time that one run of the baseline takes.
-    typical: Duration,
+    pub(super) typical: Duration,
     /// Time that a server takes to start and to end, in addition to each run.
     around: Duration,
     order: Order,
-    /// No run starts after this moment, and a run that exceeds it by a run's time is ended.
+    /// No run starts after this moment, and one that still runs is ended.
     deadline: Option<Instant>,
     stopped: bool,
     pub(super) notes: Vec<String>,
@@ -61,8 +63,6 @@ const LARGEST_BATCH: u32 = 50;
 const PATIENCE_FACTOR: u32 = 10;
 /// … but is never ended sooner than this.
 const LEAST_PATIENCE: Duration = Duration::from_secs(10);
-/// A run that exceeds the budget is not ended sooner than this after it.
-const LEAST_BEYOND: Duration = Duration::from_secs(1);
 /// Note if the budget ended within a round.
 const OUT_OF_TIME: &str = "The time budget ended in the middle of a round, because the machine or a setting became slower; that round is discarded.";
 
@@ -78,7 +78,6 @@ impl<'a> Experiment<'a> {
         options: &'a Options,
         progress: &Listener<'_>,
     ) -> Result<Self> {
-        progress("first run, not measured");
         let baseline = Candidate {
             name: "baseline".to_owned(),
             ..Candidate::default()
@@ -91,14 +90,22 @@ impl<'a> Experiment<'a> {
             reference: Ending::Running,
             batch: 1,
             patience: Duration::MAX,
-            typical: options.one_run.unwrap_or_default(),
+            typical: options
+                .observed
+                .map_or(Duration::ZERO, |run| Duration::from_nanos(run.cost.wall.0)),
             around: Duration::ZERO,
             order: Order::seeded(options.seed),
             deadline: runner.now().checked_add(options.budget),
             stopped: false,
             notes: Vec::new(),
         };
-        experiment.warm_up()?;
+        match in_place_of_first(options) {
+            Some(observed) => experiment.take_as_usual(&observed),
+            None => {
+                progress("first run, not measured");
+                experiment.warm_up()?;
+            }
+        }
         Ok(experiment)
     }
 
@@ -118,14 +125,9 @@ impl<'a> Experiment<'a> {
                 Nanos::from(self.options.budget)
             ),
         };
-        self.reference = first.ending;
-        self.typical = Duration::from_nanos(first.cost.wall.0);
+        self.take_as_usual(&first);
         let took = self.now().saturating_duration_since(began);
         self.around = took.saturating_sub(self.typical);
-        self.patience = self
-            .typical
-            .saturating_mul(PATIENCE_FACTOR)
-            .max(LEAST_PATIENCE);
         if self.typical < SHORT {
             let runs = SHORT.as_nanos().div_ceil(self.typical.as_nanos().max(1));
             self.batch = u32::try_from(runs)
@@ -138,11 +140,21 @@ impl<'a> Experiment<'a> {
                 self.batch
             ));
         }
-        if first.ending != Ending::Exited(0) {
-            self.notes
-                .push(format!("The command {}.", first.ending.clause()));
-        }
         Ok(())
+    }
+
+    /// Takes from a run how the unchanged command ends, and how long it takes.
+    fn take_as_usual(&mut self, run: &Finished) {
+        self.reference = run.ending;
+        self.typical = Duration::from_nanos(run.cost.wall.0);
+        self.patience = self
+            .typical
+            .saturating_mul(PATIENCE_FACTOR)
+            .max(LEAST_PATIENCE);
+        if run.ending != Ending::Exited(0) {
+            self.notes
+                .push(format!("The command {}.", run.ending.clause()));
+        }
     }
 
     /// Runs the baseline and the arms in `active` once each, in the order of [`Order`].
@@ -154,8 +166,6 @@ impl<'a> Experiment<'a> {
         let order = self.order.next(self.arms[0].runs.len(), arms);
         let mut costs = Vec::with_capacity(order.len());
         for at in order {
-            // If the machine becomes slower in the middle of a round, that must not double the
-            // budget.
             if self.is_late() {
                 return Ok(self.stop(OUT_OF_TIME));
             }
@@ -231,7 +241,8 @@ impl<'a> Experiment<'a> {
         Ok(Measured::Cost(mean(&costs)))
     }
 
-    fn run_once(&self, arm: &Contender) -> Result<Run> {
+    /// One run, within what is left of the budget.
+    pub(super) fn run_once(&self, arm: &Contender) -> Result<Run> {
         self.runner.run(&arm.candidate, self.patience_now())
     }
 
@@ -241,22 +252,24 @@ impl<'a> Experiment<'a> {
         self.runner.now()
     }
 
-    /// Whether the budget is used up, with a tenth more for delays on a busy machine.
-    fn is_late(&self) -> bool {
-        let late = |deadline: Instant| deadline + self.options.budget / 10;
-        self.deadline
-            .is_some_and(|deadline| self.now() > late(deadline))
+    /// Allows runs until `deadline`, if that is beyond the budget.
+    pub fn extend(&mut self, deadline: Instant) {
+        self.deadline = self.deadline.map(|budget| budget.max(deadline));
     }
 
-    /// How long a run that starts now may take: what is left of the budget, and twice the time of
-    /// the first run.
+    /// Whether the budget is used up.
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| self.now() >= deadline)
+    }
+
+    /// How long a run that starts now may take: no longer than what is left of the budget, if it is
+    /// known how long one takes.
     fn patience_now(&self) -> Duration {
         let Some(deadline) = self.deadline.filter(|_| !self.typical.is_zero()) else {
             return self.patience;
         };
         let left = deadline.saturating_duration_since(self.now());
-        let beyond = (2 * self.typical).max(LEAST_BEYOND);
-        self.patience.min(left + beyond)
+        self.patience.min(left)
     }
 
     /// Arms that may still run.
@@ -279,7 +292,7 @@ impl<'a> Experiment<'a> {
     #[must_use]
     pub fn has_time(&self, arms: &[usize], deadline: Instant, least: usize) -> bool {
         let rounds = self.arms[0].runs.len();
-        !self.stopped && (rounds < least || self.now() + self.round_time(arms) < deadline)
+        !self.stopped && (rounds < least || self.now() + self.round_time(arms) <= deadline)
     }
 
     /// Number of rounds of `arms` that will be complete by `deadline`, at most `most`.

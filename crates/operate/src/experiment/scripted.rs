@@ -3,7 +3,7 @@
 
 use super::{Candidate, Run, Runner};
 use anyhow::Result;
-use pagewise_analyse::compare::Random;
+use pagewise_compare::Random;
 use pagewise_linux::process::Finished;
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::units::{Bytes, Nanos};
@@ -44,7 +44,7 @@ impl Scene {
 /// Part of CPU time that is system time.
 const SYSTEM: f64 = 0.25;
 /// Time of starting a process and of looking around, for each run.
-const AROUND: Duration = Duration::from_millis(2);
+pub(crate) const AROUND: Duration = Duration::from_millis(2);
 /// What runs of one program differ by, at most.
 const NOISE: f64 = 0.01;
 

@@ -4,7 +4,7 @@
 use super::scripted::{Scene, Scripted};
 use super::*;
 use pagewise_model::advice::{Setting, Settings};
-use pagewise_model::run::RunCost;
+use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::units::{Bytes, Nanos};
 
 fn candidate(name: &str) -> Candidate {
@@ -53,6 +53,23 @@ fn within(budget: Duration) -> Options {
         budget,
         ..Options::default()
     }
+}
+
+/// A run of the unchanged program before, of so many seconds.
+fn took(seconds: f64) -> Finished {
+    let cost = RunCost {
+        wall: Nanos::from_secs_f64(seconds),
+        ..RunCost::default()
+    };
+    let ending = Ending::Exited(0);
+    Finished { ending, cost }
+}
+
+/// Asserts that all runs were over when the budget was.
+#[track_caller]
+fn is_kept<S: Fn(&Candidate, usize) -> Scene>(runner: &Scripted<S>, options: &Options) {
+    let most = options.budget + super::scripted::AROUND;
+    assert!(runner.elapsed() <= most, "{:?}", runner.elapsed());
 }
 
 fn has_note(proof: &Proof, start: &str) -> bool {
@@ -167,7 +184,7 @@ fn a_budget_too_small_for_all_goes_to_the_first() {
     assert!((3..=6).contains(&pairs[0]), "{proof:?}");
     assert_eq!(pairs, [pairs[0], pairs[0], 0, 0], "{proof:?}");
     assert_eq!(proof.comparisons.len(), 1);
-    assert!(runner.elapsed() <= options.budget, "{:?}", runner.elapsed());
+    is_kept(&runner, &options);
     let note = proof.notes.iter().find(|note| note.contains("left out"));
     let note = note.expect("a note about the arms left out");
     assert!(
@@ -208,13 +225,13 @@ fn a_trial_run_of_each_chooses_whom_the_budget_covers() {
     );
     let is_about_trials = |note: &String| note.contains("gained least in a trial run");
     assert!(proof.notes.iter().any(is_about_trials), "{:?}", proof.notes);
-    assert!(runner.elapsed() <= options.budget, "{:?}", runner.elapsed());
+    is_kept(&runner, &options);
 }
 
 #[test]
 fn a_first_run_that_hangs_is_ended_by_the_budget() {
     let options = Options {
-        one_run: Some(Duration::from_millis(50)),
+        observed: Some(took(0.05)),
         ..within(Duration::from_secs(1))
     };
     let runner = Scripted::new(|_: &Candidate, _| Scene::new(1e6, 1_000));
@@ -224,12 +241,7 @@ fn a_first_run_that_hangs_is_ended_by_the_budget() {
         message.starts_with("the unchanged command took 50.0 ms before"),
         "{message}"
     );
-    // The least time that a run may take past the budget.
-    assert!(
-        runner.elapsed() < Duration::from_millis(2_100),
-        "{:?}",
-        runner.elapsed()
-    );
+    is_kept(&runner, &options);
 }
 
 #[test]
@@ -242,7 +254,7 @@ fn a_budget_too_small_for_a_proof_says_what_is_missing_and_holds() {
     let options = within(Duration::from_millis(1_500));
     let runner = Scripted::new(script);
     let proof = prove_by(&runner, &[candidate("cure")], &options, &|_| ()).unwrap();
-    assert!(runner.elapsed() <= options.budget, "{:?}", runner.elapsed());
+    is_kept(&runner, &options);
     let found = &proof.comparisons[0];
     assert_eq!((found.pairs, found.verdict), (2, Verdict::Undecided));
     assert_eq!(proof.winner, None);
@@ -250,20 +262,65 @@ fn a_budget_too_small_for_a_proof_says_what_is_missing_and_holds() {
 }
 
 #[test]
-fn what_does_not_fit_is_not_started() {
+fn a_budget_for_two_runs_goes_to_a_pair() {
     let options = Options {
-        one_run: Some(Duration::from_secs(30)),
-        ..within(Duration::from_secs(25))
+        observed: Some(took(0.3)),
+        ..within(Duration::from_millis(700))
     };
     let runner = Scripted::new(churn);
     let proof = prove_by(&runner, &[candidate("cure")], &options, &|_| ()).unwrap();
-    assert_eq!(runner.runs(), 0);
+    // The observed run takes the place of the first one; after the pair, 0.3 s are left.
+    assert_eq!((runner.runs(), proof.comparisons[0].pairs), (2, 1));
     assert!(
-        proof.summary.starts_with("No proof: one run takes 30.0 s"),
-        "{}",
-        proof.summary
+        has_note(&proof, "The time budget ended after 1 pair of runs"),
+        "{:?}",
+        proof.notes
     );
-    assert!(proof.summary.contains("--budget "), "{}", proof.summary);
+    is_kept(&runner, &options);
+}
+
+#[test]
+fn a_budget_for_six_runs_proves_what_three_pairs_prove() {
+    let options = Options {
+        observed: Some(took(0.3)),
+        ..within(Duration::from_millis(1_850))
+    };
+    let runner = Scripted::new(churn);
+    let proof = prove_by(&runner, &[candidate("cure")], &options, &|_| ()).unwrap();
+    assert_eq!(proof.winner.as_deref(), Some("cure"), "{proof:?}");
+    is_kept(&runner, &options);
+}
+
+#[test]
+fn a_budget_below_a_pair_goes_to_one_run_of_the_arm() {
+    let summary = |name: &str, budget_ms: u64| {
+        let options = Options {
+            observed: Some(took(0.3)),
+            ..within(Duration::from_millis(budget_ms))
+        };
+        let runner = Scripted::new(churn);
+        let proof = prove_by(&runner, &[candidate(name)], &options, &|_| ()).unwrap();
+        assert_eq!(runner.runs(), 1, "{proof:?}");
+        assert_eq!(proof.winner, None);
+        is_kept(&runner, &options);
+        proof.summary
+    };
+    let faster = summary("cure", 250);
+    assert!(
+        faster.starts_with("No proof: one run took ")
+            && faster.contains(" with 'cure' and 300 ms without; six pairs of runs need --budget "),
+        "{faster}"
+    );
+    let fails = summary("broken", 500);
+    assert!(
+        fails.starts_with("No proof: with 'broken', the command ends with status 9;"),
+        "{fails}"
+    );
+    let same = summary("nothing", 250);
+    assert!(
+        same.starts_with("No proof: one run takes 300 ms without 'nothing', and did not end"),
+        "{same}"
+    );
 }
 
 #[test]
@@ -275,11 +332,7 @@ fn a_run_that_passes_the_budget_is_ended_with_a_note() {
     let runner = Scripted::new(script);
     let options = within(Duration::from_secs(2));
     let proof = prove_by(&runner, &[candidate("hangs")], &options, &|_| ()).unwrap();
-    assert!(
-        runner.elapsed() < Duration::from_millis(3_200),
-        "{:?}",
-        runner.elapsed()
-    );
+    is_kept(&runner, &options);
     let is_about_it = |note: &String| note.contains("ended in the middle of a round");
     assert!(proof.notes.iter().any(is_about_it), "{:?}", proof.notes);
 }

@@ -271,6 +271,8 @@ fn confirmed(
     let at = experiment.add(chosen.candidate.clone());
     // At least some time, so that a spent budget does not leave a winner unconfirmed.
     let deadline = deadline.max(experiment.now() + Duration::from_secs(1));
+    // The few pairs against a placebo always run.
+    experiment.extend(deadline + experiment.round_time(&[at]) * LEAST_PLACEBO_PAIRS);
     let confirmation = confirm(experiment, at, options, progress, deadline)?;
     if confirmation.verdict != Verdict::Faster {
         experiment.note(&format!(
@@ -307,6 +309,8 @@ fn confirmed(
 
 /// Pairs needed to distinguish a setting from a placebo.
 const PLACEBO_PAIRS: u32 = 8;
+/// Fewer say nothing.
+const LEAST_PLACEBO_PAIRS: u32 = 3;
 
 /// Whether a placebo does just as well as the chosen settings. The environment is on the stack and
 /// many programs copy it to their heap, so its mere size moves everything after it (Mytkowicz et
@@ -328,7 +332,8 @@ fn is_luck(
     };
     let mut duel = experiment.fresh_pair(placebo, chosen.candidate.clone());
     let mut pairs = 0;
-    while pairs < PLACEBO_PAIRS && (pairs < 3 || duel.has_time(&[1], deadline, 0)) {
+    while pairs < PLACEBO_PAIRS && (pairs < LEAST_PLACEBO_PAIRS || duel.has_time(&[1], deadline, 0))
+    {
         progress("against a placebo");
         if duel.round(&[1])? == Outcome::Stopped {
             experiment.adopt_notes(&duel);
@@ -338,5 +343,59 @@ fn is_luck(
     }
     // The gain was confirmed before; here it only must not vanish.
     let against = duel.compare(1, &options.criteria);
-    Ok(against.pairs >= 3 && against.wall_speedup.low <= 1.0 && against.cpu_speedup.low <= 1.0)
+    Ok(against.pairs >= LEAST_PLACEBO_PAIRS
+        && against.wall_speedup.low <= 1.0
+        && against.cpu_speedup.low <= 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::scripted::{Scene, Scripted};
+    use crate::tune::trials;
+
+    /// A search with thresholds that make the command three times as fast, from a size on.
+    fn searched(placebo_seconds: f64, budget: Duration) -> Document<Tuning> {
+        let (trials, _) = trials(&["glibc thresholds".to_owned()]).unwrap();
+        let options = Options {
+            budget,
+            ..Options::default()
+        };
+        let runner = Scripted::new(|arm: &Candidate, _| match arm.name.as_str() {
+            "baseline" => Scene::new(0.3, 6_000),
+            "placebo" => Scene::new(placebo_seconds, 6_000),
+            "glibc thresholds 128K" | "glibc thresholds 256K" => Scene::new(0.29, 5_800),
+            _ => Scene::new(0.1, 1_000),
+        });
+        let found = search_by(&runner, &trials, &options, Vec::new(), &|_| ()).unwrap();
+        let few = Duration::from_secs(2);
+        assert!(
+            runner.elapsed() <= budget + few,
+            "{budget:?}: {:?}",
+            runner.elapsed()
+        );
+        found
+    }
+
+    #[test]
+    fn the_smallest_value_that_suffices_is_confirmed() {
+        let found = searched(0.3, Duration::from_secs(120));
+        let winner = found.evidence.winner.expect("a winner");
+        assert_eq!(winner.name, "glibc thresholds 512K");
+        assert_eq!(winner.confirmation.verdict, Verdict::Faster);
+        assert!(!found.evidence.luck);
+    }
+
+    #[test]
+    fn a_gain_that_a_placebo_has_too_is_luck() {
+        let found = searched(0.1, Duration::from_secs(120));
+        assert!(found.evidence.winner.is_none() && found.evidence.luck);
+    }
+
+    #[test]
+    fn a_small_budget_tries_few_settings_and_says_so() {
+        let found = searched(0.3, Duration::from_secs(3));
+        let notes = found.notes.join("\n");
+        assert!(notes.contains("were not tried for lack of time"), "{notes}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::experiment::prove;
-use pagewise_analyse::compare::Stopping;
+use pagewise_compare::Stopping;
 use pagewise_linux::process::Input;
 use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::proof::Verdict;
