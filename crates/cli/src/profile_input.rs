@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use pagewise_formats::perf_data::PerfData;
 use pagewise_formats::{folded, perf_script};
 use pagewise_model::profile::Profile;
+use pagewise_model::units::Nanos;
 use pagewise_operate::analysis;
 use std::io::Read;
 use std::num::NonZero;
@@ -38,6 +39,20 @@ pub fn read_text(kind: Text, input: impl Read + Send, path: &Path) -> Result<Pro
         bail!("it has no samples");
     }
     Ok(profile)
+}
+
+/// The part of a profile within a range of time.
+///
+/// # Errors
+/// If the profile ends before that.
+pub fn within(profile: &Profile, from: Nanos, to: Nanos) -> Result<Profile> {
+    if from > profile.span {
+        bail!(
+            "the range starts at {from}, and the recording ends after {}",
+            profile.span
+        );
+    }
+    Ok(profile.within(from, to))
 }
 
 /// Opens and reads a file of any kind.

@@ -124,7 +124,11 @@ fn a_profile_is_recorded_reported_and_compared() {
     };
     assert_eq!(in_range("..0.05s") + in_range("50ms.."), samples);
     let beyond = pagewise(&["report", a, "--range", "1000s.."]);
-    assert!(text(&beyond.stderr).contains("it has no samples"));
+    assert!(
+        text(&beyond.stderr).contains("the range starts at 1000 s, and the recording ends after"),
+        "{}",
+        text(&beyond.stderr)
+    );
 
     let diff = pagewise(&["diff", a, b, "--json"]);
     assert!(diff.status.success(), "{}", text(&diff.stderr));
@@ -150,7 +154,9 @@ fn a_profile_is_recorded_reported_and_compared() {
         assert!(std::fs::read_to_string(&page).unwrap().contains(part));
     }
 
-    let told = pagewise(&["diff", a, a, "--fail-if", "+1% main"]);
+    let function = &found["evidence"]["profile_diff"]["functions"][0]["name"];
+    let limit = format!("+1% {}", function.as_str().unwrap());
+    let told = pagewise(&["diff", a, a, "--fail-if", &limit]);
     assert!(told.status.success(), "{}", text(&told.stderr));
     assert!(text(&told.stdout).contains("No significant difference"));
     let wrong = pagewise(&["diff", a, a, "--range-a", "rest"]);
@@ -233,6 +239,34 @@ fn profiles_that_come_as_text_are_compared() {
 }
 
 #[test]
+fn options_that_do_not_apply_to_samples_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.txt");
+    std::fs::write(&file, script(2, 20)).unwrap();
+    let file = file.to_str().unwrap();
+    let refused = |arguments: &[&str], why: &str| {
+        let output = pagewise(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let message = text(&output.stderr);
+        assert!(message.contains(why), "{arguments:?}: {message}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    };
+    refused(
+        &["diff", file, file, "--fail-if", "+1% nosuchfunc"],
+        "neither recording has a function 'nosuchfunc'",
+    );
+    for option in ["--class", "--layer", "--path"] {
+        refused(
+            &["report", file, option, "anonymous"],
+            &format!("{option} is for function_graph traces"),
+        );
+    }
+    let beyond = "the range starts at 7.00 s, and the recording ends after 1.99 s";
+    refused(&["report", file, "--range", "7s.."], beyond);
+    refused(&["diff", file, file, "--range-b", "7s..9s"], beyond);
+}
+
+#[test]
 fn tracepoints_that_perf_recorded_are_a_profile_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("perf.data");
@@ -243,6 +277,9 @@ fn tracepoints_that_perf_recorded_are_a_profile_of_their_own() {
         .args([
             "record",
             "-q",
+            // Room for all samples, should perf not run before the end.
+            "-m",
+            "4M",
             "-g",
             "-e",
             "syscalls:sys_enter_write",
@@ -270,7 +307,10 @@ fn what_cannot_be_meant_is_a_usage_error() {
     for args in [
         ["diff", "a", "b", "--range-a", "5..4"],
         ["diff", "a", "b", "--fail-if", "memcpy"],
+        ["diff", "a", "b", "--fail-if", "10% memcpy"],
         ["record", "-e", "nonsense", "--", "true"],
+        ["tune", "--budget", "0s", "--", "true"],
+        ["doctor", "--prove", "--budget=0s", "--", "true"],
     ] {
         let output = pagewise(&args);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Two profiles, or two ranges of one.
 
 use super::Args;
-use crate::terminal;
+use crate::{profile_input, terminal};
 use anyhow::{Result, bail};
 use pagewise_analyse::profile::diff::{DiffError, DiffOptions, SettingRules, diff};
 use pagewise_analyse::run_diff::with_runs;
@@ -57,6 +57,16 @@ pub struct Limit {
     function: String,
 }
 
+impl Limit {
+    /// Whether a profile has its function.
+    fn is_about_any(&self, profile: &Profile) -> bool {
+        profile
+            .frames
+            .iter()
+            .any(|frame| *frame.name == *self.function)
+    }
+}
+
 impl FromStr for Limit {
     type Err = String;
 
@@ -67,6 +77,13 @@ impl FromStr for Limit {
             .split_once(char::is_whitespace)
             .ok_or_else(wrong)?;
         let percent = percent.strip_suffix('%').ok_or_else(wrong)?;
+        if !percent.starts_with(['+', '-']) {
+            return Err(format!(
+                "{text} has no sign: +{} for growth, -{} for shrinking",
+                text.trim(),
+                text.trim()
+            ));
+        }
         let percent: f64 = percent.parse().map_err(|_| wrong())?;
         let function = function.trim();
         if function.is_empty() || !percent.is_finite() || percent == 0.0 {
@@ -92,6 +109,14 @@ pub fn run(
 ) -> Result<ExitCode> {
     if !args.calibrate.is_empty() {
         bail!("--calibrate is for function_graph traces");
+    }
+    for limit in &args.fail_if {
+        if !limit.is_about_any(a) && !limit.is_about_any(b) {
+            bail!(
+                "--fail-if: neither recording has a function '{}'; write its name as the report does",
+                limit.function
+            );
+        }
     }
     let (a, b) = ranges(a, b, args)?;
     let options = DiffOptions {
@@ -143,12 +168,12 @@ fn is_folded(profile: &Profile) -> bool {
 /// Cuts both to the periods to be compared.
 fn ranges(a: &Profile, b: &Profile, args: &Args) -> Result<(Profile, Profile)> {
     let cut = |profile: &Profile, own: Option<Range>, other: Option<Range>| {
-        if (own.is_some()) && !profile.has_times {
+        if own.is_some() && !profile.has_times {
             bail!("ranges need times, which this input lacks");
         }
         Ok(match (own, other) {
             (None, _) => profile.clone(),
-            (Some(Range::Stretch(from, to)), _) => profile.within(from, to),
+            (Some(Range::Stretch(from, to)), _) => profile_input::within(profile, from, to)?,
             (Some(Range::Rest), Some(Range::Stretch(from, to))) => profile.without(from, to),
             (Some(Range::Rest), _) => {
                 bail!("rest means all but the other side's range: give one there")
@@ -220,8 +245,13 @@ mod tests {
         let limit: Limit = "+10% tcp_recvmsg".parse().unwrap();
         assert_eq!((limit.percent, &*limit.function), (10.0, "tcp_recvmsg"));
         assert_eq!("-5% f<a, b>".parse::<Limit>().unwrap().function, "f<a, b>");
-        for wrong in ["tcp_recvmsg", "10 tcp", "+x% f", "0% f", "+10%"] {
+        for wrong in ["tcp_recvmsg", "+10 tcp", "+x% f", "+0% f", "+10%"] {
             assert!(wrong.parse::<Limit>().is_err(), "{wrong}");
         }
+        let unsigned = "10% f".parse::<Limit>().unwrap_err();
+        assert_eq!(
+            unsigned,
+            "10% f has no sign: +10% f for growth, -10% f for shrinking"
+        );
     }
 }

@@ -39,6 +39,17 @@ impl Options {
         )))
     }
 
+    /// The options given that look into single faults, which only traces have.
+    pub fn for_traces(&self) -> Option<&'static str> {
+        let given = [
+            ("--layer", self.layer.is_some()),
+            ("--path", self.path.is_some()),
+            ("--class", self.class.is_some()),
+        ];
+        let given = given.into_iter().find(|(_, given)| *given);
+        given.map(|(name, _)| name)
+    }
+
     /// The steps; empty if whole faults are wanted.
     pub fn steps(&self) -> Result<Vec<Step>, String> {
         let path = match (&self.path, &self.layer) {

@@ -117,6 +117,12 @@ impl Args {
         self.export.is_some() || self.push.is_wanted()
     }
 
+    /// An option given that goes with traces only.
+    fn for_traces(&self) -> Option<&'static str> {
+        let calibrate = self.calibrate.as_ref().map(|_| "--calibrate");
+        calibrate.or_else(|| self.descent.for_traces())
+    }
+
     /// The folder for tables, if they are asked for.
     fn tables(&self) -> Result<Option<&Path>> {
         let folder = export::tables::folder(self.export.as_deref(), self.output.as_deref());
@@ -161,12 +167,14 @@ fn is_of_trace(file: &Path) -> Result<bool> {
 
 /// Reports on one file of any kind.
 fn report(file: &Path, args: &Args) -> Result<()> {
-    match open(file)? {
+    let opened = open(file)?;
+    let is_of_faults = matches!(opened, Opened::Document(_) | Opened::Trace(_));
+    if let Some(option) = args.for_traces().filter(|_| !is_of_faults) {
+        bail!("{option} is for function_graph traces, which this is not");
+    }
+    match opened {
         Opened::Document(bytes) => report_document(&bytes, file, args),
         Opened::Trace(trace) => report_trace(trace, file, args),
-        _ if args.calibrate.is_some() => {
-            bail!("--calibrate is for function_graph traces, which this is not")
-        }
         Opened::Profile(kind, input) => {
             let profile = profile_input::read_text(kind, input, file)?;
             recording::report_profile(profile, file, args)

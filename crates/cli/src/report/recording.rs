@@ -79,7 +79,7 @@ pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> 
         Some(_) if !profile.has_times => {
             bail!("--range needs times, which this input lacks")
         }
-        Some((from, to)) => profile.within(from, to),
+        Some((from, to)) => profile_input::within(&profile, from, to)?,
         None => profile,
     };
     let profile = match &args.cgroup {
