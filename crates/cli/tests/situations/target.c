@@ -3,8 +3,8 @@
  *
  *   target churn ROUNDS        maps, touches and unmaps 32 MiB through malloc, ROUNDS times
  *   target crash               churns, then raises SIGSEGV, as a bad pointer does
- *   target threads N           N threads that live at the same time and touch 64 KiB each
- *   target until-killed FILE   churns; makes FILE after 20 rounds; ends by itself after a minute
+ *   target threads N [FILE]    N threads that live at the same time and touch 64 KiB each; until FILE exists
+ *   target until-killed FILE   churns; makes FILE after 20 rounds; ends by itself after ten minutes
  *   target deny ERRNO CMD…     runs CMD with perf_event_open(2) forbidden by a seccomp filter
  */
 #include <errno.h>
@@ -43,17 +43,20 @@ static void until_killed(const char *ready) {
     churn(20);
     int file = open(ready, O_CREAT | O_WRONLY, 0644);
     if (file < 0 || close(file) != 0) die(ready);
-    while (time(NULL) - start < 60) churn(1);
+    while (time(NULL) - start < 600) churn(1);
 }
 
 static pthread_barrier_t all_alive;
+static const char *until;
 
 static void *touch(void *unused) {
     volatile char *block = malloc(THREAD_BLOCK);
     if (!block) die("target: malloc");
     for (size_t at = 0; at < THREAD_BLOCK; at += 4096) block[at] = 1;
     pthread_barrier_wait(&all_alive);
-    usleep(200 * 1000); /* long enough for a sampler to see all of them at once */
+    /* Twenty readings of a sampler, ten of them if it is kept from running half of the time: one has to see all. */
+    if (!until) sleep(2);
+    while (until && access(until, F_OK) != 0) usleep(20 * 1000);
     free((char *)block);
     return unused;
 }
@@ -92,7 +95,8 @@ int main(int argc, char **argv) {
     } else if (strcmp(mode, "crash") == 0) {
         churn(20);
         raise(SIGSEGV);
-    } else if (strcmp(mode, "threads") == 0 && argc == 3) {
+    } else if (strcmp(mode, "threads") == 0 && (argc == 3 || argc == 4)) {
+        until = argv[3];
         threads((unsigned)atoi(argv[2]));
     } else if (strcmp(mode, "until-killed") == 0 && argc == 3) {
         until_killed(argv[2]);

@@ -1,6 +1,7 @@
 //! `watch` in bad situations: scripts read its table on standard output.
 
 use crate::stage::{Outcome, Stage, await_file, signal_group, target};
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -139,12 +140,22 @@ fn a_thousand_threads_are_counted() {
         "out.txt",
         "--",
     ]);
-    let outcome = Outcome::of(command.args([target(), "threads", "1000"])).ended_with(0);
-    let most = outcome
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a line of JSON"))
-        .filter_map(|point| point["evidence"]["watch"]["threads"].as_u64())
-        .max();
-    assert!(most > Some(900), "at most {most:?} threads seen");
+    // They live until all of them were seen.
+    let end = stage.path("end");
+    let mut watching = command
+        .args([target(), "threads", "1000"])
+        .arg(&end)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("pagewise starts");
+    let lines = BufReader::new(watching.stdout.take().expect("a pipe")).lines();
+    let mut threads = lines.filter_map(|line| {
+        let line = line.expect("text");
+        let point: serde_json::Value = serde_json::from_str(&line).expect("a line of JSON");
+        point["evidence"]["watch"]["threads"].as_u64()
+    });
+    assert_eq!(threads.find(|count| *count > 1000), Some(1001));
+    std::fs::write(end, "").expect("a file");
+    assert!(threads.all(|count| count <= 1001));
+    assert!(watching.wait().expect("it ends").success());
 }

@@ -31,8 +31,12 @@ pub struct Window {
 impl History {
     /// Adds a reading.
     pub fn push(&mut self, point: TimelinePoint) {
-        if self.points.len() >= CAPACITY {
-            let half = CAPACITY / 2;
+        self.push_within(CAPACITY, point);
+    }
+
+    fn push_within(&mut self, capacity: usize, point: TimelinePoint) {
+        if self.points.len() >= capacity {
+            let half = capacity / 2;
             let mut at = 0;
             self.points.retain(|_| {
                 at += 1;
@@ -268,15 +272,17 @@ mod tests {
     #[test]
     fn a_long_history_is_thinned_and_stays_in_order() {
         let mut history = History::default();
-        for at in 0..u64::try_from(CAPACITY).unwrap() + 5 {
-            history.push(TimelinePoint {
+        for at in 0..1_005 {
+            let point = TimelinePoint {
                 time: Nanos(at),
                 ..TimelinePoint::default()
-            });
+            };
+            history.push_within(1_000, point);
         }
-        assert!(history.points.len() < CAPACITY);
+        // A quarter is gone, and five came after that.
+        assert_eq!(history.points.len(), 755);
         assert!(history.points.is_sorted_by_key(|point| point.time));
-        assert_eq!(history.last().unwrap().time.0, 1_000_004);
+        assert_eq!(history.last().unwrap().time.0, 1_004);
     }
 
     #[test]
