@@ -83,6 +83,7 @@ impl Player {
             flags: 2,
             path: b"//anon",
             build_id: None,
+            file: None,
             synthetic: false,
             executable: false,
         }));

@@ -41,6 +41,7 @@ fn names() {
             flags: 2,
             path: path.to_string_lossy().into(),
             build_id: None,
+            file: None,
         });
         start += length;
     }

@@ -71,6 +71,11 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 /// # Errors
 /// If it cannot be opened, is not a regular file, or belongs to another user.
 pub fn open_of(users: &[u32], path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    // The mere opening of a pipe or a device can have effects.
+    let is_special = |found: Metadata| !found.is_file() && !found.is_symlink();
+    if path.symlink_metadata().is_ok_and(is_special) {
+        return Err(refused("it is not a regular file: remove it"));
+    }
     let file = options
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)

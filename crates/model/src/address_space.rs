@@ -3,6 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A file as the kernel numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId {
+    /// Major and minor number of the device that holds it.
+    pub device: (u32, u32),
+    /// Its number there.
+    pub inode: u64,
+}
+
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
@@ -20,6 +29,8 @@ pub struct Mapping {
     pub path: Box<str>,
     /// Build id of the file, where known.
     pub build_id: Option<Box<[u8]>>,
+    /// Device and inode of the file, where known.
+    pub file: Option<FileId>,
 }
 
 impl Mapping {
@@ -115,6 +126,7 @@ mod tests {
             flags: 2,
             path: "/lib/x.so".into(),
             build_id: None,
+            file: None,
         }
     }
 

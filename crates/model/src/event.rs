@@ -3,6 +3,7 @@
 //! Live rings, replayed files and imported files all yield these, in time order, so that an
 //! analysis need not know where its input came from.
 
+use crate::address_space::FileId;
 use crate::units::Nanos;
 
 /// What an event source measures. Parsed once from `perf_event_attr`, so that analyses match on
@@ -245,6 +246,8 @@ pub struct Mmap<'a> {
     pub path: &'a [u8],
     /// Build id, where the record carries one.
     pub build_id: Option<&'a [u8]>,
+    /// Device and inode of the file, where the record carries them.
+    pub file: Option<FileId>,
     /// Made by reading `/proc/PID/maps` when recording began, not by a call of the program.
     pub synthetic: bool,
     /// Whether the record is about executable code rather than data.

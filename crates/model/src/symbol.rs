@@ -15,6 +15,10 @@ pub enum Unnamed {
     NoSymbol,
     /// Its file could no longer be read.
     NoFile,
+    /// Another file, or another kernel, is where the recorded one was.
+    OtherFile,
+    /// Code of a virtual machine.
+    Guest,
     /// Kernel addresses are hidden (`kernel.kptr_restrict`).
     KernelHidden,
     /// Generated code without a map file.

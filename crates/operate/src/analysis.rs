@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use pagewise_analyse::recording::{self, Analysis, Code};
 use pagewise_formats::perf_data::{BuildId, PerfData};
-use pagewise_linux::symbols::Symbolizer;
 use pagewise_linux::symbols::unwind::StackFollower;
+use pagewise_linux::symbols::{KernelIdentity, Symbolizer};
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::address_space::AddressSpace;
 use pagewise_model::event::Event;
@@ -61,7 +61,7 @@ impl Files {
         };
         Self {
             follower: StackFollower::new(architecture).with_build_ids(data.build_ids()),
-            symbolizer: Symbolizer::new(),
+            symbolizer: Symbolizer::new().of_kernel(kernel(data)),
         }
     }
 
@@ -83,6 +83,20 @@ impl Files {
         builds.sort_unstable();
         builds.dedup();
         builds
+    }
+}
+
+/// The recorded kernel, by what the recorder listed.
+fn kernel(data: &PerfData<'_>) -> KernelIdentity {
+    let mut listed = data.build_ids().iter();
+    let own = listed.find(|entry| entry.kernel && entry.path.starts_with("[kernel.kallsyms]"));
+    let release = match data.sidecar() {
+        Some(sidecar) if !sidecar.host.kernel.is_empty() => &sidecar.host.kernel,
+        _ => &data.origin().os_release,
+    };
+    KernelIdentity {
+        build_id: own.map(|entry| entry.id.clone()).unwrap_or_default(),
+        release: release.clone(),
     }
 }
 

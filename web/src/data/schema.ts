@@ -251,7 +251,7 @@ export type WeightUnit = "nanoseconds" | "events" | "samples";
 /**
  * Why an address has no name.
  */
-export type Unnamed = "no_mapping" | "no_symbol" | "no_file" | "kernel_hidden" | "jit";
+export type Unnamed = "no_mapping" | "no_symbol" | "no_file" | "other_file" | "guest" | "kernel_hidden" | "jit";
 /**
  * The meaning of an amount.
  */

@@ -116,6 +116,7 @@ mod tests {
             flags: 1,
             path: path.into(),
             build_id: None,
+            file: None,
         }
     }
 

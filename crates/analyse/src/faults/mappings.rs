@@ -132,6 +132,7 @@ impl Attributor {
                 flags: mmap.flags,
                 path: String::from_utf8_lossy(mmap.path).into(),
                 build_id: mmap.build_id.map(Box::from),
+                file: mmap.file,
             });
         }
     }

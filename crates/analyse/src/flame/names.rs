@@ -139,6 +139,7 @@ fn push_unnamed(frame: Frame, frames: &mut Vec<Frame>) {
 fn unnamed(reason: Unnamed, module: &str) -> String {
     match (reason, module.is_empty()) {
         (Unnamed::KernelHidden, _) => "[kernel, names hidden]".to_owned(),
+        (Unnamed::Guest, _) => "[virtual machine]".to_owned(),
         (Unnamed::Jit, _) => "[generated code]".to_owned(),
         (_, false) => format!("[{module}]"),
         (Unnamed::NoMapping, true) => "[broken stack]".to_owned(),

@@ -90,12 +90,21 @@ fn remedy(reason: Unnamed, module: &str) -> String {
              package NAME-dbgsym; Fedora: dnf debuginfo-install), name a server that has them \
              (export DEBUGINFOD_URLS=https://debuginfod.debian.net), or build without -s."
         ),
-        Unnamed::NoFile if module == "[kernel]" => "Recorded under another kernel than the one \
+        Unnamed::OtherFile if module == "[kernel]" => "Recorded under another kernel than the one \
              that runs now. Report on the machine that recorded."
             .to_owned(),
+        Unnamed::NoFile if module == "[kernel]" => "/proc/kallsyms, where the kernel lists its \
+             functions, cannot be read."
+            .to_owned(),
+        Unnamed::OtherFile => format!(
+            "Another file is where {module} was recorded: its build id, or device and inode, \
+             differ. Report on the machine that recorded, before updating, or name a server that \
+             has the file (DEBUGINFOD_URLS)."
+        ),
+        Unnamed::Guest => "Code of a virtual machine or its hypervisor. perf kvm names it.".to_owned(),
         Unnamed::NoFile => format!(
-            "{module} as it was recorded is not here: it was removed, replaced by another build \
-             (the build ids differ), or lies in another container. Report on the machine that \
+            "{module} as it was recorded is not here: it was removed, cannot be read, or lies in \
+             another container. Report on the machine that \
              recorded, before updating, or name a server that has it (DEBUGINFOD_URLS)."
         ),
         Unnamed::KernelHidden => "The kernel hides its addresses. As root, or after sudo sysctl \

@@ -1,9 +1,10 @@
 //! Records as events of the model.
 
-use super::cursor::{Cursor, u32_at, until_zero};
+use super::cursor::{Cursor, u32_at, u64_at, until_zero};
 use super::layout::{RECORD_HEADER_SIZE, kernel_record as kind, misc};
 use super::sample;
 use super::sources::{Layout, Sources};
+use pagewise_model::address_space::FileId;
 use pagewise_model::event::{Event, Mmap, SourceIndex};
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
@@ -113,6 +114,13 @@ fn build_id(identity: &[u8]) -> Option<&[u8]> {
     padding.iter().all(|&byte| byte == 0).then_some(id)
 }
 
+/// Device and inode in a mapping record's 24 bytes for them; `None` where there is no file.
+fn file_id(identity: &[u8]) -> Option<FileId> {
+    let device = (u32_at(identity, 0)?, u32_at(identity, 4)?);
+    let inode = u64_at(identity, 8).filter(|&inode| inode != 0)?;
+    Some(FileId { device, inode })
+}
+
 impl<'a> Other<'_, 'a> {
     fn mmap(mut self) -> Option<Event<'a>> {
         let mut mmap = self.mmap_front()?;
@@ -128,6 +136,8 @@ impl<'a> Other<'_, 'a> {
         mmap.path = until_zero(self.body.0);
         if self.misc & misc::MMAP_BUILD_ID != 0 {
             mmap.build_id = build_id(identity);
+        } else {
+            mmap.file = file_id(identity);
         }
         Some(Event::Mmap(mmap))
     }
@@ -145,6 +155,7 @@ impl<'a> Other<'_, 'a> {
             flags: 0,
             path: &[],
             build_id: None,
+            file: None,
             synthetic: self.is_synthetic(),
             executable: self.misc & misc::MMAP_DATA == 0,
         })

@@ -67,6 +67,7 @@ pub(super) fn parse_line(line: &str) -> Option<MapsEntry> {
             flags: flags(permissions, name)?,
             path: if name.is_empty() { ANONYMOUS } else { name }.into(),
             build_id: None,
+            file: None,
         },
         device: (
             u32::from_str_radix(major, 16).ok()?,

@@ -1,82 +1,94 @@
 //! Names from ELF files: symbol tables and, if available, DWARF with inlined functions, in the
 //! file, under `/usr/lib/debug`, in perf's [`BuildIdCache`], or from [`Debuginfod`].
 
-use super::aliases::PublicNames;
 use super::build_id_cache::BuildIdCache;
+use super::deadline;
 use super::debuginfod::{Artefact, Debuginfod};
-use super::{Batch, short_name, trampoline, unknown};
-use crate::sys::mapped_file::MappedFile;
-use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{Input, Symbolized, Symbolizer};
-use object::{Object, ObjectSegment};
+use super::functions::{Found, Function};
+use super::symbol_file::{Identity, Refused, SymbolFile, names_a_file};
+use super::{Batch, short_name, unknown};
+use pagewise_model::address_space::FileId;
 use pagewise_model::symbol::{Name, NameId, NamedList, Names, Unnamed};
 use rustc_hash::FxHashMap;
-use std::cell::LazyCell;
-use std::fs::File;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Where files and their debug information are found. Each file is asked once, for all of its
 /// addresses, and then closed: tables of large compilers take a hundred mebibytes.
 pub(super) struct ElfFiles {
+    root: PathBuf,
     cache: BuildIdCache,
     debuginfod: Debuginfod,
+    not_read: RefCell<NotRead>,
+}
+
+/// Files that the recording names and that were left alone.
+#[derive(Default)]
+struct NotRead {
+    /// The first, with the reason.
+    first: Option<String>,
+    count: usize,
+    /// The one that took too long.
+    slow: Option<String>,
 }
 
 /// Name for a return address of a signal handler if its file has no symbols.
 const TRAMPOLINE: &str = "__restore_rt";
-/// Offsets that are looked up at once: a result takes some hundred bytes.
-const AT_ONCE: usize = 4096;
 
 impl ElfFiles {
-    pub fn new(cache: BuildIdCache, debuginfod: Debuginfod) -> Self {
-        Self { cache, debuginfod }
+    /// Debug information of packages is looked for below `root`.
+    pub fn new(root: &Path, cache: BuildIdCache, debuginfod: Debuginfod) -> Self {
+        Self {
+            root: root.to_owned(),
+            cache,
+            debuginfod,
+            not_read: RefCell::default(),
+        }
     }
 
-    /// What prevented fetching debug information.
-    pub fn note(&self) -> Option<String> {
-        self.debuginfod.note()
+    /// What prevented reading files and fetching debug information.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let not_read = self.not_read.borrow();
+        let kinds = not_read.first.as_ref().map(|first| {
+            let more = match not_read.count {
+                1 => String::new(),
+                count => format!(" (and {} more)", count - 1),
+            };
+            format!("A file that the recording names was not read, because it {first}{more}.")
+        });
+        let slow = not_read.slow.as_ref().map(|path| {
+            format!(
+                "Reading the symbols of {path} took too long and was given up, so names of it and \
+                 of the files after it are missing."
+            )
+        });
+        [kinds, slow, self.debuginfod.note()].into_iter().flatten()
     }
 
-    /// Names addresses of the file that is now at `file` and was mapped as `path`. Each offset is
+    /// Names addresses of the file that is now at `place` and was mapped as `path`. Each offset is
     /// looked up once, however many processes mapped the file.
-    pub fn name(&self, file: &Path, path: &str, batch: Batch<'_>, named: &mut NamedList) {
+    pub fn name(&self, place: &Path, path: &str, batch: Batch<'_>, named: &mut NamedList) {
         let module = short_name(path);
-        let is_here = File::open(file).is_ok() && has_build_id(file, batch.build_id);
-        let fetched = match (is_here, batch.build_id) {
-            (false, Some(id)) if names_a_file(id) => self.kept(Artefact::Executable, id),
-            _ => None,
-        };
-        if !is_here && fetched.is_none() {
-            return fail(Unnamed::NoFile, &module, &batch.offsets, named);
-        }
-        let file = fetched.as_deref().unwrap_or(file);
-        let mapped = File::open(file).and_then(|file| MappedFile::of(&file)).ok();
-        let bytes = mapped.as_deref().unwrap_or_default();
-        // What was read of a large file would count as our memory while its tables are read.
-        let release = || mapped.iter().for_each(|mapped| mapped.release(usize::MAX));
         let mut keys = batch.offsets;
-        // The byte before a trampoline is not part of a call.
-        let is_trampoline = |offset: u64| trampoline::begins_at(bytes, offset);
-        for (_, offset) in &mut keys {
-            *offset += u64::from(*offset < u64::MAX && is_trampoline(*offset + 1));
-        }
-        release();
-        keys.sort_unstable_by_key(|&(_, offset)| offset);
-        let mut offsets: Vec<u64> = keys.iter().map(|&(_, offset)| offset).collect();
-        offsets.dedup();
-        let Some(found) = self.functions(file, batch.build_id, &offsets) else {
+        let file = match self.open(place, path, batch.build_id, batch.file) {
+            Ok(file) => file,
+            Err(reason) => return fail(reason, &module, &keys, named),
+        };
+        let offsets = keys.iter().map(|&(_, offset)| offset).collect();
+        let Some(found) = self.found(file, batch.build_id, offsets, path) else {
             return fail(Unnamed::NoSymbol, &module, &keys, named);
         };
-        drop(offsets);
-        let public = PublicNames::of(bytes, found.all.iter().map(|function| function.begin));
-        release();
-        let mut spellings = Spellings::new(module, public, found.all.len());
+        keys.sort_unstable_by_key(|&(_, offset)| offset);
+        let functions = &found.functions;
+        let mut spellings = Spellings::new(module, functions.all.len());
         let same_offset = keys.chunk_by(|(_, a), (_, b)| a == b);
-        for (same, function) in same_offset.zip(found.of) {
+        for (same, place) in same_offset.zip(&found.places) {
+            let function = functions.of.get(place.lookup).copied().flatten();
             let name = match function {
-                None if is_trampoline(same[0].1) => spellings.trampoline(&mut named.names),
+                None if place.is_trampoline => spellings.trampoline(&mut named.names),
                 None => spellings.unknown(&mut named.names),
-                Some(number) => spellings.name(number, &found.all, &mut named.names),
+                Some(number) => spellings.name(number, &functions.all, &mut named.names),
             };
             for &(at, _) in same {
                 named.of[at] = name;
@@ -84,129 +96,99 @@ impl ElfFiles {
         }
     }
 
-    /// The functions at these offsets, in order. `None` if the file cannot be used.
-    fn functions(
+    /// The recorded file: where it was, or one of its build id that was kept or is fetched.
+    fn open(
         &self,
-        file: &Path,
+        place: &Path,
+        path: &str,
         build_id: Option<&[u8]>,
-        offsets: &[u64],
-    ) -> Option<FoundFunctions> {
-        let symbolizer = Symbolizer::builder()
-            .enable_auto_reload(false)
-            .enable_code_info(true)
-            .enable_inlined_fns(true)
-            .enable_demangling(false)
-            .build();
-        let source = Source::Elf(Elf::new(file));
-        let debug = LazyCell::new(|| self.debug_information(file, build_id));
-        let mut functions = FoundFunctions::default();
-        functions.of.reserve_exact(offsets.len());
-        for piece in offsets.chunks(AT_ONCE) {
-            let input = Input::FileOffset(piece);
-            let mut found = symbolizer.symbolize(&source, input).ok()?;
-            complete(&symbolizer, &mut found, file, &debug, piece);
-            found.iter().for_each(|symbol| functions.add(symbol));
+        file: Option<FileId>,
+    ) -> Result<SymbolFile, Unnamed> {
+        // Nothing else is looked into after a file that took too long.
+        if self.not_read.borrow().slow.is_some() {
+            return Err(Unnamed::NoFile);
         }
-        Some(functions)
+        let refused = match SymbolFile::recorded(place, build_id, file) {
+            Ok(file) => return Ok(file),
+            Err(refused) => refused,
+        };
+        if let Some(id) = build_id.filter(|id| names_a_file(id))
+            && let Some(kept) = self.kept(Artefact::Executable, id)
+        {
+            return Ok(kept);
+        }
+        Err(match refused {
+            Refused::Missing => Unnamed::NoFile,
+            Refused::OtherFile => Unnamed::OtherFile,
+            Refused::NoProgram(why) => {
+                let mut not_read = self.not_read.borrow_mut();
+                not_read.count += 1;
+                not_read
+                    .first
+                    .get_or_insert_with(|| format!("{why}: {path}"));
+                Unnamed::OtherFile
+            }
+        })
     }
 
-    /// Separate debug information of a file.
-    fn debug_information(&self, file: &Path, build_id: Option<&[u8]>) -> Option<PathBuf> {
-        match build_id {
-            Some(id) => self.kept(Artefact::DebugInformation, id),
-            None => blazesym::helper::read_elf_build_id(file)
-                .ok()
-                .flatten()
-                .and_then(|id| self.kept(Artefact::DebugInformation, &id)),
+    /// What is at these offsets; `None` if the file cannot be used.
+    fn found(
+        &self,
+        file: SymbolFile,
+        build_id: Option<&[u8]>,
+        offsets: Vec<u64>,
+        path: &str,
+    ) -> Option<Found> {
+        let file = Arc::new(file);
+        let (program, root) = (Arc::clone(&file), self.root.clone());
+        let first = self.in_time(&file, path, move || {
+            let mut found = Found::of(&program, &root, offsets)?;
+            found.complete_from_package(&program, &root);
+            Some(found)
+        });
+        let mut found = first.flatten()?;
+        if found.missing().next().is_some()
+            && let Some(id) = build_id
+                .map(<[u8]>::to_vec)
+                .or(found.described.build_id.clone())
+            && let Some(debug) = self.kept(Artefact::DebugInformation, &id)
+        {
+            let debug = Arc::new(debug);
+            let (from, root) = (Arc::clone(&debug), self.root.clone());
+            let program = file;
+            found = self.in_time(&debug, path, move || {
+                found.complete(&program, &from, &root);
+                found
+            })?;
         }
+        Some(found)
+    }
+
+    /// The result of reading `file`, unless that takes too long.
+    fn in_time<T: Send + 'static>(
+        &self,
+        file: &SymbolFile,
+        path: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let done = deadline::within(deadline::for_bytes(file.allocated()), work);
+        if done.is_none() {
+            self.not_read.borrow_mut().slow = Some(path.to_owned());
+        }
+        done
     }
 
     /// A file with this build id, cached or fetched.
-    fn kept(&self, artefact: Artefact, build_id: &[u8]) -> Option<PathBuf> {
-        let cached = self.cache.find(artefact, build_id);
-        cached.or_else(|| self.debuginfod.find(artefact, build_id))
-    }
-}
-
-/// Completes results from a file from its debug information if it is stripped.
-fn complete<'a>(
-    symbolizer: &'a Symbolizer,
-    found: &mut [Symbolized<'a>],
-    file: &Path,
-    debug: &LazyCell<Option<PathBuf>, impl FnOnce() -> Option<PathBuf>>,
-    offsets: &[u64],
-) {
-    let missing: Vec<usize> = (0..found.len())
-        .filter(|&at| matches!(found[at], Symbolized::Unknown(_)))
-        .collect();
-    if missing.is_empty() {
-        return;
-    }
-    let Some(debug) = LazyCell::force(debug) else {
-        return;
-    };
-    let Some(addresses) = virtual_addresses(file, missing.iter().map(|&at| offsets[at])) else {
-        return;
-    };
-    let source = Source::Elf(Elf::new(debug));
-    let input = Input::VirtOffset(&*addresses);
-    if let Ok(more) = symbolizer.symbolize(&source, input) {
-        for (at, symbol) in missing.into_iter().zip(more) {
-            found[at] = symbol;
-        }
-    }
-}
-
-/// Functions of one file, each once: thousands of addresses are in one function.
-#[derive(Default)]
-struct FoundFunctions {
-    all: Vec<Function>,
-    /// The number of the function at each offset.
-    of: Vec<Option<u32>>,
-    numbers: FxHashMap<Vec<u8>, u32>,
-    spelling: Vec<u8>,
-}
-
-/// A function, with the calls inlined where it was.
-struct Function {
-    begin: u64,
-    /// As in the file's tables, innermost first.
-    inlined: Vec<String>,
-    outermost: String,
-}
-
-impl FoundFunctions {
-    /// Adds what is at the next offset.
-    fn add(&mut self, symbol: &Symbolized<'_>) {
-        let Symbolized::Sym(symbol) = symbol else {
-            return self.of.push(None);
-        };
-        // Innermost first; blazesym lists inlined functions from the outermost one.
-        let inlined = || symbol.inlined.iter().rev().map(|call| &*call.name);
-        self.spelling.clear();
-        self.spelling.extend_from_slice(&symbol.addr.to_le_bytes());
-        for function in inlined().chain([&*symbol.name]) {
-            self.spelling.extend_from_slice(function.as_bytes());
-            self.spelling.push(0);
-        }
-        if let Some(&known) = self.numbers.get(&self.spelling) {
-            return self.of.push(Some(known));
-        }
-        let new = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
-        self.all.push(Function {
-            begin: symbol.addr,
-            inlined: inlined().map(str::to_owned).collect(),
-            outermost: symbol.name.to_string(),
-        });
-        self.numbers.insert(self.spelling.clone(), new);
-        self.of.push(Some(new));
+    fn kept(&self, artefact: Artefact, build_id: &[u8]) -> Option<SymbolFile> {
+        let open = |place: PathBuf| SymbolFile::open(&place, Identity::Any).ok();
+        let cached = self.cache.find(artefact, build_id).and_then(open);
+        cached.or_else(|| self.debuginfod.find(artefact, build_id).and_then(open))
     }
 }
 
 /// Names of the functions of one file: most differ in their addresses alone.
 struct Spellings {
     module: String,
-    public: PublicNames,
     of: Vec<Option<NameId>>,
     known: FxHashMap<Vec<u8>, NameId>,
     unknown: Option<NameId>,
@@ -215,10 +197,9 @@ struct Spellings {
 
 impl Spellings {
     /// Of this many functions.
-    fn new(module: String, public: PublicNames, functions: usize) -> Self {
+    fn new(module: String, functions: usize) -> Self {
         Self {
             module,
-            public,
             of: vec![None; functions],
             known: FxHashMap::default(),
             unknown: None,
@@ -245,8 +226,7 @@ impl Spellings {
         }
         let function = &all[number as usize];
         let inlined = function.inlined.iter().map(String::as_str);
-        let outermost = self.public.name(function.begin, &function.outermost);
-        let functions = || inlined.clone().chain([outermost]);
+        let functions = || inlined.clone().chain([&*function.outermost]);
         self.spelling.clear();
         for function in functions() {
             self.spelling.extend_from_slice(function.as_bytes());
@@ -273,52 +253,6 @@ fn demangled(symbol: &str) -> String {
     let name = cpp_demangle::Symbol::new(symbol);
     let name = name.ok().and_then(|name| name.demangle().ok());
     name.unwrap_or_else(|| symbol.to_owned())
-}
-
-/// Whether the file is the recorded one. A file of another build under the same name would give
-/// wrong names, which is worse than none.
-fn has_build_id(file: &Path, recorded: Option<&[u8]>) -> bool {
-    let Some(recorded) = recorded else {
-        return true;
-    };
-    if !names_a_file(recorded) {
-        return false;
-    }
-    match blazesym::helper::read_elf_build_id(file) {
-        Ok(Some(now)) => now.starts_with(recorded),
-        Ok(None) | Err(_) => true,
-    }
-}
-
-/// Whether this is a build id: the recorder writes zeros where the mapped file had been replaced.
-fn names_a_file(build_id: &[u8]) -> bool {
-    build_id.iter().any(|&byte| byte != 0)
-}
-
-/// Addresses of these file offsets by the file's own layout, which separate debug information uses
-/// too. Offsets that are not mapped get the end of memory.
-fn virtual_addresses(file: &Path, offsets: impl Iterator<Item = u64>) -> Option<Vec<u64>> {
-    let bytes = object::ReadCache::new(File::open(file).ok()?);
-    let elf = object::File::parse(&bytes).ok()?;
-    let segments: Vec<(u64, u64, u64)> = elf
-        .segments()
-        .map(|segment| {
-            let (offset, size) = segment.file_range();
-            (offset, size, segment.address())
-        })
-        .collect();
-    let address = |wanted: u64| {
-        let holds = |&&(offset, size, _): &&(u64, u64, u64)| {
-            wanted.checked_sub(offset).is_some_and(|into| into < size)
-        };
-        let (offset, _, address) = segments.iter().find(holds)?;
-        address.checked_add(wanted - offset)
-    };
-    Some(
-        offsets
-            .map(|wanted| address(wanted).unwrap_or(u64::MAX))
-            .collect(),
-    )
 }
 
 fn fail(reason: Unnamed, module: &str, keys: &[(usize, u64)], named: &mut NamedList) {

@@ -7,10 +7,15 @@
 
 mod aliases;
 mod build_id_cache;
+mod deadline;
+mod debug_files;
 mod debuginfod;
 mod elf;
+mod functions;
 mod kallsyms;
+mod kernel;
 mod perf_map;
+mod symbol_file;
 mod trampoline;
 pub mod unwind;
 mod vdso;
@@ -22,8 +27,9 @@ use vdso::Vdso;
 
 pub use build_id_cache::BuildIdCache;
 pub use debuginfod::Debuginfod;
+pub use kernel::KernelIdentity;
 
-use pagewise_model::address_space::{AddressSpace, Mapping};
+use pagewise_model::address_space::{AddressSpace, FileId, Mapping};
 use pagewise_model::event::CpuMode;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::{Name, NamedList, Names, SymbolTable, Unnamed};
@@ -37,6 +43,8 @@ use std::path::{Path, PathBuf};
 pub struct Symbolizer {
     root: PathBuf,
     files: ElfFiles,
+    /// The kernel that was recorded.
+    kernel: KernelIdentity,
     /// Why names of generated code were not read.
     unread: Option<String>,
 }
@@ -45,12 +53,14 @@ pub struct Symbolizer {
 #[derive(Default)]
 struct Batch<'a> {
     build_id: Option<&'a [u8]>,
+    file: Option<FileId>,
     /// Indices into the list of keys, and offsets in the file.
     offsets: Vec<(usize, u64)>,
 }
 
-/// Batches by mount namespace (see [`Symbolizer::namespace`]) and path.
-type Batches<'a> = FxHashMap<(i32, &'a str), Batch<'a>>;
+/// Batches by mount namespace (see [`Symbolizer::namespace`]), path and identity: the file of a path
+/// may have been replaced while it was recorded.
+type Batches<'a> = FxHashMap<(i32, &'a str, Option<&'a [u8]>, Option<FileId>), Batch<'a>>;
 
 impl Default for Symbolizer {
     fn default() -> Self {
@@ -63,7 +73,11 @@ impl Symbolizer {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            files: ElfFiles::new(BuildIdCache::of_perf(), Debuginfod::from_environment()),
+            files: ElfFiles::new(
+                Path::new("/"),
+                BuildIdCache::of_perf(),
+                Debuginfod::from_environment(),
+            ),
             ..Self::with_root(Path::new("/"))
         }
     }
@@ -73,7 +87,8 @@ impl Symbolizer {
     pub fn with_root(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
-            files: ElfFiles::new(BuildIdCache::default(), Debuginfod::default()),
+            files: ElfFiles::new(root, BuildIdCache::default(), Debuginfod::default()),
+            kernel: KernelIdentity::default(),
             unread: None,
         }
     }
@@ -82,7 +97,7 @@ impl Symbolizer {
     #[must_use]
     pub fn with_debuginfod(self, debuginfod: Debuginfod) -> Self {
         Self {
-            files: ElfFiles::new(BuildIdCache::default(), debuginfod),
+            files: ElfFiles::new(&self.root, BuildIdCache::default(), debuginfod),
             ..self
         }
     }
@@ -91,16 +106,22 @@ impl Symbolizer {
     #[must_use]
     pub fn with_build_id_cache(self, cache: BuildIdCache) -> Self {
         Self {
-            files: ElfFiles::new(cache, Debuginfod::default()),
+            files: ElfFiles::new(&self.root, cache, Debuginfod::default()),
             ..self
         }
+    }
+
+    /// The same for a recording of this kernel. Its code has names if that kernel runs now; if it is
+    /// not known which was recorded, it has none.
+    #[must_use]
+    pub fn of_kernel(self, kernel: KernelIdentity) -> Self {
+        Self { kernel, ..self }
     }
 
     /// Problems in finding names that the user can fix.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        let notes: Vec<String> = self.files.note().into_iter().collect();
-        let notes = [notes, self.unread.clone().into_iter().collect()].concat();
+        let notes: Vec<String> = self.files.notes().chain(self.unread.clone()).collect();
         (!notes.is_empty()).then(|| notes.join(" "))
     }
 
@@ -138,6 +159,7 @@ impl Symbolizer {
         let mut generated: FxHashMap<i32, Vec<usize>> = FxHashMap::default();
         let mut kernel = Vec::new();
         let mut vdso = Vec::new();
+        let mut guest = Vec::new();
         for (at, key) in keys.iter().enumerate() {
             match place(*key, spaces) {
                 Place::Kernel => kernel.push(at),
@@ -145,18 +167,25 @@ impl Symbolizer {
                     let offset = key.address - mapping.start + mapping.file_offset;
                     let pid = namespaces.entry(key.pid);
                     let namespace = *pid.or_insert_with(|| self.namespace(key.pid));
-                    let batch = batches.entry((namespace, &mapping.path)).or_default();
-                    batch.build_id = batch.build_id.or(mapping.build_id.as_deref());
+                    let build_id = mapping.build_id.as_deref();
+                    let identity = (namespace, &*mapping.path, build_id, mapping.file);
+                    let batch = batches.entry(identity).or_default();
+                    (batch.build_id, batch.file) = (build_id, mapping.file);
                     batch.offsets.push((at, offset));
                 }
                 Place::Generated => generated.entry(key.pid).or_default().push(at),
                 Place::Vdso(mapping) => vdso.push((at, key.address - mapping.start)),
+                Place::Guest => guest.push(at),
                 Place::Nowhere => {}
             }
         }
         let kernel_text = spaces.get(&-1).and_then(recorded_kernel_text);
-        let symbols = LazyCell::new(|| Kallsyms::read(&self.root.join("proc/kallsyms")));
+        let symbols = LazyCell::new(|| match self.kernel.is_running(&self.root) {
+            true => Kallsyms::read(&self.root.join("proc/kallsyms")),
+            false => Err(Unnamed::OtherFile),
+        });
         name_kernel(keys, kernel, kernel_text, &symbols, &mut named);
+        set_all(&guest, unknown(Unnamed::Guest, "[guest]"), &mut named);
         self.name_vdso(vdso, kernel_text, &symbols, &mut named);
         self.name_generated(keys, generated, &mut named);
         self.name_files(batches, &mut named);
@@ -213,7 +242,7 @@ impl Symbolizer {
     }
 
     fn name_files(&self, batches: Batches<'_>, named: &mut NamedList) {
-        for ((namespace, path), batch) in batches {
+        for ((namespace, path, ..), batch) in batches {
             let file = self.path_for(namespace, path);
             self.files.name(&file, path, batch, named);
         }
@@ -265,7 +294,7 @@ fn name_kernel(
     let symbols = match &**symbols {
         Err(reason) => return set_all(&wanted, unknown(*reason, "[kernel]"), named),
         Ok(symbols) if !symbols.is_of_kernel_at(recorded_text) => {
-            return set_all(&wanted, unknown(Unnamed::NoFile, "[kernel]"), named);
+            return set_all(&wanted, unknown(Unnamed::OtherFile, "[kernel]"), named);
         }
         Ok(symbols) => symbols,
     };
@@ -288,13 +317,14 @@ enum Place<'a> {
     File(&'a Mapping),
     Generated,
     Vdso(&'a Mapping),
+    Guest,
     Nowhere,
 }
 
 fn place<S: BuildHasher>(key: FrameKey, spaces: &HashMap<i32, AddressSpace, S>) -> Place<'_> {
     match key.mode {
         CpuMode::Kernel => return Place::Kernel,
-        CpuMode::Other => return Place::Nowhere,
+        CpuMode::Other => return Place::Guest,
         CpuMode::User => {}
     }
     let Some(mapping) = spaces

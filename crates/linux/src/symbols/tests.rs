@@ -25,9 +25,33 @@ fn own_space() -> AddressSpace {
             flags: 0,
             path: words.get(5).copied().unwrap_or("//anon").into(),
             build_id: None,
+            file: file(words[3], words[4]),
         });
     }
     space
+}
+
+/// `fe:00` and `247278` of such a line.
+fn file(device: &str, inode: &str) -> Option<FileId> {
+    let (major, minor) = device.split_once(':')?;
+    let hex = |text| u32::from_str_radix(text, 16).expect("hexadecimal");
+    Some(FileId {
+        device: (hex(major), hex(minor)),
+        inode: inode.parse().expect("a number"),
+    })
+}
+
+/// The file at this path, as a mapping of it shows it on the usual file systems.
+fn file_at(path: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    let found = path.metadata().ok()?;
+    Some(FileId {
+        device: (
+            rustix::fs::major(found.dev()),
+            rustix::fs::minor(found.dev()),
+        ),
+        inode: found.ino(),
+    })
 }
 
 #[inline(never)]
@@ -72,12 +96,14 @@ fn each_kind_of_nameless_address_has_its_reason() {
         std::fs::write(path, text).expect("temporary file");
     };
     write("proc/kallsyms", "0000000000000000 T _text\n");
+    write("proc/sys/kernel/osrelease", "6.18.0\n");
     write("tmp/perf-5.map", "9000 10 jitted\n");
     write("usr/bin/text", "this is no ELF file");
     let mut space = AddressSpace::default();
     for (start, path) in [
         (0x1000, "/usr/bin/gone"),
         (0x5000, "/usr/bin/text"),
+        (0x7000, "/usr/bin/replaced"),
         (0x9000, "//anon"),
     ] {
         space.map(Mapping {
@@ -88,6 +114,7 @@ fn each_kind_of_nameless_address_has_its_reason() {
             flags: 2,
             path: path.into(),
             build_id: None,
+            file: file_at(&root.path().join(path.trim_start_matches('/'))),
         });
     }
     let kernel = FrameKey {
@@ -95,10 +122,22 @@ fn each_kind_of_nameless_address_has_its_reason() {
         mode: CpuMode::Kernel,
         address: 0xffff_ffff_8100_0000,
     };
-    let keys = [0x1010, 0x5010, 0x9008, 0x9018, 0xf000].map(|address| user(5, address));
+    let guest = FrameKey {
+        pid: 5,
+        mode: CpuMode::Other,
+        address: 0x9008,
+    };
+    let keys = [0x1010, 0x5010, 0x7010, 0x9008, 0x9018, 0xf000].map(|address| user(5, address));
     let spaces = HashMap::from([(5, space)]);
-    let names =
-        Symbolizer::with_root(root.path()).resolve(keys.into_iter().chain([kernel]), &spaces);
+    write("usr/bin/replaced", "by another file");
+    let of_release = |release: &str| {
+        Symbolizer::with_root(root.path()).of_kernel(KernelIdentity {
+            build_id: Vec::new(),
+            release: release.to_owned(),
+        })
+    };
+    let all = keys.into_iter().chain([kernel, guest]);
+    let names = of_release("6.18.0").resolve(all, &spaces);
     let reason = |key| match names.get(&key).expect("it was asked for") {
         Name::Unknown { reason, .. } => Some(*reason),
         Name::Known { .. } => None,
@@ -109,12 +148,19 @@ fn each_kind_of_nameless_address_has_its_reason() {
         [
             Some(Unnamed::NoFile),
             Some(Unnamed::NoSymbol),
+            Some(Unnamed::OtherFile),
             None,
             Some(Unnamed::Jit),
             Some(Unnamed::NoMapping)
         ]
     );
     assert_eq!(reason(kernel), Some(Unnamed::KernelHidden));
+    assert_eq!(reason(guest), Some(Unnamed::Guest));
+    let names = of_release("6.1.0").resolve([kernel], &spaces);
+    let Some(Name::Unknown { reason, .. }) = names.get(&kernel) else {
+        panic!("{names:?}");
+    };
+    assert_eq!(*reason, Unnamed::OtherFile);
 }
 
 #[test]
@@ -130,13 +176,14 @@ fn a_file_of_another_build_gives_no_names() {
         flags: 2,
         path: path.into(),
         build_id: Some(vec![1; 20].into()),
+        file: None,
     });
     let names = Symbolizer::new().resolve([user(1, 0x2000)], &HashMap::from([(1, space)]));
     assert!(
         matches!(
             names.get(&user(1, 0x2000)),
             Some(Name::Unknown {
-                reason: Unnamed::NoFile,
+                reason: Unnamed::OtherFile,
                 ..
             })
         ),
@@ -209,6 +256,7 @@ fn debug_information_of_a_stripped_program_comes_from_debuginfod() {
         flags: 2,
         path: program.to_str().expect("plain path").into(),
         build_id: Some(id.clone().into()),
+        file: None,
     });
     let spaces = HashMap::from([(1, space)]);
     let key = user(1, 0x40_0000 + place);

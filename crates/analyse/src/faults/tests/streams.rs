@@ -178,6 +178,7 @@ impl Stream {
             flags,
             path,
             build_id: None,
+            file: None,
             synthetic: false,
             executable: false,
         }));

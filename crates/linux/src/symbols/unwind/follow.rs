@@ -94,6 +94,7 @@ impl StackFollower {
             protection: mmap.protection,
             flags: mmap.flags,
             build_id: mmap.build_id.map(Box::from).or_else(listed),
+            file: mmap.file,
             path: path.into(),
         };
         let ever = self.ever.entry(mmap.pid).or_default();
@@ -126,6 +127,7 @@ mod tests {
             flags: 2,
             path,
             build_id: None,
+            file: None,
             synthetic: false,
             executable: true,
         })

@@ -1,11 +1,11 @@
 //! Unwind tables of files, read once.
 
 use super::signed_returns;
+use crate::symbols::symbol_file::SymbolFile;
 use crate::symbols::trampoline;
 use crate::sys::mapped_file::MappedFile;
 use framehop::{ExplicitModuleSectionInfo, Module};
 use object::elf::PF_X;
-use object::read::ReadCache;
 use object::{Architecture, File, Object, ObjectSection, ObjectSegment, SegmentFlags};
 use pagewise_model::address_space::Mapping;
 use rustc_hash::FxHashMap;
@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 /// Bytes of one section, shared by all processes that map the file.
 pub(super) type Section = Arc<[u8]>;
+
+/// Largest section in bytes that is copied: those of the largest programs have 60 MiB.
+const LARGEST_SECTION: usize = 256 << 20;
 
 /// Files that were looked up, including unusable ones.
 pub(super) struct ModuleFiles {
@@ -30,8 +33,7 @@ struct Tables {
     got: Option<Range<u64>>,
     eh_frame: Option<(Range<u64>, Section)>,
     eh_frame_hdr: Option<(Range<u64>, Section)>,
-    /// The whole file, if it can be mapped.
-    bytes: Option<MappedFile>,
+    bytes: MappedFile,
 }
 
 impl ModuleFiles {
@@ -47,7 +49,10 @@ impl ModuleFiles {
     pub fn module(&mut self, mapping: &Mapping) -> Option<Module<Section>> {
         if !self.by_path.contains_key(&mapping.path) {
             let file = self.root.join(mapping.path.trim_start_matches('/'));
-            let tables = mapping.path.starts_with('/').then(|| Tables::read(&file));
+            let tables = mapping
+                .path
+                .starts_with('/')
+                .then(|| Tables::read(&file, mapping));
             self.by_path.insert(mapping.path.clone(), tables.flatten());
         }
         self.by_path.get(&mapping.path)?.as_ref()?.module(mapping)
@@ -58,7 +63,7 @@ impl ModuleFiles {
     /// Whether a signal trampoline starts at this address of a known mapping.
     pub fn is_trampoline(&self, mapping: &Mapping, address: u64) -> bool {
         let tables = self.by_path.get(&mapping.path).and_then(Option::as_ref);
-        let Some(bytes) = tables.and_then(|tables| tables.bytes.as_deref()) else {
+        let Some(bytes) = tables.map(|tables| &*tables.bytes) else {
             return false;
         };
         let within = address.checked_sub(mapping.start);
@@ -68,19 +73,17 @@ impl ModuleFiles {
 }
 
 impl Tables {
-    fn read(path: &Path) -> Option<Self> {
-        let file = std::fs::File::open(path).ok()?;
-        if !file.metadata().ok()?.is_file() {
-            return None;
-        }
-        let cache = ReadCache::new(file);
-        let elf = File::parse(&cache).ok()?;
+    fn read(path: &Path, mapping: &Mapping) -> Option<Self> {
+        let file = SymbolFile::recorded(path, mapping.build_id.as_deref(), mapping.file).ok()?;
+        let bytes = file.into_bytes();
+        let elf = File::parse(&*bytes).ok()?;
         let range = |name| {
             let section = elf.section_by_name(name)?;
-            Some(section.address()..section.address() + section.size())
+            Some(section.address()..section.address().checked_add(section.size())?)
         };
         let section = |name| {
             let data = elf.section_by_name(name)?.data().ok()?;
+            let data = (data.len() <= LARGEST_SECTION).then_some(data)?;
             Some((range(name)?, Section::from(data)))
         };
         let executable =
@@ -103,9 +106,7 @@ impl Tables {
                 _ => (range, data),
             }),
             eh_frame_hdr: section(".eh_frame_hdr"),
-            bytes: std::fs::File::open(path)
-                .and_then(|file| MappedFile::of(&file))
-                .ok(),
+            bytes,
         })
     }
 
