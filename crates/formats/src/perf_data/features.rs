@@ -60,13 +60,8 @@ pub struct Features {
 
 impl Features {
     /// The sections in the order of their bits.
-    pub(super) fn sections(
-        &self,
-        sources: &[SourceAttr],
-        attr_size: usize,
-    ) -> Result<Vec<(u32, Vec<u8>)>, serde_json::Error> {
+    pub(super) fn sections(&self, sources: &[SourceAttr], attr_size: usize) -> Vec<(u32, Vec<u8>)> {
         let tracing = self.tracing_data.as_ref().map(TracingData::to_bytes);
-        let sidecar = self.sidecar.as_ref().map(encode_sidecar).transpose()?;
         let times = self.sample_time.map(|(first, last)| words(&[first, last]));
         let sections = [
             (feature::TRACING_DATA, tracing.unwrap_or_default()),
@@ -81,12 +76,11 @@ impl Features {
             (feature::CMDLINE, string_list(&self.cmdline)),
             (feature::EVENT_DESC, event_desc(sources, attr_size)),
             (feature::SAMPLE_TIME, times.unwrap_or_default()),
-            (feature::PAGEWISE_SIDECAR, sidecar.unwrap_or_default()),
         ];
-        Ok(sections
+        sections
             .into_iter()
             .filter(|(_, bytes)| !bytes.is_empty())
-            .collect())
+            .collect()
     }
 
     /// Available before online: the order in perf's code, which differs from its documentation.

@@ -6,7 +6,7 @@ use super::error::ReadError;
 use super::features::{self, BuildId, decode_sidecar};
 use super::layout::{
     ATTR_SIZE_VER0, FEATURE_BITS, FILE_HEADER_SIZE, MAGIC, PIPE_HEADER_SIZE, RECORD_HEADER_SIZE,
-    feature, kernel_record, tool_record,
+    SIDECAR_SLOT_MAGIC, SIDECAR_SLOT_SIZE, feature, kernel_record, tool_record,
 };
 use super::tracing_data::{self, TracepointFormat};
 use pagewise_model::loss::{LossKind, Losses};
@@ -133,9 +133,22 @@ impl Header {
                 self.take_feature(bit, section);
             }
         }
+        if let Some((start, size)) = sidecar_slot(bytes, end) {
+            end = end.max(start.saturating_add(size));
+            if let Some(section) = slice(bytes, start, size) {
+                self.take_sidecar(section);
+            }
+        }
         let missing = end.saturating_sub(bytes.len() as u64);
         if missing > 0 && self.losses.is_empty() {
             self.losses.add(LossKind::Truncated, missing);
+        }
+    }
+
+    fn take_sidecar(&mut self, section: &[u8]) {
+        match decode_sidecar(section) {
+            Ok(sidecar) => self.sidecar = Some(sidecar),
+            Err(error) => self.sidecar_error = Some(error),
         }
     }
 
@@ -156,10 +169,7 @@ impl Header {
             feature::SAMPLE_TIME => self.origin.sample_time = at.u64().zip(at.u64()),
             feature::CMDLINE => self.origin.cmdline = string_list(&mut at),
             feature::EVENT_DESC => self.take_event_desc(&mut at),
-            feature::PAGEWISE_SIDECAR => match decode_sidecar(section) {
-                Ok(sidecar) => self.sidecar = Some(sidecar),
-                Err(error) => self.sidecar_error = Some(error),
-            },
+            feature::OLD_PAGEWISE_SIDECAR => self.take_sidecar(section),
             _ => {}
         }
     }
@@ -242,6 +252,13 @@ impl Header {
                 .get_or_insert_with(|| source.attr.default_name());
         }
     }
+}
+
+/// Offset and size of the sidecar, if the slot for it is at this offset.
+pub(super) fn sidecar_slot(bytes: &[u8], at: u64) -> Option<(u64, u64)> {
+    let slot = slice(bytes, at, SIDECAR_SLOT_SIZE)?;
+    (u64_at(slot, 0)? == SIDECAR_SLOT_MAGIC).then_some(())?;
+    Some((u64_at(slot, 8)?, u64_at(slot, 16)?))
 }
 
 /// The first record of `bytes`: its type, its bytes, and the offset of the next one. `None` at the

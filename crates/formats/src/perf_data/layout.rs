@@ -4,7 +4,7 @@
 //! tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h of Linux 6.12.
 //!
 //! ```text
-//! file mode:  header(104) | ids | attrs | records … | section table | feature sections
+//! file mode:  header(104) | ids | attrs | records … | section table | feature sections | (ours: slot, sidecar)
 //! pipe mode:  header(16)  | records, with attributes and features as records …
 //! ```
 
@@ -24,6 +24,13 @@ pub(super) const ATTR_SIZES: [usize; 10] = [64, 72, 80, 96, 104, 112, 120, 128, 
 /// Number of feature bits in a file header.
 pub(super) const FEATURE_BITS: u32 = 256;
 
+/// Where our sidecar is: after the last feature section, where no reader but ours looks, are these
+/// eight bytes, then the sidecar's offset and size. perf has no kind of section for what others
+/// record, and no number that it would leave alone.
+pub(super) const SIDECAR_SLOT_MAGIC: u64 = u64::from_le_bytes(*b"PAGEWISE");
+/// Size of that slot in bytes.
+pub(super) const SIDECAR_SLOT_SIZE: u64 = 24;
+
 /// Feature bits (`enum` in tools/perf/util/header.h).
 pub(super) mod feature {
     pub const TRACING_DATA: u32 = 1;
@@ -38,9 +45,9 @@ pub(super) mod feature {
     pub const CMDLINE: u32 = 11;
     pub const EVENT_DESC: u32 = 12;
     pub const SAMPLE_TIME: u32 = 21;
-    /// Ours: the sidecar. perf 6.1 knows features up to 31 and skips the others; the number is far
-    /// above any that it may reach.
-    pub const PAGEWISE_SIDECAR: u32 = 200;
+    /// The sidecar in files of Pagewise before November 2026. `perf inject` looks each feature up in
+    /// a table that ends at its last one, and crashes. See [`super::SIDECAR_SLOT_MAGIC`].
+    pub const OLD_PAGEWISE_SIDECAR: u32 = 200;
 }
 
 /// Record types of the kernel (`enum perf_event_type`).

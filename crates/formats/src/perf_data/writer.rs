@@ -2,8 +2,10 @@
 
 use super::cursor::u64_at;
 use super::features::{Features, encode_sidecar};
+use super::header::sidecar_slot;
 use super::layout::{
-    ATTR_SIZE_VER0, ATTR_SIZES, FILE_HEADER_SIZE, MAGIC, feature, push_record_header, tool_record,
+    ATTR_SIZE_VER0, ATTR_SIZES, FILE_HEADER_SIZE, MAGIC, SIDECAR_SLOT_MAGIC, SIDECAR_SLOT_SIZE,
+    feature, push_record_header, tool_record,
 };
 use pagewise_model::recording::Sidecar;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -111,10 +113,16 @@ impl<W: Write + Seek> Writer<W> {
         self.out.seek(SeekFrom::Start(0))?;
         self.write_header([0; 4])?;
         self.out.flush()?;
-        let sections = features.sections(&self.sources, self.attr_size)?;
+        let sections = features.sections(&self.sources, self.attr_size);
+        let sidecar = features.sidecar.as_ref().map(encode_sidecar).transpose()?;
         self.out
             .seek(SeekFrom::Start(self.data_start + self.data_size))?;
         let bits = self.write_sections(&sections)?;
+        if let Some(sidecar) = sidecar {
+            let start = self.out.stream_position()? + SIDECAR_SLOT_SIZE;
+            self.write_words(&[SIDECAR_SLOT_MAGIC, start, sidecar.len() as u64])?;
+            self.out.write_all(&sidecar)?;
+        }
         self.out.flush()?;
         self.out.seek(SeekFrom::Start(0))?;
         self.write_header(bits)?;
@@ -192,29 +200,48 @@ pub fn replace_sidecar(
     mut file: impl Read + Write + Seek,
     sidecar: &Sidecar,
 ) -> Result<(), WriteError> {
-    let mut header = Vec::new();
-    file.seek(SeekFrom::Start(0))?;
-    Read::by_ref(&mut file)
-        .take(FILE_HEADER_SIZE)
-        .read_to_end(&mut header)?;
-    let word = |index: usize| u64_at(&header, index * 8).unwrap_or(0);
-    let flags = [9, 10, 11, 12].map(word);
-    // Its bit is the last one, and so is its entry in the table after the records.
-    let bit = feature::PAGEWISE_SIDECAR;
-    if flags[(bit / 64) as usize] >> (bit % 64) != 1 {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it has no sidecar").into());
-    }
-    let before: u32 = flags.iter().map(|bits| bits.count_ones()).sum::<u32>() - 1;
+    let entry = sidecar_entry(&mut file)?;
     let section = encode_sidecar(sidecar)?;
     let start = file.seek(SeekFrom::End(0))?;
     file.write_all(&section)?;
     file.flush()?;
-    let entry = word(5)
-        .saturating_add(word(6))
-        .saturating_add(u64::from(before) * 16);
     file.seek(SeekFrom::Start(entry))?;
     file.write_all(&[start.to_le_bytes(), (section.len() as u64).to_le_bytes()].concat())?;
     Ok(file.flush()?)
+}
+
+/// Where offset and size of a file's sidecar are: in its slot after the last section, or, in older
+/// files, in the table of sections, as the last entry.
+fn sidecar_entry(file: &mut (impl Read + Seek)) -> io::Result<u64> {
+    let none = || io::Error::new(io::ErrorKind::InvalidData, "it has no sidecar");
+    let header = read_at(file, 0, FILE_HEADER_SIZE)?;
+    let word = |index: usize| u64_at(&header, index * 8).unwrap_or(0);
+    let flags = [9, 10, 11, 12].map(word);
+    let sections: u32 = flags.iter().map(|bits| bits.count_ones()).sum();
+    let table_start = word(5).saturating_add(word(6));
+    let table = read_at(file, table_start, u64::from(sections) * 16)?;
+    let bit = feature::OLD_PAGEWISE_SIDECAR;
+    if flags[(bit / 64) as usize] >> (bit % 64) == 1 {
+        let before = u64::from(sections).saturating_sub(1) * 16;
+        return Ok(table_start.saturating_add(before));
+    }
+    let ends = table.chunks_exact(16).filter_map(|entry| {
+        let (start, size) = u64_at(entry, 0).zip(u64_at(entry, 8))?;
+        start.checked_add(size)
+    });
+    let table_end = table_start.saturating_add(table.len() as u64);
+    let slot = ends.fold(table_end, u64::max);
+    let found = read_at(file, slot, SIDECAR_SLOT_SIZE)?;
+    sidecar_slot(&found, 0).ok_or_else(none)?;
+    Ok(slot + 8)
+}
+
+/// At most this many bytes of a file.
+fn read_at(file: &mut (impl Read + Seek), offset: u64, size: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(offset))?;
+    Read::by_ref(file).take(size).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The smallest published size that holds every attribute without its trailing zeros: perf refuses
