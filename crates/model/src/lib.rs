@@ -37,6 +37,7 @@ pub mod known;
 pub mod looks;
 pub mod loss;
 pub mod mined;
+pub mod normal_name;
 pub mod numa;
 pub mod outliers;
 pub mod paged_run;

@@ -8,6 +8,7 @@ use crate::column::{Column, Number};
 use crate::contention::Contention;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
+use crate::normal_name::{normal, normal_module};
 use crate::symbol::Unnamed;
 use crate::units::Nanos;
 use rustc_hash::FxHashMap;
@@ -93,13 +94,13 @@ impl Frame {
         self.unnamed == Some(Unnamed::NoMapping)
     }
 
-    /// The frame in a form that is comparable between hosts: the compiler's numbered copies count
-    /// as the function, and whether a call was inlined, which depends on the build, is ignored.
+    /// The frame in a form that is comparable between hosts, builds and runs: by its normal name,
+    /// and whether or not it was inlined.
     #[must_use]
     pub fn comparable(&self) -> Self {
         Self {
-            name: without_copy(&self.name).into(),
-            module: self.module.clone(),
+            name: normal(&self.name).into(),
+            module: normal_module(&self.module).into(),
             kind: match self.kind {
                 FrameKind::Inlined => FrameKind::User,
                 kind => kind,
@@ -107,15 +108,6 @@ impl Frame {
             unnamed: self.unnamed,
         }
     }
-}
-
-/// `f.isra.0` and `f.constprop.3.cold` are `f`.
-fn without_copy(name: &str) -> &str {
-    [".isra.", ".constprop.", ".part.", ".cold", ".llvm."]
-        .iter()
-        .filter_map(|mark| name.find(mark))
-        .min()
-        .map_or(name, |at| &name[..at])
 }
 
 /// What one unit of an event's weight is.
@@ -485,13 +477,6 @@ impl FrameTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn copies_of_a_function_are_the_function() {
-        assert_eq!(without_copy("shrink_node.isra.0"), "shrink_node");
-        assert_eq!(without_copy("f.constprop.3.cold"), "f");
-        assert_eq!(without_copy("std::fmt"), "std::fmt");
-    }
 
     #[test]
     fn a_stretch_and_the_rest_are_the_whole() {
