@@ -113,7 +113,7 @@ pub struct Args {
 }
 
 /// Runs everything. Returns the program's status, or 128 plus the signal that killed it; 0 if it
-/// still runs.
+/// still runs. In place of 0, 1 if the report could not be written.
 ///
 /// # Errors
 /// If nothing could be observed, or the answer could not be delivered.
@@ -160,7 +160,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             ));
         }
     }
-    deliver(args, &findings)?;
+    let is_delivered = deliver(args, &findings)?;
     if let (Some(_), Some(folder)) = (&args.tables.export, &args.output) {
         let path = &observation.path;
         let Written(words) = tables::export(path, Some(&findings), &args.tables, 0, folder)?;
@@ -171,7 +171,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let by = signal_name(signal);
         writeln!(io::stderr(), "pagewise: the program was killed by {by}")?;
     }
-    Ok(status::shell(observation.ending.shell_status()))
+    Ok(match observation.ending.shell_status() {
+        0 if !is_delivered => ExitCode::FAILURE,
+        status => status::shell(status),
+    })
 }
 
 impl Args {
@@ -247,8 +250,9 @@ impl Args {
     }
 }
 
-/// Writes the answer to standard output and the report to its file.
-fn deliver(args: &Args, findings: &Findings) -> Result<()> {
+/// Writes the answer to standard output and the report to its file. Returns whether the report is
+/// there.
+fn deliver(args: &Args, findings: &Findings) -> Result<bool> {
     let answer = if args.json {
         json::to_string(findings)?
     } else {
@@ -265,9 +269,9 @@ fn deliver(args: &Args, findings: &Findings) -> Result<()> {
 
 /// If a report was not requested by name and cannot be written, a message says so and the answer
 /// remains valid.
-fn write_report(args: &Args, findings: &Findings) -> Result<()> {
+fn write_report(args: &Args, findings: &Findings) -> Result<bool> {
     if args.no_report || args.tables.export.is_some() {
-        return Ok(());
+        return Ok(true);
     }
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(REPORT));
     let page = html::render(findings)?;
@@ -275,10 +279,14 @@ fn write_report(args: &Args, findings: &Findings) -> Result<()> {
     let written = destination::write(&path, page.as_bytes()).with_context(|| cannot_write(&path));
     match written {
         Ok(()) => args.tell(&format!("Report: {} ({size})", path.display())),
-        Err(error) if args.output.is_none() => args.tell(&format!("pagewise: {error:#}")),
+        Err(error) if args.output.is_none() => {
+            // Even with --quiet: it is an error.
+            terminal::tell(&format!("pagewise: {error:#}"));
+            return Ok(false);
+        }
         Err(error) => return Err(error),
     }
-    Ok(())
+    Ok(true)
 }
 
 fn cannot_write(report: &Path) -> String {

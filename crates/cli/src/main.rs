@@ -27,6 +27,7 @@ mod report;
 mod run;
 mod seen;
 mod size;
+mod standard_output;
 mod status;
 mod stored;
 mod terminal;
@@ -131,7 +132,9 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::tell(&format!("pagewise: {}", causes::told(error.chain())));
+            let told = standard_output::failure(error.chain());
+            let told = told.unwrap_or_else(|| causes::told(error.chain()));
+            terminal::tell(&format!("pagewise: {told}"));
             ExitCode::FAILURE
         }
     }
@@ -162,7 +165,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             // Into memory first: written straight to a closed pipe, it would panic.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "pagewise", &mut script);
-            io::stdout().write_all(&script)?;
+            standard_output::standard_output().write_all(&script)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Manual { folder } => {

@@ -7,6 +7,7 @@ mod spool;
 use crate::duration;
 use crate::export::{Written, tables};
 use crate::recorded;
+use crate::standard_output::standard_output;
 use crate::terminal;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -181,7 +182,7 @@ pub fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
         writeln!(io::stderr(), "pagewise: {warning}")?;
     }
     if let Some(budget) = args.measure_overhead {
-        write!(io::stdout(), "{}", overhead::measure(&args, budget)?)?;
+        write!(standard_output(), "{}", overhead::measure(&args, budget)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(rounds) = args.collecting.rounds(args.duration, &args.output)? {
@@ -202,7 +203,7 @@ fn export(mut args: RecordArgs) -> anyhow::Result<ExitCode> {
     let path = args.output.clone();
     let request = std::mem::take(&mut args.tables);
     let unsent = args.collecting.unsent();
-    let code = recorded::record(&args.into_options()?, quiet)?;
+    let code = recorded::record_for(&args.into_options()?, quiet, &folder)?;
     if path.exists() {
         let Written(words) = tables::export(&path, None, &request, unsent, &folder)?;
         if !quiet {

@@ -1,28 +1,59 @@
 //! Makes a recording without an explanation, and reports the result.
 
-use crate::status;
+use crate::{status, terminal};
 use anyhow::Result;
 use pagewise_model::quantity::count;
 use pagewise_model::run::{Ending, signal_name};
 use pagewise_operate::destination;
 use pagewise_operate::observe::{Observation, ObserveOptions, observe};
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
-/// Observes, reports the result, and returns the program's own status.
+/// Observes, reports the result, and returns the program's own status; 1 in place of 0 if not all of
+/// it could be written.
 ///
 /// # Errors
 /// As [`observe()`], except for a program that could not be started.
 pub fn record(options: &ObserveOptions, quiet: bool) -> Result<ExitCode> {
+    record_for(options, quiet, &options.output)
+}
+
+/// The same for a recording of which something else is made, at `shown`: messages name that.
+///
+/// # Errors
+/// As [`record`].
+pub fn record_for(options: &ObserveOptions, quiet: bool, shown: &Path) -> Result<ExitCode> {
     destination::keep_previous(&options.output);
-    let observation = match observe(options) {
+    let observed = observe(options).map(|observation| named(observation, shown));
+    let observation = match observed {
         Ok(observation) => observation,
         Err(error) => return status::failed_to_start(error),
     };
     if !quiet {
         summarise(&observation)?;
     }
-    Ok(status::shell(observation.ending.shell_status()))
+    Ok(match observation.ending.shell_status() {
+        0 if !observation.is_whole => {
+            let name = shown.display();
+            terminal::tell(&format!("pagewise: {name} is not whole: the disk is full"));
+            ExitCode::FAILURE
+        }
+        status => status::shell(status),
+    })
+}
+
+/// The same under the name that the user knows.
+fn named(mut observation: Observation, shown: &Path) -> Observation {
+    let (own, shown_as) = (
+        observation.path.display().to_string(),
+        shown.display().to_string(),
+    );
+    for note in &mut observation.notes {
+        *note = note.replace(&own, &shown_as);
+    }
+    shown.clone_into(&mut observation.path);
+    observation
 }
 
 fn summarise(observation: &Observation) -> io::Result<()> {

@@ -1,9 +1,10 @@
 //! Properties of our standard output.
 
+use crate::standard_output::{StandardOutput, standard_output};
 use pagewise_report::border::{Border, Content, passed};
 use pagewise_report::text::Style;
 use serde::Serialize;
-use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Columns if unknown, as for a file or a pipe.
 const USUAL_WIDTH: usize = 100;
@@ -27,13 +28,13 @@ pub fn columns() -> Option<usize> {
 
 /// Standard output for JSON or text, filtered so that nothing from a recording can control a
 /// terminal.
-pub fn output(json: bool) -> Border<StdoutLock<'static>> {
+pub fn output(json: bool) -> Border<StandardOutput> {
     let content = match json {
         true => Content::Json,
         false if style().color => Content::Coloured,
         false => Content::Text,
     };
-    Border::new(io::stdout().lock(), content)
+    Border::new(standard_output(), content)
 }
 
 /// Prints a document, as JSON or as text for people.

@@ -5,14 +5,19 @@
 //! a new one of ours. A result gets its name once it is complete, so that a full disk or a kill
 //! leaves the previous one; a recording gets it at once, since partial data is worth keeping.
 //!
-//! Anything that is not a file (`/dev/stdout`, a pipe, `/dev/null`) is written to directly.
+//! Anything that is not a file (`/dev/stdout`, a pipe, `/dev/null`) is written to directly, unless it
+//! is another user's.
 
 use anyhow::{Context, Result, bail};
+use pagewise_linux::process::interrupt;
 use pagewise_linux::sys::process::effective_user;
+use std::error::Error;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tempfile::TempPath;
 
 /// A result being written.
@@ -71,7 +76,32 @@ pub fn keep_previous(path: &Path) {
 /// The reason.
 pub fn check(path: &Path) -> Result<()> {
     // Anything that is not a file is left alone: a pipe can be opened only once.
-    aside(path).map(drop)
+    match aside(path)? {
+        Some(_) => Ok(()),
+        None => check_special(
+            path,
+            &fs::metadata(path).with_context(|| cannot_write(path))?,
+        ),
+    }
+}
+
+/// Makes a folder for results, or checks that one that is there is not open to the writing of others.
+///
+/// # Errors
+/// If it cannot be made, or another user owns it and lets all others write to it.
+pub fn make_folder(path: &Path) -> Result<()> {
+    let cannot = || format!("cannot make the folder {}", path.display());
+    fs::create_dir_all(path).with_context(cannot)?;
+    let found = fs::metadata(path).with_context(cannot)?;
+    let is_trusted = [0, effective_user()].contains(&found.uid());
+    if !is_trusted && found.permissions().mode() & 0o002 != 0 {
+        bail!(
+            "the folder {} belongs to another user (id {}), and all may write to it; name a folder of your own",
+            path.display(),
+            found.uid()
+        );
+    }
+    Ok(())
 }
 
 impl Destination {
@@ -153,8 +183,21 @@ fn aside(path: &Path) -> Result<Option<(PathBuf, File, TempPath)>> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_own(&target) => {
             Ok(None)
         }
-        Err(error) => Err(error).with_context(|| cannot_write(path)),
+        Err(error) => Err(without_name(error)).with_context(|| cannot_write(path)),
     }
+}
+
+/// The error without the name of a temporary file, which says nothing to anybody.
+fn without_name(error: io::Error) -> io::Error {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(one) = cause {
+        let code = one.downcast_ref::<io::Error>();
+        if let Some(code) = code.and_then(io::Error::raw_os_error) {
+            return io::Error::from_raw_os_error(code);
+        }
+        cause = one.source();
+    }
+    error
 }
 
 /// Whether a file of ours exists there: if the folder allows no new file, it can be written
@@ -202,17 +245,63 @@ fn may_replace(path: &Path, found: &Metadata) -> Result<()> {
 /// Opens what is not a file, or a file that can't be replaced.
 fn straight(path: &Path) -> Result<File> {
     let cannot = || cannot_write(path);
-    let mut options = OpenOptions::new();
-    let file = options
-        .write(true)
-        .truncate(true)
-        .open(path)
-        .with_context(cannot)?;
+    let found = fs::metadata(path).with_context(cannot)?;
+    check_special(path, &found)?;
+    let file = match found.file_type().is_fifo() {
+        true => pipe(path).with_context(cannot)?,
+        false => open(path, 0).with_context(cannot)?,
+    };
+    check_special(path, &file.metadata().with_context(cannot)?)?;
     if is_own(path) {
         let private = fs::Permissions::from_mode(0o600);
         file.set_permissions(private).with_context(cannot)?;
     }
     Ok(file)
+}
+
+fn open(path: &Path, flags: i32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let options = options.write(true).truncate(true).custom_flags(flags);
+    options.open(path)
+}
+
+/// Opens a pipe once it has a reader, unless we are asked to end before.
+fn pipe(path: &Path) -> io::Result<File> {
+    /// Time between two looks for a reader.
+    const PAUSE: Duration = Duration::from_millis(20);
+    let file = loop {
+        match open(path, libc::O_NONBLOCK) {
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
+            opened => break opened?,
+        }
+        if interrupt::requested().is_some() {
+            let why = "it is a pipe that nobody reads";
+            return Err(io::Error::new(ErrorKind::Interrupted, why));
+        }
+        std::thread::sleep(PAUSE);
+    };
+    // Waiting for the reader is right from now on.
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - rustix::fs::OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
+/// Refuses a pipe or socket of another user, who would read what is for its owner alone. What we
+/// have open already (`/dev/stdout`) was chosen by whoever started us.
+fn check_special(path: &Path, found: &Metadata) -> Result<()> {
+    let kind = found.file_type();
+    let is_shared = kind.is_fifo() || kind.is_socket();
+    let is_open = ["/dev/std", "/dev/fd/", "/proc/self/fd/"]
+        .iter()
+        .any(|start| path.as_os_str().as_bytes().starts_with(start.as_bytes()));
+    if is_shared && !is_open && ![0, effective_user()].contains(&found.uid()) {
+        bail!(
+            "{}: it is a pipe of another user (id {})",
+            cannot_write(path),
+            found.uid()
+        );
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -277,5 +366,71 @@ mod tests {
         assert!(format!("{:#}", check(&missing).unwrap_err()).contains("cannot write"));
         assert!(check(&folder.path().join("x")).is_ok());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_pipe_of_another_user_is_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let own = fs::metadata(&path).unwrap();
+        assert!(check_special(&path, &own).is_ok());
+        // Only root can give files away.
+        if effective_user() == 0 {
+            std::os::unix::fs::chown(&path, Some(1), None).unwrap();
+            for refused in [
+                write(&path, b"secret"),
+                begin(&path).map(drop),
+                check(&path),
+            ] {
+                let message = format!("{:#}", refused.unwrap_err());
+                assert!(
+                    message.contains("a pipe of another user (id 1)"),
+                    "{message}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_pipe_without_a_reader_is_opened_once_there_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || fs::read_to_string(path).unwrap()
+        });
+        write(&path, b"text").unwrap();
+        assert_eq!(reader.join().unwrap(), "text");
+    }
+
+    #[test]
+    fn tables_do_not_go_into_a_folder_that_another_user_opened_to_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tables");
+        make_folder(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        make_folder(&path).unwrap();
+        // Only root can give folders away.
+        if effective_user() == 0 {
+            std::os::unix::fs::chown(&path, Some(1), None).unwrap();
+            let message = make_folder(&path).unwrap_err().to_string();
+            assert!(message.contains("another user (id 1)"), "{message}");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            make_folder(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn errors_do_not_name_the_temporary_file() {
+        let missing = Path::new("/nowhere/at/all/x");
+        let message = format!("{:#}", write(missing, b"").unwrap_err());
+        assert!(
+            message.contains("No such file") && !message.contains(".pagewise-"),
+            "{message}"
+        );
     }
 }

@@ -8,12 +8,13 @@ pub mod tables;
 
 pub use profiles::of_event;
 
-use anyhow::{Context, Result, bail};
+use crate::standard_output::{StandardOutput, standard_output};
+use anyhow::{Result, bail};
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
 use pagewise_operate::destination::Destination;
 use pagewise_report::exports::tables::privacy::Include;
-use std::io::{self, BufWriter, Stdout, Write, stdout};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// An export format.
@@ -160,12 +161,15 @@ impl Format {
 /// Opens the export's file, or standard output.
 enum Out {
     File(Destination),
-    Standard(BufWriter<Stdout>),
+    Standard(BufWriter<StandardOutput>),
 }
 
 fn output(path: Option<&Path>) -> Result<Out> {
     match path {
-        None => Ok(Out::Standard(BufWriter::with_capacity(1 << 16, stdout()))),
+        None => Ok(Out::Standard(BufWriter::with_capacity(
+            1 << 16,
+            standard_output(),
+        ))),
         Some(path) => Ok(Out::File(Destination::create(path)?)),
     }
 }
@@ -175,7 +179,7 @@ impl Out {
     fn finish(self) -> Result<()> {
         match self {
             Self::File(file) => file.finish(),
-            Self::Standard(mut out) => out.flush().context("cannot write standard output"),
+            Self::Standard(mut out) => Ok(out.flush()?),
         }
     }
 }

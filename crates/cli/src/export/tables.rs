@@ -14,7 +14,7 @@ use pagewise_model::paged_run::PagedRun;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_operate::analysis;
-use pagewise_operate::destination::Destination;
+use pagewise_operate::destination::{self, Destination};
 use pagewise_report::exports::tables::privacy::Include;
 use pagewise_report::exports::tables::{Builds, Figures, Tables};
 use std::io::Write;
@@ -82,7 +82,7 @@ pub fn folder<'a>(export: Option<&str>, output: Option<&'a Path>) -> Option<&'a 
 /// If nothing can be written there.
 pub fn aside(folder: &Path) -> Result<TempDir> {
     let cannot = || format!("cannot make the folder {}", folder.display());
-    std::fs::create_dir_all(folder).with_context(cannot)?;
+    destination::make_folder(folder)?;
     let name = tempfile::Builder::new()
         .prefix(".recording-")
         .tempdir_in(folder);
@@ -194,8 +194,7 @@ fn named(found: &[(String, Vec<u8>)]) -> Builds {
 
 /// Writes each table to a file of its own.
 pub fn write(tables: Tables, folder: &Path) -> Result<Written> {
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    destination::make_folder(folder)?;
     let files = tables.into_files();
     for (name, bytes) in &files {
         let path = inside(folder, &format!("{name}.parquet"));

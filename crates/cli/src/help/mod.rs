@@ -2,6 +2,7 @@
 
 mod markdown;
 
+use crate::standard_output::standard_output;
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Command;
@@ -78,7 +79,7 @@ impl Topic {
 /// If there is no such command or topic, or the output is closed.
 pub fn run(args: &Args, mut whole: Command) -> Result<()> {
     whole.build();
-    let mut out = io::stdout().lock();
+    let mut out = standard_output();
     let topic = match &*args.words {
         [] => {
             let topics = shown(&topics());

@@ -1,5 +1,6 @@
 //! Patterns and projected databases as text or JSON, written as they are found.
 
+use crate::standard_output::StandardOutput;
 use crate::terminal;
 use anyhow::{Context, Result};
 use pagewise_model::answer::{Kind, SCHEMA_VERSION};
@@ -9,7 +10,7 @@ use pagewise_report::border::Border;
 use pagewise_report::text;
 use pagewise_traces::mine::{self, Algorithm, Database, Item, Query};
 use serde::Serialize;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Write};
 
 /// Destination of results.
 pub struct Output<W: Write> {
@@ -20,7 +21,7 @@ pub struct Output<W: Write> {
 }
 
 /// Results on standard output.
-pub fn stdout(json: bool) -> Output<BufWriter<Border<StdoutLock<'static>>>> {
+pub fn stdout(json: bool) -> Output<BufWriter<Border<StandardOutput>>> {
     Output {
         out: BufWriter::with_capacity(1 << 16, terminal::output(json)),
         json,

@@ -1,6 +1,7 @@
 //! Points as rows: CSV, JSON lines, Parquet.
 
 use super::Args;
+use crate::standard_output::standard_output;
 use anyhow::Context;
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::timeline::TimelinePoint;
@@ -36,13 +37,13 @@ impl Rows {
         let nowhere = !elsewhere && !args.json && !live;
         let csv_on_output = nowhere || args.csv().is_some_and(is_standard_output);
         let csv: Option<Box<dyn Write>> = match args.csv() {
-            _ if csv_on_output => Some(Box::new(io::stdout())),
+            _ if csv_on_output => Some(Box::new(standard_output())),
             Some(path) => Some(Box::new(BufWriter::new(create(path)?))),
             None => None,
         };
         let json: Option<Box<dyn Write>> = match args.json_lines() {
             Some(path) if !is_standard_output(path) => Some(Box::new(create(path)?)),
-            _ if args.json => Some(Box::new(io::stdout())),
+            _ if args.json => Some(Box::new(standard_output())),
             _ => None,
         };
         let json_on_output = args.json && args.json_lines().is_none_or(is_standard_output);

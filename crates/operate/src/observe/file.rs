@@ -9,6 +9,7 @@ use pagewise_linux::numa::NodeWatch;
 use pagewise_linux::perf::{self, Recorder, Recording};
 use pagewise_linux::process::library::surroundings;
 use pagewise_model::host::HostSnapshot;
+use pagewise_model::loss::LossKind;
 use pagewise_model::recording::{SIDECAR_VERSION, Sidecar};
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
@@ -44,6 +45,7 @@ pub(super) fn conclude(
         counts: recorded.counts.clone(),
         losses: recorded.losses.clone(),
         notes: collection.notes.clone(),
+        is_whole: recorded.losses.of(LossKind::WriteFailed) == 0,
     };
     let attached = match (&options.subject, outcome.ending) {
         (Subject::Processes(_), Ending::Running) => Some(outcome.pid),
@@ -86,6 +88,7 @@ pub(super) fn conclude(
             true => String::new(),
             false => format!(" ({cause})"),
         };
+        observation.is_whole = false;
         observation.notes.push(format!(
             "The timeline, the host's settings and CPU times are missing from {path}: what follows the events could not be written{cause}."
         ));

@@ -109,6 +109,8 @@ pub struct Observation {
     pub losses: Losses,
     /// What was requested but not available, each with its remedy.
     pub notes: Vec<String>,
+    /// Whether everything that was recorded is in the file: not on a full disk.
+    pub is_whole: bool,
 }
 
 /// Observes the subject until it ends, the time is over or the user stops it (Ctrl-C), and writes

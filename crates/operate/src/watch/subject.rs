@@ -8,8 +8,9 @@ use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Finished, Input, Launch, Output, Running};
 use pagewise_model::answer;
 use pagewise_model::run::Ending;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What to watch.
 pub enum Whom {
@@ -104,8 +105,10 @@ impl Subject {
         };
         // Readable only by its owner and never another user's; kept open in case it is a pipe.
         let opened = output.as_deref().map(destination::begin).transpose()?;
-        if let Some(file) = &output {
-            launch.output = Output::Capture(file.clone());
+        if let Some(file) = &opened {
+            // What was opened and checked, wherever its name leads meanwhile.
+            let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+            launch.output = Output::Capture(open.into());
             launch.input = Input::Null;
         }
         let words = std::iter::once(&launch.program).chain(&launch.args);
@@ -272,7 +275,34 @@ fn output_file() -> anyhow::Result<PathBuf> {
         let folder = folder.display();
         format!("nowhere to put the command's output: cannot use {folder}; name a file with --command-output")
     })?;
+    remove_old(&folder);
     Ok(folder.join(format!("watch-{}.out", std::process::id())))
+}
+
+/// Outputs of earlier commands that are kept.
+const KEPT_OUTPUTS: usize = 5;
+
+/// Removes the outputs of earlier commands, but for the last ones and those of commands that are
+/// still watched.
+fn remove_old(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut old: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|entry| {
+            let path = entry.path();
+            let name = path.file_name()?.to_str()?;
+            let pid = name.strip_prefix("watch-")?.strip_suffix(".out")?;
+            let pid: u32 = pid.parse().ok()?;
+            let is_watched = Path::new("/proc").join(pid.to_string()).exists();
+            let written = entry.metadata().ok()?.modified().ok()?;
+            (!is_watched).then_some((written, path))
+        })
+        .collect();
+    old.sort();
+    let surplus = (old.len() + 1).saturating_sub(KEPT_OUTPUTS);
+    for (_, path) in &old[..surplus] {
+        // One that cannot be removed does no harm.
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 /// `pagewise` in `$XDG_CACHE_HOME` or `~/.cache`, otherwise a temporary folder of ours.
@@ -282,4 +312,33 @@ fn cache_folder() -> PathBuf {
         .map(PathBuf::from)
         .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".cache")))
         .map_or_else(own_folder::temporary, |cache| cache.join("pagewise"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn outputs_of_earlier_watches_do_not_pile_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |pid: u32| folder.path().join(format!("watch-{pid}.out"));
+        // Numbers that no process can have (pid_max, proc(5)), the first written first.
+        let first = 5_000_000;
+        for number in 0..8 {
+            let file = fs::File::create(path(first + number)).unwrap();
+            let written = SystemTime::UNIX_EPOCH + Duration::from_secs(number.into());
+            file.set_modified(written).unwrap();
+        }
+        let others = [path(std::process::id()), folder.path().join("watch-x.out")];
+        others
+            .iter()
+            .for_each(|other| fs::write(other, "").unwrap());
+        remove_old(folder.path());
+        let kept: Vec<u32> = (0..8)
+            .filter(|number| path(first + number).exists())
+            .collect();
+        assert_eq!(kept, [4, 5, 6, 7]);
+        assert!(others.iter().all(|other| other.exists()));
+    }
 }
