@@ -1,6 +1,8 @@
 use super::super::tests::Maker;
 use super::*;
 use pagewise_compare::Random;
+use pagewise_model::profile::{Frame, FrameKind, FrameTable, NodeId, StackTree};
+use pagewise_model::symbol::Unnamed;
 
 /// This many seconds of two CPUs at 99 samples per second. The stack of a sample is random, and the
 /// load varies slowly, as real loads do; `shift` of all time moves from `parse` to `copy`.
@@ -262,4 +264,81 @@ fn what_interrupts_take_of_a_run_is_not_the_programs() {
         "its own calls run softirqs, too: {names:?}"
     );
     assert!(!names.contains(&"asm_common_interrupt"), "{names:?}");
+}
+
+/// `f` of `file`; without a name if it is `?`.
+fn frame(f: &str, file: &str, kind: FrameKind) -> Frame {
+    Frame {
+        name: f.into(),
+        module: file.into(),
+        kind,
+        unnamed: (f == "?").then_some(Unnamed::NoFile),
+    }
+}
+
+/// A profile of these stacks, outermost frames first, and how often each was sampled.
+fn profile_of(stacks: &[(&[Frame], u64)]) -> Profile {
+    let mut maker = Maker::default();
+    for (at, (_, count)) in stacks.iter().enumerate() {
+        for _ in 0..*count {
+            maker.sample_of(0, 0, 0, &format!("stack{at}"), 1);
+        }
+    }
+    let made = maker.finish();
+    let mut table = FrameTable::default();
+    let mut tree = StackTree::default();
+    let nodes: Vec<NodeId> = stacks
+        .iter()
+        .map(|(frames, _)| {
+            let numbers: Vec<_> = frames.iter().map(|f| table.intern(f.clone())).collect();
+            tree.intern(numbers)
+        })
+        .collect();
+    let mut profile = made.clone();
+    profile.samples.stacks = made
+        .samples
+        .stacks
+        .iter()
+        .map(|node| {
+            let frame = made.stacks.frame(node).expect("it has one");
+            let name = &made.frames[frame.0 as usize].name;
+            let at: usize = name["stack".len()..].parse().expect("its number");
+            nodes[at]
+        })
+        .collect();
+    (profile.frames, profile.stacks) = (table.into_frames(), tree);
+    profile
+}
+
+#[test]
+fn a_file_with_names_on_one_side_is_compared_as_a_whole() {
+    let user = FrameKind::User;
+    let bare = frame("?", "wl", user);
+    let main = frame("main", "wl", user);
+    let without: [Frame; 2] = [bare.clone(), bare];
+    let with: [Frame; 3] = [
+        main.clone(),
+        frame("gamma", "wl", user),
+        frame("inl", "", FrameKind::Inlined),
+    ];
+    let other = [main, frame("beta", "wl", user)];
+    let union = Union::of(
+        &profile_of(&[(&without, 3)]),
+        &profile_of(&[(&with, 2), (&other, 1)]),
+    );
+    let names: Vec<&str> = union.frames.iter().map(|frame| &*frame.name).collect();
+    assert_eq!(names, ["[unknown in wl]"]);
+}
+
+#[test]
+fn inlined_frames_of_a_text_are_in_the_file_around_them() {
+    let main = frame("main", "wl", FrameKind::User);
+    let recorded = [main.clone(), frame("inl", "wl", FrameKind::Inlined)];
+    let of_text = [main, frame("inl", "", FrameKind::Inlined)];
+    let union = Union::of(
+        &profile_of(&[(&recorded, 3)]),
+        &profile_of(&[(&of_text, 3)]),
+    );
+    let names: Vec<&str> = union.frames.iter().map(|frame| &*frame.name).collect();
+    assert_eq!(names, ["main", "inl"]);
 }
