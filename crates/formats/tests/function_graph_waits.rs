@@ -161,3 +161,49 @@ fn a_task_that_an_interrupt_puts_aside_is_off_the_cpu_where_it_struck() {
     let away = ("get_vma_policy".to_owned(), 4_000_000, Wait::Runnable);
     assert_eq!(waits(&inside), [away]);
 }
+
+/// The kernel's columns by default, without times: switches are lines of their own, and only closing
+/// lines show how long calls took.
+const DEFAULT: &str = "# tracer: function_graph
+#
+# CPU  DURATION                  FUNCTION CALLS
+# |     |   |                     |   |   |   |
+ 4)   1.000 us    |  handle_mm_fault();
+ ------------------------------------------
+ 4)  kworke-22    =>    bash-100   
+ ------------------------------------------
+
+ 4)   2.000 us    |  handle_mm_fault();
+ 4)               |  handle_mm_fault() {
+ 4)   0.552 us    |    down_read();
+ 4)               |    schedule() {
+ 4)   0.500 us    |      rcu_note_context_switch();
+ ------------------------------------------
+ 4)   bash-100    =>   kworke-22   
+ ------------------------------------------
+
+ 4)   3.000 us    |      finish_task_switch();
+ 4) ! 200.000 us  |    } /* schedule */
+ 4)               |    schedule() {
+ 4)   0.500 us    |      rcu_note_context_switch();
+ ------------------------------------------
+ 4)  kworke-22    =>    bash-100   
+ ------------------------------------------
+
+ 4)   0.400 us    |      finish_task_switch();
+ 4) ! 300.000 us  |    } /* schedule */
+ 4) ! 306.124 us  |  } /* handle_mm_fault */
+ 4)   2.500 us    |  handle_mm_fault();
+";
+
+#[test]
+fn a_switch_in_default_columns_neither_loses_nor_stretches() {
+    let mut faults = Vec::new();
+    let mut sink = |tree: &CallTree, _: &Names| {
+        faults.push((tree.nodes[0].span.ns, tree.nodes.len()));
+    };
+    let summary = read_bytes(DEFAULT.as_bytes(), &mut sink);
+    assert_eq!(summary.counts.unknown_lines, 0);
+    // handle_mm_fault, down_read, schedule and two calls in it: none of the other task's.
+    assert_eq!(faults, [(1_000, 1), (2_000, 1), (306_124, 5), (2_500, 1)]);
+}

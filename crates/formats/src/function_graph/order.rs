@@ -136,6 +136,11 @@ impl Order {
         }
     }
 
+    /// Whether lines have times, so that going back shows.
+    pub fn knows_times(&self) -> bool {
+        self.last.is_some()
+    }
+
     /// Takes a line as the last one.
     pub fn take(&mut self, key: Key) {
         if let Some(last) = self.last

@@ -277,8 +277,12 @@ impl Parser {
         let parsed = self.anywhere(line);
         let verdict = match Key::of(&parsed) {
             Some(key) => self.order.judge(key, line),
-            // A switch of tasks may already belong to a repeat.
-            None if matches!(parsed.content, Content::Switch { .. }) => Verdict::Held,
+            // A switch of tasks may already belong to a repeat, which only times show.
+            None if matches!(parsed.content, Content::Switch { .. })
+                && self.order.knows_times() =>
+            {
+                Verdict::Held
+            }
             None if self.order.is_back() => Verdict::Held,
             None => Verdict::Next,
         };

@@ -93,6 +93,9 @@ impl Builder {
         }
         match time {
             Some(since) => self.tasks[task].away = Some(Away { since, wait, cpu }),
+            // Which calls follow on this CPU is known by its switches, and how long the open calls
+            // took by their closing lines.
+            None if self.tasks[task].cpu.is_some() => {}
             None => self.abandon(task, LossKind::SwitchWithoutTime),
         }
     }
