@@ -34,7 +34,7 @@ pub enum Format {
 /// Checks the first bytes of a file.
 type Detector = fn(&[u8]) -> bool;
 
-const DETECTORS: [(Format, Detector); 11] = [
+const DETECTORS: [(Format, Detector); 12] = [
     // PERFILE2 and the size of a header: 16 in a pipe. Files of the other byte order and of the
     // format's first version count as perf.data, too, so that its reader can explain why it refuses
     // them.
@@ -67,6 +67,7 @@ const DETECTORS: [(Format, Detector); 11] = [
     (Format::FunctionGraph, function_graph::looks_like),
     (Format::PerfScript, perf_script::looks_like),
     (Format::Folded, folded::looks_like),
+    (Format::FunctionGraph, function_graph::looks_like_events),
 ];
 
 /// Bytes from the start of a file that [`sniff`] needs to recognise each format …

@@ -91,6 +91,20 @@ pub fn looks_like(head: &[u8]) -> bool {
     named || calls > 0 && unknown * 4 <= calls
 }
 
+/// Whether the beginning of a file looks like a trace of events without calls, as the tracer `nop`
+/// writes it: there is nothing about faults in it, but it can be said what there is.
+#[must_use]
+pub fn looks_like_events(head: &[u8]) -> bool {
+    let mut events = 0_usize;
+    let mut unknown = 0_usize;
+    Parser::new().feed(head, |line, _| match line.content {
+        Content::Event(_) if line.pid.is_some() && line.time.is_some() => events += 1,
+        Content::Decoration => {}
+        _ => unknown += 1,
+    });
+    memchr::memmem::find(head, b"# tracer: nop").is_some() || events > 0 && unknown * 4 <= events
+}
+
 #[cfg(test)]
 mod tests {
     use super::looks_like;

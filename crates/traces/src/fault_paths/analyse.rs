@@ -65,7 +65,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
     losses.add(LossKind::Unmeasured, collector.unmeasured(&calibration));
     Document {
         losses,
-        ..Document::of(found).with_notes(notes(collector))
+        ..Document::of(found).with_notes(notes(collector, summary))
     }
 }
 
@@ -77,13 +77,15 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// What a reader should know about how the figures were computed.
-fn notes(collector: &Collector) -> Vec<String> {
+fn notes(collector: &Collector, summary: &Summary) -> Vec<String> {
     let beyond = collector.shapes.beyond_limit;
     let many = || {
         let trees = counted(beyond, "call tree");
         format!("{trees} beyond {MOST_SHAPES}: kept, at the cost of memory")
     };
-    (beyond > 0).then(many).into_iter().collect()
+    let beyond = (beyond > 0).then(many);
+    let events = collector.events.alone(summary.counts.calls);
+    events.into_iter().chain(beyond).collect()
 }
 
 #[allow(

@@ -11,9 +11,11 @@
 
 mod add;
 mod descend;
+mod events;
 mod scratch;
 mod walk;
 
+use events::Events;
 use scratch::{Kind, Scratch};
 use walk::mix;
 
@@ -61,6 +63,7 @@ pub struct Collector {
     /// Recorded for comparisons.
     pub(super) stretches: Option<Stretches>,
     pub(super) locks: Locks,
+    pub(super) events: Events,
     pub(super) descent: Option<Descent>,
     /// Calls classified as interrupts only by their position.
     pub(super) by_place: u64,
@@ -116,6 +119,7 @@ impl Checks {
 impl Sink for Collector {
     fn event(&mut self, line: &Line<'_>, text: &[u8]) {
         self.locks.event(line.pid, line.time, text);
+        self.events.take(text);
     }
 
     fn tree(&mut self, tree: &CallTree, names: &Names) {
