@@ -24,14 +24,19 @@ pub fn read(input: impl Read) -> io::Result<Profile> {
     let mut samples = Samples::default();
     let mut losses = Losses::default();
     let mut weights = WeightSum::default();
+    let mut counted = Counted::default();
+    let (mut number, mut bad) = (0_u64, None);
     lines(input, &mut losses, |line, losses| {
+        number += 1;
         let line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"#") {
             return;
         }
         let Some((stack, weight)) = parse(line) else {
+            bad.get_or_insert_with(|| (number, plain(&line[..line.len().min(60)])));
             return losses.add(LossKind::MalformedRecord, 1);
         };
+        let weight = counted.weight(weight);
         if !weights.admits(weight) {
             return losses.add(LossKind::ImpossibleWeight, 1);
         }
@@ -60,9 +65,66 @@ pub fn read(input: impl Read) -> io::Result<Profile> {
             frequency: None,
         }],
         samples,
+        notes: notes(&losses, bad, counted),
         losses,
         ..Profile::default()
     })
+}
+
+/// Counts, which are whole numbers of samples; a tool that scaled them wrote decimals.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    /// What was cut off decimals and not added to a later line.
+    left: f64,
+    has_decimals: bool,
+}
+
+impl Counted {
+    /// The whole samples of a line. Fractions are carried to the next lines, so that the sum is
+    /// that of the file.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a fraction of 0 to 1.5 is rounded"
+    )]
+    fn weight(&mut self, Count { whole, fraction }: Count) -> u64 {
+        let Some(fraction) = fraction else {
+            return whole;
+        };
+        self.has_decimals = true;
+        self.left += fraction;
+        let carried = self.left.round().max(0.0);
+        self.left -= carried;
+        whole.saturating_add(carried as u64)
+    }
+}
+
+/// A count as written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Count {
+    whole: u64,
+    /// The part after a decimal point, if there is one.
+    fraction: Option<f64>,
+}
+
+/// What the figures alone do not show.
+fn notes(losses: &Losses, bad: Option<(u64, Box<str>)>, counted: Counted) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some((number, text)) = bad {
+        let count = losses.of(LossKind::MalformedRecord);
+        let lines = if count == 1 { "line is" } else { "lines are" };
+        notes.push(format!(
+            "{count} {lines} not a stack with a count; the first is line {number}: {text}"
+        ));
+    }
+    if counted.has_decimals {
+        notes.push(
+            "The counts have decimals, so the file was scaled; they are shown as whole samples."
+                .to_owned(),
+        );
+    }
+    notes
 }
 
 /// Whether the beginning of a file looks like this text.
@@ -81,17 +143,44 @@ pub fn looks_like(head: &[u8]) -> bool {
             None => others += 1,
         }
     }
-    deep > 0 && deep * 2 >= stacks && others * 10 <= stacks
+    // One odd line in a short file is no other format.
+    let few = others <= ODD.min(stacks) || others * 10 <= stacks;
+    deep > 0 && deep * 2 >= stacks && few
 }
 
+/// Lines that may be something else, however short the file.
+const ODD: usize = 2;
+
 /// The stack and its count. Two counts side by side, of two profiles, are not a stack of one.
-fn parse(line: &[u8]) -> Option<(&[u8], u64)> {
-    let blank = memrchr(b' ', line)?;
-    let weight = std::str::from_utf8(&line[blank + 1..]).ok()?.parse().ok()?;
+fn parse(line: &[u8]) -> Option<(&[u8], Count)> {
+    let blank = memchr::memrchr2(b' ', b'\t', line)?;
+    let weight = count(&line[blank + 1..])?;
     let stack = line[..blank].trim_ascii_end();
-    let last = stack.rsplit(|&b| b == b' ').next()?;
-    let is_second = last.len() < stack.len() && last.iter().all(u8::is_ascii_digit);
+    let last = stack.rsplit(|&b| b == b' ' || b == b'\t').next()?;
+    let is_second = last.len() < stack.len() && count(last).is_some();
     (!stack.is_empty() && !is_second).then_some((stack, weight))
+}
+
+/// `12`, `12.5` or `12.`
+fn count(text: &[u8]) -> Option<Count> {
+    let text = std::str::from_utf8(text).ok()?;
+    if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return None;
+    }
+    let Some((whole, fraction)) = text.split_once('.') else {
+        let whole = text.parse().ok()?;
+        return Some(Count {
+            whole,
+            fraction: None,
+        });
+    };
+    if fraction.contains('.') {
+        return None;
+    }
+    Some(Count {
+        whole: whole.parse().ok()?,
+        fraction: Some(format!("0.{fraction}").parse().ok()?),
+    })
 }
 
 fn frame(text: &[u8]) -> Frame {
@@ -137,5 +226,26 @@ mod tests {
         );
         assert!(!profile.has_times);
         assert_eq!((profile.threads.len(), profile.events.len()), (1, 1));
+    }
+
+    #[test]
+    fn decimals_keep_their_sum() {
+        let text = "a;b 31.23\na;c 6.1\nd 19.0\na;[T; _]::default 8.\na;e 0.67\n";
+        assert!(looks_like(text.as_bytes()));
+        let profile = read(text.as_bytes()).expect("memory is readable");
+        assert_eq!(profile.samples.weights.iter().sum::<u64>(), 65);
+        assert!(profile.losses.is_empty());
+        assert!(profile.notes[0].contains("decimals"), "{:?}", profile.notes);
+    }
+
+    #[test]
+    fn one_bad_line_refuses_no_file_and_is_named() {
+        let text = "a;b 3\nTHIS IS A BAD LINE\na;c\t6\n";
+        assert!(looks_like(text.as_bytes()));
+        let profile = read(text.as_bytes()).expect("memory is readable");
+        assert_eq!(profile.samples.weights, [3, 6]);
+        assert_eq!(profile.losses.of(LossKind::MalformedRecord), 1);
+        let note = &profile.notes[0];
+        assert!(note.contains("line 2: THIS IS A BAD LINE"), "{note}");
     }
 }
