@@ -4,7 +4,7 @@
 use crate::fault_paths::Trace;
 use crate::profile_input::Text;
 use crate::{bytes, input};
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use pagewise_formats::sniff::{Format, HEAD, sniff};
 use pagewise_linux::sys::mapped_file::MappedFile;
 use std::io::Read;
@@ -32,6 +32,12 @@ pub enum Opened {
 /// # Errors
 /// If it can't be read.
 pub fn open(path: &Path) -> Result<Opened> {
+    if let Some(folder) = folder_of_threads(path) {
+        bail!(
+            "it is one part of the recording {0}, which perf record --threads split into files; these are not supported: perf script -i {0} | pagewise report - reads all of it",
+            folder.display()
+        );
+    }
     if path.is_dir() {
         // Reports why directories are not read.
         return bytes::open(path).map(Opened::PerfData);
@@ -47,6 +53,22 @@ pub fn open(path: &Path) -> Result<Opened> {
         Some(Format::Folded) => Opened::Profile(Text::Folded, input),
         format @ (Some(Format::MemoryTrace | Format::PagingTrace | Format::Gzip | Format::Zstd)
         | None) => Opened::Other(format, input),
+    })
+}
+
+/// The folder of a recording by `perf record --threads`, if this is a file in one: `data` has the
+/// header, `data.0` and so on the records of a thread each.
+fn folder_of_threads(path: &Path) -> Option<&Path> {
+    let name = path.file_name()?.to_str()?;
+    let number = name.strip_prefix("data.");
+    let is_part = name == "data"
+        || number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let folder = path.parent().filter(|_| is_part)?;
+    let has = |name: &str| folder.join(name).is_file();
+    let is_whole = has("data") && has("data.0") && path.is_file();
+    is_whole.then_some(match folder == Path::new("") {
+        true => Path::new("."),
+        false => folder,
     })
 }
 
@@ -92,5 +114,21 @@ mod tests {
         let accesses = told(&pagewise_formats::memory_trace::MAGIC[..]).expect("known");
         assert!(accesses.contains("huge simulate"), "{accesses}");
         assert_eq!(told(b"main;f 3\n"), None);
+    }
+
+    #[test]
+    fn a_part_of_a_recording_by_threads_names_the_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join("perf.data");
+        std::fs::create_dir(&whole).unwrap();
+        for name in ["data", "data.0", "data.1"] {
+            std::fs::write(whole.join(name), b"PERFILE2").unwrap();
+        }
+        for name in ["data", "data.1"] {
+            let error = open(&whole.join(name)).err().expect("it is a part").to_string();
+            assert!(error.contains("--threads") && error.contains("perf.data |"), "{error}");
+        }
+        // The same name elsewhere means nothing.
+        assert_eq!(folder_of_threads(&folder.path().join("data.1")), None);
     }
 }
