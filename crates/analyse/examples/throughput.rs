@@ -60,6 +60,7 @@ impl Player {
             cpu: Some(0),
             cgroup: 0,
             ip: 0x40_1000,
+            mode: pagewise_model::event::CpuMode::User,
             address,
             period: 1,
             callchain: chain.map_or(Callchain::default(), |chain| {

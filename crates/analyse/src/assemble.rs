@@ -504,6 +504,7 @@ mod tests {
                 cpu: None,
                 cgroup: 0,
                 ip: 0x1000,
+                mode: pagewise_model::event::CpuMode::User,
                 address: BLOCK + fault * 4096,
                 period: 1,
                 callchain: Callchain::from_le_bytes(&chain),

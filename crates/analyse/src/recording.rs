@@ -69,6 +69,12 @@ impl Analysis {
         self.attribution.tally.samples
     }
 
+    /// Share of the faults whose address was not recorded.
+    fn without_address(&self) -> f64 {
+        let tally = &self.attribution.tally;
+        tally.without_address / tally.all.sum.max(1.0)
+    }
+
     /// Files with reads at random positions that threads waited for, if the time of a read would
     /// show whether reading fewer pages is better.
     pub fn read_at_random(&self) -> impl Iterator<Item = &Path> {
@@ -97,7 +103,7 @@ impl Analysis {
             &self.sidecar.surroundings,
         );
         if !self.knows_cost {
-            withhold_judgement(&mut findings);
+            withhold_judgement(&mut findings, self.without_address());
         }
         if let Some(concluded) = self.sidecar.concluded.clone() {
             findings.verdict = concluded.verdict;
@@ -141,12 +147,7 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
     // Losses found on reading were already counted on writing.
     let recorded = sidecar.losses.clone();
     sidecar.losses.take_in(&reading.losses);
-    let told: Vec<String> = reading
-        .outliers
-        .told()
-        .into_iter()
-        .chain(code.note())
-        .collect();
+    let told: Vec<String> = reading.told().into_iter().chain(code.note()).collect();
     sidecar.collection.notes.extend(told.iter().cloned());
     let counters = std::mem::take(&mut sidecar.counters);
     let profile = collector.zip(of_profile).map(|(collector, named)| {
@@ -163,9 +164,12 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
             host: sidecar.host.clone(),
             losses: both(&sidecar.losses, &profile.losses),
             notes: match is_own {
-                true => sidecar.collection.notes.clone(),
-                false => told,
-            },
+                true => sidecar.collection.notes.iter(),
+                false => told.iter(),
+            }
+            .chain(&profile.notes)
+            .cloned()
+            .collect(),
             ..profile
         }
     });
@@ -208,10 +212,10 @@ pub fn profile(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
         host: sidecar.host,
         losses: both(&losses, &profile.losses),
         notes: reading
-            .outliers
             .told()
             .into_iter()
             .chain(code.note())
+            .chain(profile.notes)
             .collect(),
         ..profile
     }
@@ -314,7 +318,7 @@ pub fn is_about_faults(kind: &EventKind) -> bool {
 }
 
 /// Without CPU times nothing can be called healthy or costly: reports that instead, with advice.
-fn withhold_judgement(findings: &mut Findings) {
+fn withhold_judgement(findings: &mut Findings, without_address: f64) {
     let churn: f64 = findings
         .by_cause
         .iter()
@@ -331,6 +335,12 @@ fn withhold_judgement(findings: &mut Findings) {
     findings
         .diagnoses
         .retain(|d| d.severity != Severity::Healthy);
+    if without_address > 0.5 {
+        findings
+            .diagnoses
+            .insert(0, addresses_missing(without_address));
+        return;
+    }
     let unknown = Diagnosis {
         headline: "The causes of faults are shown; their share of the time is not known".to_owned(),
         explanation: "perf records events, not what the program used. Run the program under pagewise doctor to find out whether a cure pays off."
@@ -343,6 +353,20 @@ fn withhold_judgement(findings: &mut Findings) {
         ..Diagnosis::named("cost_unknown", Severity::Note)
     };
     findings.diagnoses.insert(0, unknown);
+}
+
+/// What to record so that causes can be found.
+fn addresses_missing(share: f64) -> Diagnosis {
+    Diagnosis {
+        headline: "The causes of faults cannot be found: the file has no fault addresses".to_owned(),
+        explanation: "Whether a fault touched new memory, memory that had been returned, or a file follows from its address. perf records addresses only with -d: perf record -d -g -e page-faults. Or run the program under pagewise doctor."
+            .to_owned(),
+        evidence: vec![format!(
+            "{} of the page faults have no address",
+            quantity::percent(share)
+        )],
+        ..Diagnosis::named("addresses_missing", Severity::Note)
+    }
 }
 
 /// Metadata recorded by perf and other tools: the machine, and the command after `--`.

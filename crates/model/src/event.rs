@@ -75,10 +75,25 @@ pub enum CpuMode {
     Other,
 }
 
+impl CpuMode {
+    /// The marker before the addresses of this mode in a call chain. A guest's user code stands for
+    /// all code that is not this machine's.
+    #[must_use]
+    pub fn marker(self) -> u64 {
+        match self {
+            Self::Kernel => PERF_CONTEXT_KERNEL,
+            Self::User => PERF_CONTEXT_USER,
+            Self::Other => PERF_CONTEXT_GUEST_USER,
+        }
+    }
+}
+
 /// `PERF_CONTEXT_KERNEL` of include/uapi/linux/perf_event.h.
 pub const PERF_CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
 /// `PERF_CONTEXT_USER` of include/uapi/linux/perf_event.h.
 pub const PERF_CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
+/// `PERF_CONTEXT_GUEST_USER` of include/uapi/linux/perf_event.h.
+const PERF_CONTEXT_GUEST_USER: u64 = (-2560_i64).cast_unsigned();
 /// `PERF_CONTEXT_MAX`: words at or above this are markers, not addresses.
 pub const PERF_CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
 
@@ -211,6 +226,8 @@ pub struct Sample<'a> {
     pub cgroup: u64,
     /// Instruction pointer.
     pub ip: u64,
+    /// Where it was executing, by the record's header.
+    pub mode: CpuMode,
     /// Data address, for page faults the faulting address; 0 where not recorded.
     pub address: u64,
     /// How many events this sample stands for (at least 1).

@@ -32,6 +32,7 @@ pub mod huge_map;
 pub mod huge_pages;
 pub mod huge_simulation;
 pub mod huge_undo;
+pub mod implausible;
 pub mod kernel_threads;
 pub mod known;
 pub mod looks;

@@ -39,8 +39,11 @@ pub enum LossKind {
     UnsentRecordings,
     /// Records whose time cannot be right, because it is far from all others.
     ImpossibleTime,
-    /// Samples whose weight cannot be right, because the sum of all weights would overflow.
+    /// Samples whose weight cannot be right: far beyond what their time allows, or the sum of all
+    /// weights would overflow.
     ImpossibleWeight,
+    /// Samples whose user stack comes in a record that the file does not contain.
+    UserStackMissing,
     /// Stretches that a trace repeats, as in the trace file of kernels up to 4.18.
     Repeats,
     /// Lines in such repeats.
@@ -134,6 +137,10 @@ impl LossKind {
             Self::ImpossibleWeight => [
                 "sample left out because of an impossible weight",
                 "samples left out because of an impossible weight",
+            ],
+            Self::UserStackMissing => [
+                "sample whose user stack is not in the file",
+                "samples whose user stack is not in the file",
             ],
             Self::Repeats => [
                 "section that the trace repeats, as the trace file of kernels up to 4.18 does",

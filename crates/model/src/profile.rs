@@ -13,6 +13,7 @@ use crate::symbol::Unnamed;
 use crate::units::Nanos;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 pub use crate::stack_tree::StackTree;
 
@@ -134,6 +135,29 @@ pub struct ProfileEvent {
     pub frequency: Option<u64>,
 }
 
+impl ProfileEvent {
+    /// The name of an event whatever kind of core counted it: `cpu_core/cycles/P` and
+    /// `cpu_atom/cycles/P` are `cycles:P`.
+    #[must_use]
+    pub fn on_any_core(name: &str) -> Cow<'_, str> {
+        let Some((pmu, rest)) = name.split_once('/') else {
+            return name.into();
+        };
+        let is_core = ["cpu_core", "cpu_atom", "cpu_lowpower"].contains(&pmu)
+            || pmu.starts_with("armv8_cortex_")
+            || pmu.starts_with("armv9_cortex_");
+        match rest.rsplit_once('/') {
+            Some((event, modifiers)) if is_core && !event.contains(['/', ',', '=']) => {
+                match modifiers.trim_start_matches(':') {
+                    "" => event.into(),
+                    modifiers => format!("{event}:{modifiers}").into(),
+                }
+            }
+            _ => name.into(),
+        }
+    }
+}
+
 /// A thread that was sampled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProfileThread {
@@ -161,7 +185,7 @@ pub struct Samples {
     /// CPU number, or [`NO_CPU`].
     pub cpus: Column<u16>,
     /// Index in [`Profile::events`].
-    pub events: Column<u8>,
+    pub events: Column<u16>,
     /// How much the sample stands for, in the event's unit.
     pub weights: Column<u64>,
     /// Its stack.
@@ -178,7 +202,7 @@ pub struct ProfileSample {
     /// CPU number, or [`NO_CPU`].
     pub cpu: u16,
     /// Index in [`Profile::events`].
-    pub event: u8,
+    pub event: u16,
     /// How much it stands for.
     pub weight: u64,
     /// Its stack.
@@ -300,7 +324,7 @@ pub struct Profile {
     pub stacks: StackTree,
     /// Threads.
     pub threads: Vec<ProfileThread>,
-    /// Kinds of events, at most 255.
+    /// Kinds of events, at most 65,535.
     pub events: Vec<ProfileEvent>,
     /// Samples.
     pub samples: Samples,
@@ -439,7 +463,7 @@ impl Profile {
 
     /// Sum of the weights of one event's samples.
     #[must_use]
-    pub fn weight_of(&self, event: u8) -> u64 {
+    pub fn weight_of(&self, event: u16) -> u64 {
         let pairs = self.samples.events.iter().zip(self.samples.weights.iter());
         pairs
             .filter(|&(of, _)| of == event)

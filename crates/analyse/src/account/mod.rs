@@ -352,13 +352,13 @@ fn cpu_parts(
 }
 
 /// The event of a profile that samples CPU time.
-pub(crate) fn cpu_event(profile: &Profile) -> Option<u8> {
+pub(crate) fn cpu_event(profile: &Profile) -> Option<u16> {
     let named = |wanted: &&str| {
         let is_it = |name: &str| name.split([':', '/']).next() == Some(wanted);
         profile.events.iter().position(|event| is_it(&event.name))
     };
     let at = CPU_EVENTS.iter().find_map(named)?;
-    u8::try_from(at).ok()
+    u16::try_from(at).ok()
 }
 
 /// The function that the CPU was executing.

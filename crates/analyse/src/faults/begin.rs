@@ -254,6 +254,10 @@ impl Attributor {
         self.threads[thread].faults += pending.weight;
         let process = self.process(pending.pid);
         self.processes[process].faults_since += pending.weight;
+        if pending.address == 0 {
+            self.tally.without_address += pending.weight;
+            return;
+        }
         let churn = churn_share(pending.verdict) * pending.weight;
         let heat = Heat {
             faults: pending.weight,

@@ -54,7 +54,8 @@ pub(super) struct HugeCandidate {
 
 impl Attributor {
     pub(super) fn judge(&mut self, case: Case) -> Judged {
-        if case.address >= KERNEL_HALF {
+        // Nothing is mapped at zero (vm.mmap_min_addr): the address was not recorded.
+        if case.address >= KERNEL_HALF || case.address == 0 {
             return Judged::plain(Verdict::sure(Cause::Unknown), None);
         }
         let process = self.process(case.pid);

@@ -159,6 +159,8 @@ pub struct Tally {
     pub faults_of_short_lived: f64,
     /// Pages whose release was concluded only from mapping records, not from recorded releases.
     pub inferred: f64,
+    /// Faults whose address was not recorded: their cause cannot be known.
+    pub without_address: f64,
 }
 
 impl Tally {

@@ -20,7 +20,7 @@ const FACTOR: f64 = 1.5;
 const MAD_TO_SIGMA: f64 = 1.4826;
 
 /// The burst that stands out most among all widths, if any does.
-pub(super) fn find(profile: &Profile, event: u8, idle: &Idle) -> Option<Burst> {
+pub(super) fn find(profile: &Profile, event: u16, idle: &Idle) -> Option<Burst> {
     if !profile.has_times {
         return None;
     }
@@ -37,7 +37,7 @@ pub(super) fn find(profile: &Profile, event: u8, idle: &Idle) -> Option<Burst> {
 /// Samples of an event while the CPU was not idle, in order of time.
 fn busy<'a>(
     profile: &'a Profile,
-    event: u8,
+    event: u16,
     idle: &'a Idle,
 ) -> impl Iterator<Item = ProfileSample> + 'a {
     let samples = profile.samples.iter();

@@ -5,6 +5,7 @@ use pagewise_model::event::{
     Callchain, Event, EventKind, EventSource, PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER, Sample,
     Sampling,
 };
+use pagewise_model::implausible;
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::outliers::WeightSum;
 use pagewise_model::profile::{
@@ -20,6 +21,7 @@ pub struct ProfileCollector {
     /// The target of each source; `None` for those not used in a profile.
     sources: Vec<Option<Target>>,
     events: Vec<ProfileEvent>,
+    event_numbers: FxHashMap<String, usize>,
     stacks: StackTable,
     samples: Samples,
     threads: Vec<ProfileThread>,
@@ -44,9 +46,9 @@ pub struct ProfileCollector {
 #[derive(Clone, Copy, Debug)]
 enum Target {
     /// Samples of an event.
-    Event(u8),
+    Event(u16),
     /// Beginnings of times off the CPU: blocking and preemption are separate events.
-    Switch { blocked: u8, preempted: u8 },
+    Switch { blocked: u16, preempted: u16 },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +56,13 @@ struct Away {
     since: Nanos,
     stack: StackId,
     cpu: u16,
-    events: (u8, u8),
+    events: (u16, u16),
     cgroup: u64,
     preempted: bool,
 }
 
-/// Most kinds of events: their numbers have one byte.
-const MOST_EVENTS: usize = 255;
+/// Most kinds of events: their numbers have two bytes.
+const MOST_EVENTS: usize = u16::MAX as usize;
 /// perf's names of events that count nanoseconds of CPU time.
 const CLOCKS: [&str; 2] = ["cpu-clock", "task-clock"];
 /// Waits are distinguished from other samples by the switch records.
@@ -68,13 +70,13 @@ const BLOCKED: &str = "off-cpu (blocked)";
 const PREEMPTED: &str = "off-cpu (waiting for a CPU)";
 
 impl ProfileCollector {
-    /// A collector of samples of the sources that `wanted` accepts. Sources without stacks are left
-    /// out if others of the recording have some.
+    /// A collector of samples of the sources that `wanted` accepts.
     #[must_use]
     pub fn new(sources: &[EventSource], wanted: impl Fn(&EventSource) -> bool) -> Self {
         let mut collector = Self {
             sources: Vec::with_capacity(sources.len()),
             events: Vec::new(),
+            event_numbers: FxHashMap::default(),
             stacks: StackTable::default(),
             samples: Samples::default(),
             threads: Vec::new(),
@@ -90,15 +92,9 @@ impl ProfileCollector {
             weights: WeightSum::default(),
             losses: Losses::default(),
         };
-        let any_stack = sources.iter().any(|source| source.has_callchain);
         for source in sources {
-            let has_use = source.kind != EventKind::Dummy && (source.has_callchain || !any_stack);
-            let useful = has_use && wanted(source);
-            let target = if useful {
-                collector.target(source)
-            } else {
-                None
-            };
+            let useful = source.kind != EventKind::Dummy && wanted(source);
+            let target = useful.then(|| collector.target(source)).flatten();
             collector.sources.push(target);
         }
         collector
@@ -121,9 +117,11 @@ impl ProfileCollector {
         self.event(&source.name, unit, source).map(Target::Event)
     }
 
-    fn event(&mut self, name: &str, unit: WeightUnit, source: &EventSource) -> Option<u8> {
-        let known = self.events.iter().position(|event| event.name == name);
-        let at = known.unwrap_or_else(|| {
+    fn event(&mut self, name: &str, unit: WeightUnit, source: &EventSource) -> Option<u16> {
+        let name = &*ProfileEvent::on_any_core(name);
+        let next = self.events.len();
+        let at = *self.event_numbers.entry(name.to_owned()).or_insert(next);
+        if at == next {
             self.events.push(ProfileEvent {
                 name: name.to_owned(),
                 unit,
@@ -135,9 +133,8 @@ impl ProfileCollector {
                     Sampling::Every(_) | Sampling::WithLeader => None,
                 },
             });
-            self.events.len() - 1
-        });
-        u8::try_from(at).ok().filter(|_| at < MOST_EVENTS)
+        }
+        u16::try_from(at).ok().filter(|_| at < MOST_EVENTS)
     }
 
     /// Takes the next event. `user_chain` replaces the user part of a sample's call chain: the
@@ -271,10 +268,10 @@ impl ProfileCollector {
                 .intern(sample.pid, Callchain::from_le_bytes(&self.chain));
         }
         if sample.callchain.is_empty() {
-            let word = sample.ip.to_le_bytes();
+            let words = [sample.mode.marker(), sample.ip].map(u64::to_le_bytes);
             return self
                 .stacks
-                .intern(sample.pid, Callchain::from_le_bytes(&word));
+                .intern(sample.pid, Callchain::from_le_bytes(words.as_flattened()));
         }
         self.stacks.intern(sample.pid, sample.callchain)
     }
@@ -351,7 +348,7 @@ impl ProfileCollector {
         for (thread, id) in threads.iter_mut().zip(&self.thread_cgroups) {
             thread.cgroup = self.cgroups.get(id).cloned().unwrap_or_default();
         }
-        Profile {
+        let mut profile = Profile {
             frames: builder.frames.into_frames(),
             stacks: builder.tree,
             threads,
@@ -362,7 +359,9 @@ impl ProfileCollector {
             has_times: true,
             losses: self.losses,
             ..Profile::default()
-        }
+        };
+        implausible::set_apart(&mut profile);
+        profile
     }
 }
 
@@ -398,6 +397,7 @@ mod tests {
             cpu: Some(1),
             cgroup: 0,
             ip: 5,
+            mode: CpuMode::User,
             address: 0,
             period: 10,
             callchain: Callchain::from_le_bytes(chain),
@@ -542,5 +542,35 @@ mod tests {
             .map(|event| profile.events[usize::from(event)].name.as_str())
             .collect();
         assert_eq!(events, [BLOCKED, PREEMPTED]);
+    }
+
+    #[test]
+    fn an_event_without_call_chains_beside_one_with_stays() {
+        let mut sources = [
+            source("cpu-clock", EventKind::Cpu, Sampling::Every(10)),
+            source("page-faults", EventKind::PageFault, Sampling::Every(10)),
+        ];
+        sources[1].has_callchain = false;
+        let mut collector = ProfileCollector::new(&sources, |_| true);
+        collector.event_with_chain(&sample(0, 7, 100, &words(&[1, 3])), None);
+        collector.event_with_chain(&sample(1, 7, 150, &[]), None);
+        let profile = with_names(collector, &[]);
+        assert_eq!(profile.samples.events, [0, 1]);
+        assert_eq!(profile.weight_of(1), 10);
+    }
+
+    #[test]
+    fn an_address_without_a_chain_is_the_kernels_if_its_record_says_so() {
+        let sources = [source("cpu-clock", EventKind::Cpu, Sampling::Every(10))];
+        let mut collector = ProfileCollector::new(&sources, |_| true);
+        let modes = [CpuMode::Kernel, CpuMode::User, CpuMode::Other];
+        for mode in modes {
+            let Event::Sample(at) = sample(0, 7, 100, &[]) else {
+                panic!("it is a sample");
+            };
+            collector.event_with_chain(&Event::Sample(Sample { mode, ..at }), None);
+        }
+        let found: Vec<CpuMode> = collector.frame_keys().iter().map(|key| key.mode).collect();
+        assert_eq!(found, modes);
     }
 }

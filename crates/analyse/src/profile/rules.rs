@@ -2,6 +2,7 @@
 //! them.
 
 use super::summary::is_cpu;
+use super::summary::samples_in;
 use super::weigh::{Idle, frame_names, passing};
 use crate::rule_file::{Content, Mistake, RuleError, RuleFile, rule_file};
 use crate::template::Template;
@@ -143,9 +144,18 @@ struct WeightsByKind(Vec<(Kind, Weights)>);
 struct Weights {
     /// Those of the kind, by stack.
     by_stack: Vec<u64>,
+    /// Samples behind them.
+    samples: Vec<u64>,
     /// Those of which shares are told.
     all: u64,
+    /// Samples behind that.
+    all_samples: u64,
 }
+
+/// With fewer samples in all, no share is known well enough for a finding.
+const FEWEST: u64 = 10;
+/// With fewer matching samples, a finding is a note, whatever its share.
+const FEWEST_MATCHING: u64 = 5;
 
 impl WeightsByKind {
     fn of(&mut self, kind: Kind, profile: &Profile, idle: &Idle) -> &Weights {
@@ -166,18 +176,23 @@ impl Weights {
             .collect();
         let mut weights = Self {
             by_stack: vec![0; profile.stacks.len()],
+            samples: vec![0; profile.stacks.len()],
             all: 0,
+            all_samples: 0,
         };
         if !uses.iter().any(|&(_, covered)| covered) {
             return weights;
         }
         for sample in profile.samples.iter().filter(|s| !idle.is(s.stack)) {
             let (is_of_whole, covered) = uses[usize::from(sample.event)];
+            let count = samples_in(profile, &sample);
             if is_of_whole {
                 weights.all += sample.weight;
+                weights.all_samples += count;
             }
             if is_of_whole && covered {
                 weights.by_stack[sample.stack.0 as usize] += sample.weight;
+                weights.samples[sample.stack.0 as usize] += count;
             }
         }
         weights
@@ -193,7 +208,21 @@ impl Rule {
     ) -> Option<Diagnosis> {
         let settings = self.settings(&profile.host)?;
         let shows = self.stacks(profile);
-        let Weights { by_stack, all } = weights.of(self.of, profile, idle);
+        let Weights {
+            by_stack,
+            samples,
+            all,
+            all_samples,
+        } = weights.of(self.of, profile, idle);
+        if *all_samples < FEWEST {
+            return None;
+        }
+        let matching: u64 = samples
+            .iter()
+            .zip(&shows)
+            .filter_map(|(&samples, &shows)| shows.then_some(samples))
+            .sum();
+        let is_firm = matching >= FEWEST_MATCHING;
         let shown = by_stack
             .iter()
             .zip(&shows)
@@ -204,8 +233,8 @@ impl Rule {
         let hit: u64 = shown.clone().sum();
         let share = hit as f64 / (*all).max(1) as f64;
         let severity = match share {
-            _ if share >= self.severe => Severity::Severe,
-            _ if share >= self.costly => Severity::Costly,
+            _ if share >= self.severe && is_firm => Severity::Severe,
+            _ if share >= self.costly && is_firm => Severity::Costly,
             _ if share >= self.note && hit > 0 => Severity::Note,
             _ => return None,
         };
@@ -392,5 +421,21 @@ mod tests {
         assert!(is_function("shrink_node.isra.0", "shrink_node"));
         assert!(!is_function("shrink_node_memcgs", "shrink_node"));
         assert!(is_function("kyber_limit_depth", "kyber_*"));
+    }
+
+    #[test]
+    fn one_sample_is_no_finding_and_few_are_never_severe() {
+        let stack = "app;native_queued_spin_lock_slowpath_k";
+        assert!(found(&[(stack, 1)], &["cpu-clock"], &[]).is_empty());
+        let severity = |hits: u64| {
+            let mut maker = Maker::default();
+            maker.samples(stack, hits);
+            maker.samples("app;work", 10 - hits);
+            let profile = maker.finish();
+            let rules = ProfileRules::shipped().unwrap();
+            rules.apply(&profile, &Idle::of(&profile))[0].severity
+        };
+        assert_eq!(severity(4), Severity::Note);
+        assert!(severity(5) >= Severity::Costly);
     }
 }

@@ -4,7 +4,7 @@ use super::weigh::{Idle, by_frame, frame_names};
 use super::{burst, counters, rules, unknown};
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{Diagnosis, Severity};
-use pagewise_model::profile::{NO_CPU, NodeId, Profile, WeightUnit};
+use pagewise_model::profile::{NO_CPU, NodeId, Profile, ProfileSample, WeightUnit};
 use pagewise_model::profile_findings::{
     CgroupShare, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
     ProfileSummary, StackShare,
@@ -19,14 +19,21 @@ const MOST: usize = 30;
 /// for the first line of a summary.
 const FEWEST: u64 = 10;
 
+/// How many samples of the recorder a row stands for: many where the input has only their number.
+pub(super) fn samples_in(profile: &Profile, sample: &ProfileSample) -> u64 {
+    let event = profile.events.get(usize::from(sample.event));
+    match event.is_some_and(|event| event.unit == WeightUnit::Samples) {
+        true => sample.weight,
+        false => 1,
+    }
+}
+
 /// The results of a profile, with these rules.
 #[must_use]
 pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindings {
     let idle = Idle::of(profile);
-    let mut events: Vec<EventProfile> = (0..profile.events.len())
-        .filter_map(|at| u8::try_from(at).ok())
+    let mut events: Vec<EventProfile> = occurring(profile)
         .map(|event| summarise_event(profile, event, &idle))
-        .filter(|event| event.samples > 0)
         .collect();
     events.sort_by_key(rank);
     let mut diagnoses = rules.apply(profile, &idle);
@@ -58,6 +65,17 @@ pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindi
     }
 }
 
+/// The events that have samples, of hundreds that may have been asked for.
+fn occurring(profile: &Profile) -> impl Iterator<Item = u16> {
+    let mut occurs = vec![false; profile.events.len()];
+    for event in profile.samples.events.iter() {
+        occurs[usize::from(event)] = true;
+    }
+    (0..)
+        .zip(occurs)
+        .filter_map(|(event, occurs)| occurs.then_some(event))
+}
+
 /// CPU time comes first, then the event with most samples.
 fn rank(event: &EventProfile) -> (bool, u64) {
     (!is_cpu(&event.name), u64::MAX - event.samples)
@@ -70,7 +88,7 @@ pub(crate) fn is_cpu(name: &str) -> bool {
         || name.ends_with("cycles")
 }
 
-fn summarise_event(profile: &Profile, event: u8, idle: &Idle) -> EventProfile {
+fn summarise_event(profile: &Profile, event: u16, idle: &Idle) -> EventProfile {
     let sums = Sums::of(profile, event, idle);
     let own = &sums.own;
     let source = &profile.events[usize::from(event)];
@@ -104,7 +122,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(profile: &Profile, event: u8, idle: &Idle) -> Self {
+    fn of(profile: &Profile, event: u16, idle: &Idle) -> Self {
         let mut sums = Self {
             samples: 0,
             own: vec![0; profile.stacks.len()],
@@ -114,7 +132,7 @@ impl Sums {
         };
         let mut places: Vec<u32> = vec![u32::MAX; profile.threads.len()];
         for sample in profile.samples.iter().filter(|s| s.event == event) {
-            sums.samples += 1;
+            sums.samples += samples_in(profile, &sample);
             let is_idle = idle.is(sample.stack);
             if sample.cpu != NO_CPU {
                 let cpu = usize::from(sample.cpu);
@@ -236,8 +254,11 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
     let Some(event) = events.first() else {
         return "No samples: nothing was on a CPU while this was recorded.".to_owned();
     };
+    if event.weight == 0 && event.idle > 0 || is_idle_task(profile, event) {
+        return format!("All CPUs were idle in all {} samples.", event.samples);
+    }
     let Some(top) = event.functions.first().filter(|_| event.weight > 0) else {
-        return format!("All {} samples found the CPUs idle.", event.samples);
+        return without_stacks(profile, event);
     };
     if event.samples < FEWEST {
         let plural = if event.samples == 1 { "" } else { "s" };
@@ -264,6 +285,33 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
     )
 }
 
+/// Whether CPU time without stacks was that of the idle task alone, which has the id 0 on each CPU.
+fn is_idle_task(profile: &Profile, event: &EventProfile) -> bool {
+    let mut threads = profile.samples.threads.iter();
+    let is_idle = |thread: u32| {
+        let thread = profile.threads.get(thread as usize);
+        thread.is_some_and(|thread| thread.tid == 0 && &*thread.comm == "swapper")
+    };
+    is_cpu(&event.name) && event.functions.is_empty() && threads.all(is_idle)
+}
+
+/// What samples tell that have neither a call chain nor an address.
+fn without_stacks(profile: &Profile, event: &EventProfile) -> String {
+    let plural = if event.samples == 1 { "" } else { "s" };
+    let most = event.processes.first().map_or(String::new(), |most| {
+        let share = 100.0 * most.weight as f64 / event.weight.max(1) as f64;
+        format!(": {share:.0} % are in {}", most.comm)
+    });
+    let others = match profile.samples.stacks.iter().any(|at| at != NodeId::ROOT) {
+        true => " Other events have stacks.",
+        false => " Record with -g to see where.",
+    };
+    format!(
+        "{} sample{plural} of {}, without stacks{most}.{others}",
+        event.samples, event.name
+    )
+}
+
 /// How busy the CPUs were, if known.
 fn busy_share(profile: &Profile, event: &EventProfile) -> String {
     let idle_known = event.idle > 0;
@@ -275,4 +323,43 @@ fn busy_share(profile: &Profile, event: &EventProfile) -> String {
         "; the CPUs were busy {:.0} % of the time",
         100.0 * event.weight as f64 / all
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Maker;
+    use super::*;
+    use pagewise_model::formats::perf_script;
+
+    fn verdict(text: &str) -> String {
+        let profile = perf_script::read(text.as_bytes()).expect("memory is readable");
+        let rules = rules::ProfileRules::shipped().expect("no mistake");
+        summarise(&profile, &rules).verdict
+    }
+
+    #[test]
+    fn only_the_idle_task_makes_cpus_idle() {
+        let event = "perf 11618 [000]  2320.674918: sched:sched_waking: comm=wl pid=18 prio=0\n\
+            wl 18 [000]  2320.674928: sched:sched_waking: comm=perf pid=7 prio=0\n\
+            wl 18 [000]  2320.674938: sched:sched_waking: comm=perf pid=7 prio=0\n";
+        let verdict_of_events = verdict(event);
+        assert!(
+            verdict_of_events.contains("3 samples of sched:sched_waking, without stacks: 67 % are in wl"),
+            "{verdict_of_events}"
+        );
+        let idle = "swapper 0 [000]  2320.674918:  10 cpu-clock:\n\nswapper 0 [001]  2320.684918:  10 cpu-clock:\n\n";
+        assert_eq!(verdict(idle), "All CPUs were idle in all 2 samples.");
+    }
+
+    #[test]
+    fn folded_counts_are_samples() {
+        let mut maker = Maker::default();
+        maker.sample_at(1, "main;work", 30);
+        let mut profile = maker.finish();
+        profile.events[0].unit = WeightUnit::Samples;
+        let rules = rules::ProfileRules::shipped().expect("no mistake");
+        let found = summarise(&profile, &rules);
+        assert_eq!(found.evidence.events[0].samples, 30);
+        assert!(found.verdict.starts_with("100 %"), "{}", found.verdict);
+    }
 }

@@ -35,7 +35,7 @@ impl Maker {
     }
 
     /// One sample of an event on a CPU.
-    pub(crate) fn sample_of(&mut self, event: u8, cpu: u16, time: u64, stack: &str, weight: u64) {
+    pub(crate) fn sample_of(&mut self, event: u16, cpu: u16, time: u64, stack: &str, weight: u64) {
         let stack = self.stack(stack);
         self.samples.push(ProfileSample {
             time,

@@ -1,7 +1,7 @@
 //! Why frames have no names, how many samples are affected, and how to fix it.
 
 use super::weigh::Idle;
-use pagewise_model::profile::Profile;
+use pagewise_model::profile::{NodeId, Profile};
 use pagewise_model::profile_findings::UnknownShare;
 use pagewise_model::symbol::Unnamed;
 use rustc_hash::FxHashMap;
@@ -28,6 +28,7 @@ pub(super) fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
         .collect();
     let mut touched = vec![0_u64; keys.len()];
     let mut own = vec![0_u64; keys.len()];
+    let mut in_chains = vec![false; keys.len()];
     let mut all = 0;
     let mut weights = vec![0_u64; profile.stacks.len()];
     for stack in profile.samples.stacks.iter().filter(|&at| !idle.is(at)) {
@@ -41,7 +42,7 @@ pub(super) fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
         .enumerate()
         .filter(|&(_, &weight)| weight > 0)
     {
-        let node = pagewise_model::profile::NodeId(u32::try_from(at).unwrap_or(u32::MAX));
+        let node = NodeId(u32::try_from(at).unwrap_or(u32::MAX));
         seen.clear();
         for (depth, frame) in profile.stacks.frames(node).enumerate() {
             let Some(group) = group_of[frame.0 as usize] else {
@@ -50,6 +51,7 @@ pub(super) fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
             if depth == 0 {
                 own[group] += weight;
             }
+            in_chains[group] |= depth > 0 || profile.stacks.parent(node) != NodeId::ROOT;
             if !seen.contains(&group) {
                 seen.push(group);
                 touched[group] += weight;
@@ -65,7 +67,7 @@ pub(super) fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
             module: module.to_owned(),
             touched: share(touched[at]),
             own: share(own[at]),
-            remedy: remedy(reason, module),
+            remedy: remedy(reason, module, in_chains[at]),
         })
         .filter(|cause| cause.touched >= LEAST)
         .collect();
@@ -73,9 +75,13 @@ pub(super) fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
     causes
 }
 
-/// What it means and what to do.
-fn remedy(reason: Unnamed, module: &str) -> String {
+/// What it means and what to do. `in_chains` if some of the frames are part of a call chain.
+fn remedy(reason: Unnamed, module: &str, in_chains: bool) -> String {
     match reason {
+        Unnamed::NoMapping if !in_chains => "The address lies in no mapping of the recording: the \
+             code was mapped before it began, or at run time. No call chain was recorded; -g shows \
+             the callers."
+            .to_owned(),
         Unnamed::NoMapping => "The address lies in no mapping: the chain of frame pointers broke, \
              in code built without them (most C libraries). Record with --call-graph dwarf, or \
              build with -fno-omit-frame-pointer."
@@ -84,6 +90,9 @@ fn remedy(reason: Unnamed, module: &str) -> String {
             "Code of the kernel's vdso, such as clock_gettime. It has names under the kernel that \
              was recorded, where root reads its symbols: report on that machine, as root."
                 .to_owned()
+        }
+        Unnamed::NoSymbol if module.is_empty() => {
+            "The input has no name for these frames, and no file.".to_owned()
         }
         Unnamed::NoSymbol => format!(
             "{module} is stripped. Install its debug symbols (Debian: find-dbgsym-packages, \

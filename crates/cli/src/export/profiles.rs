@@ -104,7 +104,7 @@ pub fn parquet(export: &ProfileExport<'_>) -> Result<Written> {
 }
 
 /// The event of this name, or the first that has samples.
-fn one_event(profile: &Profile, name: Option<&str>) -> Result<u8> {
+fn one_event(profile: &Profile, name: Option<&str>) -> Result<u16> {
     let found = match name {
         Some(name) => profile.events.iter().position(|event| event.name == name),
         None => profile
@@ -114,7 +114,7 @@ fn one_event(profile: &Profile, name: Option<&str>) -> Result<u8> {
             .min()
             .map(|event| event.into()),
     };
-    match found.and_then(|at| u8::try_from(at).ok()) {
+    match found.and_then(|at| u16::try_from(at).ok()) {
         Some(event) => Ok(event),
         None => {
             let names: Vec<&str> = profile.events.iter().map(|event| &*event.name).collect();
@@ -152,7 +152,7 @@ pub fn of_event<'a>(profile: &'a Profile, event: Option<&str>) -> Result<Cow<'a,
 }
 
 /// What the weights measure.
-fn weights(profile: &Profile, event: u8) -> String {
+fn weights(profile: &Profile, event: u16) -> String {
     let of = &profile.events[usize::from(event)];
     let unit = match of.unit {
         WeightUnit::Nanoseconds => "nanoseconds",
@@ -163,7 +163,7 @@ fn weights(profile: &Profile, event: u8) -> String {
 }
 
 /// The same, and the other events available.
-fn about(profile: &Profile, event: u8) -> String {
+fn about(profile: &Profile, event: u16) -> String {
     let of = &profile.events[usize::from(event)];
     let weights = weights(profile, event);
     let others = profile.events.iter().filter(|other| other.name != of.name);

@@ -8,9 +8,12 @@ const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
 const TYPE_TRACEPOINT: u32 = 2;
 
+const FLAG_INHERIT: u64 = 1 << 1;
 const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 const FLAG_FREQ: u64 = 1 << 10;
 const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
+/// `defer_callchain` and `defer_output` (Linux 6.19).
+const FLAGS_DEFER: u64 = 3 << 38;
 
 /// `enum perf_sw_ids`, by number, in perf's spelling.
 const SOFTWARE_NAMES: [&str; 12] = [
@@ -94,6 +97,17 @@ impl Attr {
     /// Whether samples contain the counts of the event's whole group.
     pub fn reads_group(&self) -> bool {
         self.has(sample_type::READ) && self.read_format & read_format::GROUP != 0
+    }
+
+    /// Whether each thread that inherits the event counts for itself, under the same id
+    /// (`evsel__attr_has_per_thread_sample_period`, tools/perf/util/evsel.c).
+    pub fn counts_per_thread(&self) -> bool {
+        self.has(sample_type::READ) && self.flags & FLAG_INHERIT != 0
+    }
+
+    /// Whether user stacks are in records of their own.
+    pub fn defers_callchains(&self) -> bool {
+        self.flags & FLAGS_DEFER != 0
     }
 
     /// Whether it is never sampled itself (`evsel__config_leader_sampling`, tools/perf/util/record.c).

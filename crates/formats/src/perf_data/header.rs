@@ -8,6 +8,7 @@ use super::layout::{
     ATTR_SIZE_VER0, FEATURE_BITS, FILE_HEADER_SIZE, MAGIC, PIPE_HEADER_SIZE, RECORD_HEADER_SIZE,
     SIDECAR_SLOT_MAGIC, SIDECAR_SLOT_SIZE, feature, kernel_record, tool_record,
 };
+use super::reader::damage;
 use super::tracing_data::{self, TracepointFormat};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::recording::Sidecar;
@@ -62,7 +63,7 @@ impl Header {
     pub fn parse(bytes: &[u8]) -> Result<Self, ReadError> {
         check_magic(bytes)?;
         let mut header = match u64_at(bytes, 8) {
-            Some(PIPE_HEADER_SIZE) => Self::parse_pipe(bytes),
+            Some(PIPE_HEADER_SIZE) => Self::parse_pipe(bytes)?,
             Some(size) if size >= FILE_HEADER_SIZE => Self::parse_file(bytes)?,
             Some(size) => {
                 return Err(ReadError::Damaged {
@@ -188,7 +189,7 @@ impl Header {
     }
 
     /// Pipe mode: attributes and features are records before the first sample.
-    fn parse_pipe(bytes: &[u8]) -> Self {
+    fn parse_pipe(bytes: &[u8]) -> Result<Self, ReadError> {
         let mut header = Self {
             data: index(PIPE_HEADER_SIZE)..bytes.len(),
             ..Self::default()
@@ -204,7 +205,12 @@ impl Header {
             header.take_pipe_record(kind, record, rest);
             rest = rest.get(skip..).unwrap_or_default();
         }
-        header
+        match damage(rest, bytes.len() - rest.len()) {
+            Some(damage) if header.sources.is_empty() => Err(ReadError::Damaged {
+                what: damage.to_string(),
+            }),
+            _ => Ok(header),
+        }
     }
 
     fn take_pipe_record(&mut self, kind: u32, record: &[u8], rest: &[u8]) {
@@ -227,9 +233,10 @@ impl Header {
         }
     }
 
-    /// `PERF_EVENT_UPDATE__NAME`: the name of the source that has this id.
+    /// `PERF_EVENT_UPDATE__NAME`: the name of the source that has this id. The others are its
+    /// unit (0), its scale (1) and its CPUs (3).
     fn take_event_update(&mut self, at: &mut Cursor<'_>) {
-        const NAME: u64 = 3;
+        const NAME: u64 = 2;
         let Some((NAME, id)) = at.u64().zip(at.u64()) else {
             return;
         };

@@ -65,8 +65,10 @@ pub(super) mod kernel_record {
     pub const SWITCH: u32 = 14;
     pub const SWITCH_CPU_WIDE: u32 = 15;
     pub const CGROUP: u32 = 19;
-    /// `PERF_RECORD_CALLCHAIN_DEFERRED` (Linux 6.19), the last published type.
-    pub const LAST_KNOWN: u32 = 22;
+    /// Linux 6.19.
+    pub const CALLCHAIN_DEFERRED: u32 = 22;
+    /// The last published type.
+    pub const LAST_KNOWN: u32 = CALLCHAIN_DEFERRED;
 }
 
 /// Record types that perf itself adds (`enum perf_user_event_type`).
@@ -87,6 +89,8 @@ pub(super) mod tool_record {
 
 /// Bits of `perf_event_header.misc`.
 pub(super) mod misc {
+    /// `PERF_RECORD_MISC_CPUMODE_MASK`: where the code was running.
+    pub const CPUMODE: u16 = 7;
     pub const KERNEL: u16 = 1;
     pub const USER: u16 = 2;
     /// On `MMAP`: the mapping is not executable.

@@ -11,8 +11,10 @@
 mod attr;
 pub mod command_line;
 mod cursor;
+mod deferred;
 mod error;
 mod features;
+mod groups;
 mod header;
 mod layout;
 mod order;
@@ -30,6 +32,6 @@ pub use features::{BuildId, Features};
 pub use header::Origin;
 pub use layout::sample_type;
 pub use order::Outliers;
-pub use reader::{PerfData, Reading};
+pub use reader::{Damage, PerfData, Reading};
 pub use tracing_data::{TracepointFormat, TracingData};
 pub use writer::{SourceAttr, WriteError, Writer, replace_sidecar};

@@ -1,7 +1,9 @@
 //! Reading perf.data: the file as a whole, and its events in time order.
 
+use super::deferred::{Deferred, Joined};
 use super::error::ReadError;
 use super::features::BuildId;
+use super::groups::Groups;
 use super::header::{Header, Origin, next_record};
 use super::layout::{RECORD_HEADER_SIZE, kernel_record, tool_record};
 use super::order::{Outliers, Place, Waiting};
@@ -9,11 +11,10 @@ use super::record;
 use super::sources::Sources;
 use super::tracing_data::TracepointFormat;
 use super::unpack::Unpacked;
-use pagewise_model::event::{Event, EventSource, Sample, SourceIndex};
+use pagewise_model::event::{Callchain, Event, EventSource, Sample, SourceIndex};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::recording::Sidecar;
 use pagewise_model::units::Nanos;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// A perf.data file in memory (usually a mapping of it), with its header parsed.
@@ -36,6 +37,41 @@ pub struct Reading {
     pub passed_over: BTreeMap<u32, u64>,
     /// Records left out because their times cannot be right; they are among the losses.
     pub outliers: Outliers,
+    /// Where records end that can be followed, and the bytes after it, if they are not just the
+    /// start of one more.
+    pub damage: Option<Damage>,
+}
+
+/// Bytes in which no record can be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Offset of the record that cannot be one.
+    pub offset: u64,
+    /// The size that it claims.
+    pub size: u16,
+    /// Bytes from there to the end of the records.
+    pub left: u64,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "a record at byte {} claims a size of {}, where 8 is the least; the {} bytes from there on were not read",
+            self.offset, self.size, self.left
+        )
+    }
+}
+
+impl Reading {
+    /// What a reader must know about the records that were left out, in sentences.
+    #[must_use]
+    pub fn told(&self) -> Vec<String> {
+        let damage = self
+            .damage
+            .map(|damage| format!("The file is damaged: {damage}."));
+        self.outliers.told().into_iter().chain(damage).collect()
+    }
 }
 
 impl<'a> PerfData<'a> {
@@ -110,19 +146,25 @@ impl<'a> PerfData<'a> {
     /// event before them. `done` is called now and then with the offset up to which the file is no
     /// longer needed, so that a mapping can release those pages.
     pub fn read(&self, visit: impl FnMut(Event<'_>), done: impl FnMut(usize)) -> Reading {
-        let pass = Pass {
-            file: self.bytes,
+        let records = self.bytes.get(self.header.data.clone());
+        let output = Output {
             layouts: &self.layouts,
-            waiting: Waiting::default(),
-            unpacked: Unpacked::default(),
-            packed_is_damaged: false,
+            groups: Groups::default(),
+            deferred: Deferred::collect(&self.layouts, records.unwrap_or_default()),
+            chain: Vec::new(),
             reading: Reading {
                 losses: self.header.losses.clone(),
                 ..Reading::default()
             },
             visit,
+        };
+        let pass = Pass {
+            file: self.bytes,
+            waiting: Waiting::default(),
+            unpacked: Unpacked::default(),
+            packed_is_damaged: false,
+            output,
             done,
-            counts: FxHashMap::default(),
         };
         pass.run(self.header.data.clone())
     }
@@ -131,15 +173,11 @@ impl<'a> PerfData<'a> {
 /// One pass over the records.
 struct Pass<'a, V, D> {
     file: &'a [u8],
-    layouts: &'a Sources,
     waiting: Waiting,
     unpacked: Unpacked,
     packed_is_damaged: bool,
-    reading: Reading,
-    visit: V,
+    output: Output<'a, V>,
     done: D,
-    /// Counts of events that are read with others, by id.
-    counts: FxHashMap<u64, u64>,
 }
 
 /// What to do with a record before its turn.
@@ -175,14 +213,14 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
         let cut_while_packed = self.unpacked.unseen().1.len() as u64;
         self.lose(LossKind::Truncated, cut_while_packed);
         self.lose(LossKind::OutOfOrder, self.waiting.late());
-        self.reading.outliers = self.waiting.outliers();
-        self.lose(LossKind::ImpossibleTime, self.reading.outliers.count);
-        self.reading
+        self.output.reading.outliers = self.waiting.outliers();
+        self.lose(LossKind::ImpossibleTime, self.output.reading.outliers.count);
+        self.output.reading
     }
 
     #[inline]
     fn take(&mut self, kind: u32, record: &[u8], at: usize) {
-        match step(self.layouts, kind, record) {
+        match step(self.output.layouts, kind, record) {
             Step::Wait(time) => self.waiting.push(time, Place::in_file(at)),
             Step::Now => self.hand_out_now(record),
             Step::EndRound => {
@@ -190,7 +228,7 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
                 self.hand_out(due);
             }
             Step::Unpack(packed) => self.unpack(packed),
-            Step::PassOver => *self.reading.passed_over.entry(kind).or_default() += 1,
+            Step::PassOver => *self.output.reading.passed_over.entry(kind).or_default() += 1,
             Step::Lose(loss) => self.lose(loss, 1),
         }
     }
@@ -206,49 +244,35 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
         let mut at = 0;
         let mut untimed = Vec::new();
         while let Some((kind, record, size)) = next_record(unseen.get(at..).unwrap_or_default()) {
-            match step(self.layouts, kind, record) {
+            match step(self.output.layouts, kind, record) {
                 Step::Wait(time) => {
                     let place = Place::unpacked(offset + at as u64);
                     self.waiting.push(time, place);
                 }
                 Step::Now => untimed.push(offset + at as u64),
                 Step::EndRound | Step::Unpack(_) | Step::PassOver => {
-                    *self.reading.passed_over.entry(kind).or_default() += 1;
+                    *self.output.reading.passed_over.entry(kind).or_default() += 1;
                 }
-                Step::Lose(loss) => self.reading.losses.add(loss, 1),
+                Step::Lose(loss) => self.output.reading.losses.add(loss, 1),
             }
             at += size;
         }
         let seen = at.min(unseen.len());
         if !is_cut(&unseen[seen..]) {
             self.packed_is_damaged = true;
-            self.reading.losses.add(LossKind::MalformedRecord, 1);
+            self.output.reading.losses.add(LossKind::MalformedRecord, 1);
         }
         for place in untimed {
             let time = Nanos(self.waiting.handed_out());
             let record = first_record(self.unpacked.from(place));
-            emit(
-                self.layouts,
-                record,
-                time,
-                &mut self.visit,
-                &mut self.reading,
-                &mut self.counts,
-            );
+            self.output.emit(record, time);
         }
         self.unpacked.advance(seen);
     }
 
     fn hand_out_now(&mut self, record: &[u8]) {
         let time = Nanos(self.waiting.handed_out());
-        emit(
-            self.layouts,
-            record,
-            time,
-            &mut self.visit,
-            &mut self.reading,
-            &mut self.counts,
-        );
+        self.output.emit(record, time);
     }
 
     /// Passes on the `due` oldest waiting records.
@@ -259,14 +283,7 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
                 Err(offset) => self.unpacked.from(offset),
             };
             let record = first_record(from);
-            emit(
-                self.layouts,
-                record,
-                Nanos(time),
-                &mut self.visit,
-                &mut self.reading,
-                &mut self.counts,
-            );
+            self.output.emit(record, Nanos(time));
         }
         self.waiting.remove(due);
         let still_packed = self
@@ -289,13 +306,14 @@ impl<V: FnMut(Event<'_>), D: FnMut(usize)> Pass<'_, V, D> {
     /// A record that claims to be longer than the file, or shorter than its own header: where the
     /// next one starts is unknown.
     fn lose_rest(&mut self, at: usize, end: usize) {
-        let broken = !is_cut(&self.file[at..end]);
-        self.lose(LossKind::MalformedRecord, u64::from(broken));
+        self.output.reading.damage = damage(&self.file[at..end], at);
+        let broken = u64::from(self.output.reading.damage.is_some());
+        self.lose(LossKind::MalformedRecord, broken);
         self.lose(LossKind::Truncated, (end - at) as u64);
     }
 
     fn lose(&mut self, kind: LossKind, count: u64) {
-        self.reading.losses.add(kind, count);
+        self.output.reading.losses.add(kind, count);
     }
 }
 
@@ -322,7 +340,7 @@ fn unpack_step(packed: Option<&[u8]>) -> Step<'_> {
 }
 
 /// `COMPRESSED2` is padded to eight bytes, so it states its actual length.
-fn packed_of_stated_size(record: &[u8]) -> Option<&[u8]> {
+pub(super) fn packed_of_stated_size(record: &[u8]) -> Option<&[u8]> {
     let size = super::cursor::u64_at(record, RECORD_HEADER_SIZE)?;
     let payload = record.get(RECORD_HEADER_SIZE + 8..)?;
     payload.get(..usize::try_from(size).ok()?)
@@ -330,8 +348,17 @@ fn packed_of_stated_size(record: &[u8]) -> Option<&[u8]> {
 
 /// Whether these bytes, in which no record was found, could be the start of one.
 fn is_cut(bytes: &[u8]) -> bool {
-    let size = bytes.get(6..).and_then(<[u8]>::first_chunk);
-    size.is_none_or(|&size| usize::from(u16::from_le_bytes(size)) >= RECORD_HEADER_SIZE)
+    damage(bytes, 0).is_none()
+}
+
+/// Why these bytes at `offset` are not the start of a record.
+pub(super) fn damage(bytes: &[u8], offset: usize) -> Option<Damage> {
+    let size = u16::from_le_bytes(*bytes.get(6..)?.first_chunk()?);
+    (usize::from(size) < RECORD_HEADER_SIZE).then_some(Damage {
+        offset: offset as u64,
+        size,
+        left: bytes.len() as u64,
+    })
 }
 
 /// The record at the start of `bytes`, already found to be complete.
@@ -342,17 +369,53 @@ fn first_record(bytes: &[u8]) -> &[u8] {
     bytes.get(..size).unwrap_or_default()
 }
 
-#[inline]
-fn emit(
-    layouts: &Sources,
-    record: &[u8],
-    time: Nanos,
-    visit: &mut impl FnMut(Event<'_>),
-    reading: &mut Reading,
-    counts: &mut FxHashMap<u64, u64>,
-) {
-    match record::decode(layouts, record, time) {
-        Ok(Some(Event::Sample(sample))) => match record::group_of_sample(layouts, record, counts) {
+/// Passes events on.
+struct Output<'a, V> {
+    layouts: &'a Sources,
+    groups: Groups,
+    deferred: Deferred,
+    /// The chain of the present sample, joined.
+    chain: Vec<u8>,
+    reading: Reading,
+    visit: V,
+}
+
+impl<V: FnMut(Event<'_>)> Output<'_, V> {
+    #[inline]
+    fn emit(&mut self, record: &[u8], time: Nanos) {
+        match record::decode(self.layouts, record, time) {
+            Ok(Some(Event::Sample(sample))) => self.sample(record, sample),
+            Ok(Some(event)) => {
+                if let Event::Exit { tid, .. } = event {
+                    self.groups.forget(tid);
+                }
+                (self.visit)(event);
+            }
+            Ok(None) => {
+                let kind = super::cursor::u32_at(record, 0).unwrap_or(0);
+                *self.reading.passed_over.entry(kind).or_default() += 1;
+            }
+            Err(record::Malformed) => self.reading.losses.add(LossKind::MalformedRecord, 1),
+        }
+    }
+
+    #[inline]
+    fn sample<'s>(&'s mut self, record: &[u8], mut sample: Sample<'s>) {
+        let joined = self.deferred.join(sample.callchain, &mut self.chain);
+        if let Joined::Missing = joined {
+            self.reading.losses.add(LossKind::UserStackMissing, 1);
+        }
+        let Self {
+            layouts,
+            groups,
+            visit,
+            chain,
+            ..
+        } = self;
+        if !matches!(joined, Joined::Whole) {
+            sample.callchain = Callchain::from_le_bytes(chain);
+        }
+        match groups.of_sample(layouts, record, sample.tid) {
             None => visit(Event::Sample(sample)),
             Some(group) => group.into_iter().for_each(|(source, period)| {
                 visit(Event::Sample(Sample {
@@ -361,12 +424,6 @@ fn emit(
                     ..sample
                 }));
             }),
-        },
-        Ok(Some(event)) => visit(event),
-        Ok(None) => {
-            let kind = super::cursor::u32_at(record, 0).unwrap_or(0);
-            *reading.passed_over.entry(kind).or_default() += 1;
         }
-        Err(record::Malformed) => reading.losses.add(LossKind::MalformedRecord, 1),
     }
 }

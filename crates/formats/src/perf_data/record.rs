@@ -6,8 +6,8 @@ use super::sample;
 use super::sources::{Layout, Sources};
 use pagewise_model::address_space::FileId;
 use pagewise_model::event::{Event, Mmap, SourceIndex};
+use pagewise_model::event::{CpuMode, Event, Mmap, SourceIndex};
 use pagewise_model::units::Nanos;
-use rustc_hash::FxHashMap;
 
 /// A record that contradicts itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,31 +62,13 @@ fn decode_sample<'a>(sources: &Sources, record: &'a [u8], time: Nanos) -> Option
     let payload = record.get(RECORD_HEADER_SIZE..)?;
     let mut sample = sample::decode(&layout.attr, SourceIndex(source), payload)?;
     sample.time = time;
+    sample.mode = match record_misc(record) & misc::CPUMODE {
+        misc::KERNEL => CpuMode::Kernel,
+        // Unknown is what tools write into records of their own.
+        0 | misc::USER => CpuMode::User,
+        _ => CpuMode::Other,
+    };
     Some(Event::Sample(sample))
-}
-
-/// The counts of a sample's group by source, each since the sample before; `None` where the sample
-/// stands only for its own event. `held` has the counts so far, by id.
-pub(super) fn group_of_sample(
-    sources: &Sources,
-    record: &[u8],
-    held: &mut FxHashMap<u64, u64>,
-) -> Option<Vec<(SourceIndex, u64)>> {
-    let layout = sources.layout(sources.of_sample(record)?)?;
-    let payload = record.get(RECORD_HEADER_SIZE..)?;
-    let counts = sample::group_counts(&layout.attr, payload)?;
-    let known: Vec<(u64, SourceIndex, u64)> = counts
-        .filter_map(|(id, count)| Some((id, SourceIndex(sources.by_id(id)?), count)))
-        .collect();
-    if known.is_empty() {
-        return None;
-    }
-    let since = known.into_iter().filter_map(|(id, source, count)| {
-        let before = held.insert(id, count).unwrap_or(0);
-        let more = count.saturating_sub(before);
-        (more > 0).then_some((source, more))
-    });
-    Some(since.collect())
 }
 
 fn record_misc(record: &[u8]) -> u16 {

@@ -3,7 +3,7 @@
 use super::attr::Attr;
 use super::cursor::{Cursor, u64_at};
 use super::layout::{read_format, sample_type as bit};
-use pagewise_model::event::{Callchain, Sample, SourceIndex, UserStack};
+use pagewise_model::event::{Callchain, CpuMode, Sample, SourceIndex, UserStack};
 use pagewise_model::units::Nanos;
 
 /// `PERF_SAMPLE_BRANCH_HW_INDEX`.
@@ -28,6 +28,7 @@ pub(super) fn decode<'a>(
         cpu: None,
         cgroup: 0,
         ip: 0,
+        mode: CpuMode::User,
         address: 0,
         period: attr.fixed_period(),
         callchain: Callchain::default(),

@@ -162,6 +162,12 @@ impl Sources {
         }
     }
 
+    /// Whether samples may refer to user stacks that come in records of their own.
+    pub fn defer_callchains(&self) -> bool {
+        let mut layouts = self.attrs.iter();
+        layouts.any(|layout| layout.attr.defers_callchains())
+    }
+
     /// The source with this id.
     pub fn by_id(&self, id: u64) -> Option<u16> {
         self.by_id.get(&id).copied()

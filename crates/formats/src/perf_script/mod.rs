@@ -17,6 +17,7 @@ use chains::{Chain, Chains};
 use header::Header;
 use memchr::memmem::Finder;
 use pagewise_model::host::HostSnapshot;
+use pagewise_model::implausible;
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::outliers::{self, Pause, WeightSum, credible};
 use pagewise_model::profile::{
@@ -27,7 +28,7 @@ use pagewise_model::units::Nanos;
 use std::io::{self, Read};
 
 /// Largest number of events that a profile distinguishes.
-const MOST_EVENTS: usize = 255;
+const MOST_EVENTS: usize = u16::MAX as usize;
 
 /// Reads a whole text.
 ///
@@ -109,7 +110,7 @@ struct Reader {
     chains: Chains,
     tasks: Known<u32>,
     threads: Threads,
-    event_names: Known<u8>,
+    event_names: Known<u16>,
     events: Vec<ProfileEvent>,
     samples: Samples,
     losses: Losses,
@@ -298,14 +299,14 @@ impl Reader {
     }
 
     #[inline]
-    fn event(&mut self, header: &Header<'_>) -> Option<u8> {
+    fn event(&mut self, header: &Header<'_>) -> Option<u16> {
         let name = header.event.unwrap_or(b"samples");
         let key = self.event_names.key(name);
         if let Some(event) = self.event_names.find(key) {
             return Some(event);
         }
         let next = self.events.len();
-        let event = u8::try_from(next).ok().filter(|_| next < MOST_EVENTS)?;
+        let event = u16::try_from(next).ok().filter(|_| next < MOST_EVENTS)?;
         self.events.push(self::event(name, header.period));
         self.event_names.add(key, event);
         Some(event)
@@ -387,12 +388,14 @@ fn in_time_order(mut profile: Profile) -> Profile {
         let time = sample.time.saturating_sub(start);
         samples.push(ProfileSample { time, ..sample });
     }
-    Profile {
+    let mut profile = Profile {
         samples,
         start: Nanos(start),
         span: Nanos(end - start),
         ..profile
-    }
+    };
+    implausible::set_apart(&mut profile);
+    profile
 }
 
 /// Threads, each kept once, however its ids are written.

@@ -81,7 +81,7 @@ struct Whole {
 }
 
 impl Whole {
-    fn event(&mut self, event: &ProfileEvent) -> Option<u8> {
+    fn event(&mut self, event: &ProfileEvent) -> Option<u16> {
         let events = &mut self.profile.events;
         let known = events.iter().position(|known| known.name == event.name);
         let at = known.unwrap_or(events.len());
@@ -91,14 +91,14 @@ impl Whole {
             }
             events.push(event.clone());
         }
-        u8::try_from(at).ok()
+        u16::try_from(at).ok()
     }
 }
 
 /// A part, and the numbers in the whole for its own numbers.
 struct Renumbered {
     profile: Profile,
-    events: Vec<Option<Option<u8>>>,
+    events: Vec<Option<Option<u16>>>,
     threads: Vec<Option<u32>>,
     frames: Vec<Option<FrameId>>,
     nodes: Vec<Option<NodeId>>,

@@ -35,7 +35,7 @@ struct Tracks<'a> {
     user: CategoryHandle,
     jit: CategoryHandle,
     processes: FxHashMap<u32, fxprof_processed_profile::ProcessHandle>,
-    tracks: FxHashMap<(u8, u32), Track>,
+    tracks: FxHashMap<(u16, u32), Track>,
 }
 
 struct Track {

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// When `out` can't be written.
-pub fn write(profile: &Profile, event: u8, out: &mut impl Write) -> io::Result<()> {
+pub fn write(profile: &Profile, event: u16, out: &mut impl Write) -> io::Result<()> {
     let stacks = ThreadStacks::of(profile, event);
     let mut walk = Walk::new(&stacks);
     walk.open(&[Member::of(ThreadStacks::ROOT)], 0);
@@ -264,7 +264,7 @@ mod tests {
                 time: 0,
                 thread: below(6),
                 cpu: 0,
-                event: u8::from(below(4) == 0),
+                event: u16::from(below(4) == 0),
                 weight: u64::from(below(3)),
                 stack: profile.stacks.intern(frames),
             });

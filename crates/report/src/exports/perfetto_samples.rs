@@ -26,7 +26,7 @@ const NEEDS_STATE: u64 = 2;
 ///
 /// # Errors
 /// When `out` can't be written.
-pub fn write(profile: &Profile, event: u8, out: &mut impl Write) -> io::Result<()> {
+pub fn write(profile: &Profile, event: u16, out: &mut impl Write) -> io::Result<()> {
     packet(&threads(profile), out)?;
     packet(&names(profile), out)?;
     let mut known: HashMap<NodeId, u64> = HashMap::new();

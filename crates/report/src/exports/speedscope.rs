@@ -76,16 +76,16 @@ pub fn write(profile: &Profile, name: &str, out: &mut impl Write) -> io::Result<
 /// The profiles of the busiest threads, ordered by weight of the first event; then all others
 /// merged into one.
 fn profiles(profile: &Profile) -> Vec<Sampled> {
-    let mut samples: BTreeMap<(u8, u32), Vec<usize>> = BTreeMap::new();
+    let mut samples: BTreeMap<(u16, u32), Vec<usize>> = BTreeMap::new();
     for (at, sample) in profile.samples.iter().enumerate() {
         samples
             .entry((sample.event, sample.thread))
             .or_default()
             .push(at);
     }
-    let mut threads: Vec<((u8, u32), Vec<usize>)> = samples.into_iter().collect();
+    let mut threads: Vec<((u16, u32), Vec<usize>)> = samples.into_iter().collect();
     threads.sort_by_key(|((event, _), samples)| (*event, std::cmp::Reverse(samples.len())));
-    let mut rest: BTreeMap<u8, Vec<usize>> = BTreeMap::new();
+    let mut rest: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     for ((event, _), samples) in threads.drain(threads.len().min(THREADS)..) {
         rest.entry(event).or_default().extend(samples);
     }
@@ -101,7 +101,7 @@ fn profiles(profile: &Profile) -> Vec<Sampled> {
     all
 }
 
-fn sampled(profile: &Profile, event: u8, thread: &str, samples: &[usize]) -> Sampled {
+fn sampled(profile: &Profile, event: u16, thread: &str, samples: &[usize]) -> Sampled {
     let of = profile.events.get(usize::from(event));
     let weights: Vec<u64> = samples
         .iter()

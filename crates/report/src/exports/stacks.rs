@@ -47,7 +47,7 @@ pub struct Place<'a> {
 impl Stacks {
     /// The stacks of one event of a profile.
     #[must_use]
-    pub fn of(profile: &Profile, event: u8) -> Self {
+    pub fn of(profile: &Profile, event: u16) -> Self {
         let mut stacks = Self::default();
         stacks.add(profile, event, 0);
         stacks
@@ -55,14 +55,14 @@ impl Stacks {
 
     /// The same for two profiles, as the first and the second weight of each node.
     #[must_use]
-    pub fn of_both(before: (&Profile, u8), after: (&Profile, u8)) -> Self {
+    pub fn of_both(before: (&Profile, u16), after: (&Profile, u16)) -> Self {
         let mut stacks = Self::default();
         stacks.add(before.0, before.1, 0);
         stacks.add(after.0, after.1, 1);
         stacks
     }
 
-    fn add(&mut self, profile: &Profile, event: u8, side: usize) {
+    fn add(&mut self, profile: &Profile, event: u16, side: usize) {
         if self.nodes.is_empty() {
             self.nodes.push(Node {
                 parent: 0,
@@ -191,7 +191,7 @@ impl Stacks {
 /// Sums of weights by thread name and stack, grouped by name.
 pub(super) fn weights(
     profile: &Profile,
-    event: u8,
+    event: u16,
     threads: &[Option<u32>],
 ) -> Vec<((Option<u32>, NodeId), u64)> {
     // Most stacks belong to threads of one name: the sums of other names are kept separately.

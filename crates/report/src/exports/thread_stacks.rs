@@ -46,7 +46,7 @@ impl ThreadStacks {
     pub const ROOT: ItemNumber = 0;
 
     /// The stacks of one event.
-    pub fn of(profile: &Profile, event: u8) -> Self {
+    pub fn of(profile: &Profile, event: u16) -> Self {
         let mut names = NameTable::default();
         let threads = profile
             .threads

@@ -107,6 +107,7 @@ impl Stream {
             cpu: None,
             cgroup: 0,
             ip: 0x1000,
+            mode: pagewise_model::event::CpuMode::User,
             address,
             period: 1,
             callchain: Callchain::default(),
@@ -333,6 +334,18 @@ fn each_route_of_giving_back_is_told_apart_page_by_page() {
     let chunks = attribution.tally.regions[&RegionKind::MmappedChunk].sum;
     assert!((chunks - 195.0).abs() < 1e-9);
     assert!(attribution.losses.is_empty());
+}
+
+#[test]
+fn faults_without_an_address_get_no_cause() {
+    let mut stream = Stream::new(Recorded::WithoutCalls);
+    stream.map(1, A, 100);
+    for _ in 0..20 {
+        stream.fault(1, 0);
+    }
+    let attribution = stream.finish();
+    assert_eq!(causes(&attribution), [(Cause::Unknown, 20)]);
+    assert!((attribution.tally.without_address - 20.0).abs() < 1e-9);
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub const BUCKET_MS: u64 = 10_000;
 /// A row of the table of samples, by numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
-    event: u8,
+    event: u16,
     bucket: u64,
     thread_kind: u32,
     stack: NodeId,
@@ -70,7 +70,7 @@ pub(super) fn cpu_time(profile: &Profile) -> Option<Nanos> {
         .events
         .iter()
         .position(|event| event.unit == WeightUnit::Nanoseconds && is_clock(&event.name))?;
-    let clock = u8::try_from(clock).ok()?;
+    let clock = u16::try_from(clock).ok()?;
     let busy = profile.samples.iter().filter(|sample| {
         let frame = profile.frame_of(sample.stack);
         sample.event == clock && !frame.is_some_and(|frame| frame.is_idle())
