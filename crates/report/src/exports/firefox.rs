@@ -9,7 +9,9 @@ use fxprof_processed_profile::{
     Profile as Processed, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle,
     Timestamp, WeightType,
 };
-use pagewise_model::profile::{FrameId, FrameKind, NodeId, Profile, ProfileSample, WeightUnit};
+use pagewise_model::profile::{
+    FrameId, FrameKind, NodeId, Profile, ProfileSample, ProfileThread, WeightUnit,
+};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
@@ -98,11 +100,14 @@ impl<'a> Tracks<'a> {
         let tid = u32::try_from(tid).unwrap_or(0);
         let pid = u32::try_from(pid).unwrap_or(tid);
         let start = Timestamp::from_nanos_since_reference(0);
-        let processed = &mut self.processed;
-        let process = *self
-            .processes
-            .entry(pid)
-            .or_insert_with(|| processed.add_process(comm, pid, start));
+        let (processed, threads) = (&mut self.processed, &self.profile.threads);
+        let process = *self.processes.entry(pid).or_insert_with(|| {
+            // A process has the name of its first thread, whichever was sampled first.
+            let is_first =
+                |of: &&ProfileThread| of.pid == of.tid && u32::try_from(of.pid) == Ok(pid);
+            let first = threads.iter().find(is_first);
+            processed.add_process(first.map_or(comm, |of| &*of.comm), pid, start)
+        });
         let thread = processed.add_thread(process, tid, start, pid == tid);
         let event = self.profile.events.get(usize::from(sample.event));
         match event {
