@@ -125,8 +125,14 @@ mod tests {
             std::fs::write(whole.join(name), b"PERFILE2").unwrap();
         }
         for name in ["data", "data.1"] {
-            let error = open(&whole.join(name)).err().expect("it is a part").to_string();
-            assert!(error.contains("--threads") && error.contains("perf.data |"), "{error}");
+            let error = open(&whole.join(name))
+                .err()
+                .expect("it is a part")
+                .to_string();
+            assert!(
+                error.contains("--threads") && error.contains("perf.data |"),
+                "{error}"
+            );
         }
         // The same name elsewhere means nothing.
         assert_eq!(folder_of_threads(&folder.path().join("data.1")), None);

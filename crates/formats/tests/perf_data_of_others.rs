@@ -1,8 +1,8 @@
 //! What newer versions of perf write: group reads per thread, user stacks in records of their own,
 //! names in pipes, samples without chains, damage. See `fixtures/README.md`.
 
-use pagewise_model::event::{CpuMode, Event};
 use pagewise_formats::perf_data::{PerfData, ReadError, Reading};
+use pagewise_model::event::{CpuMode, Event};
 use pagewise_model::loss::LossKind;
 use std::collections::BTreeMap;
 

@@ -329,7 +329,7 @@ fn busy_share(profile: &Profile, event: &EventProfile) -> String {
 mod tests {
     use super::super::tests::Maker;
     use super::*;
-    use pagewise_model::formats::perf_script;
+    use pagewise_formats::perf_script;
 
     fn verdict(text: &str) -> String {
         let profile = perf_script::read(text.as_bytes()).expect("memory is readable");
@@ -344,7 +344,8 @@ mod tests {
             wl 18 [000]  2320.674938: sched:sched_waking: comm=perf pid=7 prio=0\n";
         let verdict_of_events = verdict(event);
         assert!(
-            verdict_of_events.contains("3 samples of sched:sched_waking, without stacks: 67 % are in wl"),
+            verdict_of_events
+                .contains("3 samples of sched:sched_waking, without stacks: 67 % are in wl"),
             "{verdict_of_events}"
         );
         let idle = "swapper 0 [000]  2320.674918:  10 cpu-clock:\n\nswapper 0 [001]  2320.684918:  10 cpu-clock:\n\n";

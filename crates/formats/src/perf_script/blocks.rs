@@ -75,11 +75,15 @@ fn next_sample(text: &[u8]) -> Option<usize> {
 }
 
 /// Where the last sample of `text` starts, so that the text before it can be read separately: after
-/// a blank line, else at a first line. The first `known` bytes contain no blank line.
+/// a blank line that no frame follows, else at a first line. The first `known` bytes contain no
+/// such line.
 fn cut(text: &[u8], known: usize) -> Option<usize> {
-    let from = known.saturating_sub(1).min(text.len());
-    if let Some(at) = memmem::rfind(&text[from..], b"\n\n") {
-        return Some(from + at + 2);
+    let from = known.saturating_sub(2).min(text.len());
+    let ends = memmem::rfind_iter(&text[from..], b"\n\n").map(|at| from + at + 2);
+    for end in ends {
+        if text.get(end).is_some_and(|&next| next != b'\t') {
+            return Some(end);
+        }
     }
     // The last line may be incomplete.
     let mut end = memrchr(b'\n', text)?;

@@ -100,9 +100,47 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
     is_address(address) && (is_indented || address.len() >= 6) && !text.is_empty()
 }
 
+/// The function on a sample's first line: address, name and file. With an address column (`-F
+/// +addr`) it comes after the address of the data, which has a name and a file, too, where it lies
+/// in a mapping; instruction bytes and registers may follow.
+pub(super) fn on_first_line(text: &[u8]) -> Option<&[u8]> {
+    let ends = [&b" insn:"[..], b" ABI:"].map(|mark| memmem::find(text, mark));
+    let end = ends.into_iter().flatten().min().unwrap_or(text.len());
+    let text = text[..end].trim_ascii_end();
+    if !text.ends_with(b")") {
+        return None;
+    }
+    let (address, rest) = text.split_at(memchr(b' ', text)?);
+    if !is_address(address) {
+        return None;
+    }
+    let code = behind_address(rest).or_else(|| {
+        let files = memchr::memchr_iter(b')', rest).map(|at| &rest[at + 1..]);
+        files.filter_map(behind_address).next()
+    });
+    code.or((address.len() >= 6).then_some(text))
+}
+
+/// The text after a blank if it starts with an address in a column of its own, of sixteen
+/// characters.
+fn behind_address(text: &[u8]) -> Option<&[u8]> {
+    const COLUMN: usize = 16;
+    let code = text.trim_ascii_start();
+    let end = memchr(b' ', code)?;
+    let is_column = text.first() == Some(&b' ') && text.len() - code.len() + end > COLUMN;
+    (is_column && is_address(&code[..end])).then_some(code)
+}
+
+/// Whether a line between frames or after them says more about them: their place in the source
+/// (`-F +srcline`), the instruction (`+insn`) or registers (`+uregs`, `+iregs`).
+pub(super) fn is_about_frame(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    text.starts_with(b"insn:") || text.starts_with(b"ABI:") || is_source_line(line)
+}
+
 /// Whether a line gives the source location of the frame before it (`-F +srcline`): `file:12`, with
 /// its discriminator, or `file[1f]` if no line is known.
-pub(super) fn is_source_line(line: &[u8]) -> bool {
+fn is_source_line(line: &[u8]) -> bool {
     let text = line.trim_ascii();
     let text = match memmem::find(text, b" (discriminator ") {
         Some(end) if text.ends_with(b")") => &text[..end],

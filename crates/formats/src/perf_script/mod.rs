@@ -80,7 +80,7 @@ pub fn looks_like(head: &[u8]) -> bool {
             [b'\t', ..] => frames += 1,
             _ if header::parse(line).is_some() => samples += 1,
             _ if frame::is_frame(line) => frames += 1,
-            _ if frame::is_source_line(line) || header::task_event(line).is_some() => {}
+            _ if frame::is_about_frame(line) || header::task_event(line).is_some() => {}
             _ => others += 1,
         }
     }
@@ -120,6 +120,10 @@ struct Reader {
     open: Option<ProfileSample>,
     chain: Vec<FrameId>,
     has_times: bool,
+    /// The frame on the sample's first line, which is one only if no others follow.
+    on_first_line: Vec<u8>,
+    /// Whether a blank line followed the sample's first line.
+    after_blank: bool,
     /// Inside the lines of a sample that cannot be kept.
     skipping: bool,
     blank_line: Finder<'static>,
@@ -140,6 +144,8 @@ impl Default for Reader {
             open: None,
             chain: Vec::new(),
             has_times: false,
+            on_first_line: Vec::new(),
+            after_blank: false,
             skipping: false,
             blank_line: Finder::new(b"\n\n"),
         }
@@ -197,6 +203,7 @@ impl Reader {
             && let Some(stack) = self.chains.stack(chain)
         {
             self.open = None;
+            self.on_first_line.clear();
             return self.samples.push(ProfileSample { stack, ..sample });
         }
         for line in chain.text.split(|&b| b == b'\n') {
@@ -208,8 +215,15 @@ impl Reader {
     #[inline]
     fn line(&mut self, line: &[u8]) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if self.after_blank && !matches!(line.first(), None | Some(b'\t')) {
+            self.end_of_sample();
+        }
         match line.first() {
             Some(b'\t') => self.frame(line),
+            // Some tools put a blank line between a sample's first line and its frames.
+            None if self.has_no_frame() && !self.after_blank => {
+                self.after_blank = true;
+            }
             None => {
                 self.end_of_sample();
                 self.skipping = false;
@@ -221,8 +235,16 @@ impl Reader {
         }
     }
 
+    /// Whether a sample is open of which only the first line was read, and no function.
+    fn has_no_frame(&self) -> bool {
+        self.open.is_some() && self.chain.is_empty() && self.on_first_line.is_empty()
+    }
+
     fn frame(&mut self, line: &[u8]) {
         if self.open.is_some() {
+            // An address on the first line of a sample with a chain is that of the data.
+            self.on_first_line.clear();
+            self.after_blank = false;
             self.chain.push(self.chains.frame(line));
         } else if !self.skipping && !line.trim_ascii().is_empty() {
             self.losses.add(LossKind::MalformedRecord, 1);
@@ -250,7 +272,7 @@ impl Reader {
             self.end_of_sample();
             return self.task_event(event);
         }
-        if is_open && !self.chain.is_empty() && frame::is_source_line(line) {
+        if is_open && !self.has_no_frame() && frame::is_about_frame(line) {
             return;
         }
         if !self.skipping {
@@ -292,9 +314,8 @@ impl Reader {
             stack: NodeId::ROOT,
         });
         // Without a call chain, the function is on the first line.
-        let word = header.rest.split(|&b| b == b' ').next().unwrap_or_default();
-        if word.len() >= 6 && frame::is_address(word) && header.rest.ends_with(b")") {
-            self.chain.push(self.chains.frame(header.rest));
+        if let Some(code) = frame::on_first_line(header.rest) {
+            self.on_first_line.extend_from_slice(code);
         }
     }
 
@@ -305,9 +326,16 @@ impl Reader {
         if let Some(event) = self.event_names.find(key) {
             return Some(event);
         }
+        let new = self::event(name, header.period);
         let next = self.events.len();
-        let event = u16::try_from(next).ok().filter(|_| next < MOST_EVENTS)?;
-        self.events.push(self::event(name, header.period));
+        // Only the names of one event on several kinds of cores are two spellings of one.
+        let known = memchr::memchr(b'/', name)
+            .and_then(|_| self.events.iter().position(|known| known.name == new.name));
+        let at = known.unwrap_or(next);
+        let event = u16::try_from(at).ok().filter(|_| at < MOST_EVENTS)?;
+        if at == next {
+            self.events.push(new);
+        }
         self.event_names.add(key, event);
         Some(event)
     }
@@ -325,7 +353,12 @@ impl Reader {
 
     #[inline]
     fn end_of_sample(&mut self) {
+        self.after_blank = false;
         if let Some(mut sample) = self.open.take() {
+            if !self.on_first_line.is_empty() {
+                self.chain.push(self.chains.frame(&self.on_first_line));
+                self.on_first_line.clear();
+            }
             let stacks = &mut self.chains.stacks;
             sample.stack = stacks.intern(self.chain.iter().rev().copied());
             self.samples.push(sample);
@@ -423,6 +456,7 @@ impl Threads {
 
 fn event(name: &[u8], period: Option<u64>) -> ProfileEvent {
     let text = plain(name);
+    let text = ProfileEvent::on_any_core(&text);
     let is_clock = text.starts_with("cpu-clock") || text.starts_with("task-clock");
     ProfileEvent {
         name: text.into(),

@@ -284,3 +284,119 @@ fn a_quarter_of_the_lines_may_be_something_else() {
     let longer = format!("{sample}\n\n{sample}\n\n{}", of_others(3));
     assert!(looks_like(longer.as_bytes()));
 }
+
+#[test]
+fn an_address_column_is_no_frame() {
+    let chain = "w 7 1.000001: 50 page-faults:     7f00aa000000 [unknown] (//anon)\n\
+        \t    5606ffe06460 toucher+0x40 (/srv/w)\n\t    5606ffe064bf main+0x3f (/srv/w)\n\n";
+    assert_eq!(stacks_of(chain).0, [["toucher", "main"]]);
+    let one_line = "w 7 1.000001: 50 page-faults:     7f00aa000000 [unknown] (//anon)     563eae755460 toucher+0x40 (/srv/w)\n\
+        w 7 1.000002: 50 page-faults:     7f00aa001000 a (b) c+0x1 (/x y)     563eae755460 toucher+0x40 (/srv/w)\n\
+        w 7 1.000003: 50 cycles:                0     563eae755460 f(int) const+0x40 (/srv/w)\n\
+        w 7 1.000004: 50 cycles:     563eae755460 f(int) const+0x40 (/srv/w)\n";
+    let (stacks, profile) = stacks_of(one_line);
+    assert_eq!(
+        stacks,
+        [["toucher"], ["toucher"], ["f(int) const"], ["f(int) const"]]
+    );
+    assert!(profile.losses.is_empty());
+}
+
+#[test]
+fn a_blank_line_before_the_frames_ends_no_sample() {
+    let sample = |at: u32| {
+        format!(
+            "java 10 {at}.502413:   10 cpu-clock:\n\n\tffffffffaee8017b fput+0xb ([k])\n\tffffffffaee7f61c main ([k])\n\n"
+        )
+    };
+    let text: String = (1..30).map(sample).collect::<String>()
+        + "x 3 99.000000: 1 cpu-clock:\n\ny 4 99.500000: 1 cpu-clock:\n";
+    let (stacks, profile) = stacks_of(&text);
+    assert!(stacks[..29].iter().all(|stack| stack == &["fput", "main"]));
+    assert!(stacks[29..].iter().all(Vec::is_empty));
+    assert_eq!(stacks.len(), 31);
+    assert!(profile.losses.is_empty());
+    let whole = written(&profile);
+    for size in [1, 60, 500] {
+        let blocks = || blocks::stream(text.as_bytes(), size);
+        let in_memory = blocks::in_memory(text.as_bytes(), size, |_| ());
+        for profile in [
+            read_in_turn(blocks()),
+            read_in_turn(in_memory),
+            parallel::read(2, blocks()),
+        ] {
+            assert_eq!(
+                written(&profile.expect("memory is readable")),
+                whole,
+                "{size}"
+            );
+        }
+    }
+}
+
+#[test]
+fn registers_and_instructions_are_not_malformed() {
+    let text = "t 1  4.608913:     250000 cpu-clock:ppp: \n\t           1469e leaf+0x7e (/b)\n\
+        \t           14690 main+0x1 (/b)\n ABI:2    AX:0x0    BX:0x7ffd \n insn: 48 83 c0 01\n\n\
+        t 1  4.609913:     250000 cpu-clock:ppp:           1469e leaf+0x7e (/b) insn: 48 83 c0 01\n\
+        t 1  4.610913:     250000 cpu-clock:ppp:           1469ee leaf+0x7e (/b) ABI:2    AX:0x0 \n";
+    let (stacks, profile) = stacks_of(text);
+    assert_eq!(stacks[0], ["leaf", "main"]);
+    assert_eq!(stacks[2], ["leaf"]);
+    assert!(profile.losses.is_empty(), "{:?}", profile.losses);
+}
+
+#[test]
+fn more_than_255_events_are_kept_apart() {
+    let sample =
+        |at: usize| format!("t 1 1.{at:06}: 1 syscalls:sys_enter_{at}:\n\t 1469e f (/b)\n\n");
+    let text: String = (0..341).map(sample).collect();
+    for profile in [read(text.as_bytes()), read_on(2, text.as_bytes())] {
+        let profile = profile.expect("memory is readable");
+        assert_eq!((profile.events.len(), profile.samples.len()), (341, 341));
+        assert!(profile.losses.is_empty());
+    }
+}
+
+#[test]
+fn two_kinds_of_core_count_one_event() {
+    let text = "t 1 1.000001: 5 cpu_core/cycles/P:\n\t 1469e f (/b)\n\n\
+        t 1 1.000002: 7 cpu_atom/cycles/P:\n\t 1469e f (/b)\n\n\
+        t 1 1.000003: 7 cpu_core/event=0x3c,umask=1/:\n\t 1469e f (/b)\n\n";
+    let (_, profile) = stacks_of(text);
+    let names: Vec<&str> = profile.events.iter().map(|event| &*event.name).collect();
+    assert_eq!(names, ["cycles:P", "cpu_core/event=0x3c,umask=1/"]);
+    assert_eq!(profile.weight_of(0), 12);
+}
+
+fn weighing(weights: &[u64], event: &str) -> Profile {
+    let mut text = String::new();
+    for (at, weight) in weights.iter().enumerate() {
+        text += &format!("t 1 [000] 100.{at:06}: {weight} {event}:\n\t 1469e f+0x1 (/b)\n\n");
+    }
+    read(text.as_bytes()).expect("memory is readable")
+}
+
+#[test]
+fn ten_trillion_cycles_in_a_millisecond_are_set_apart() {
+    let mut weights = vec![1_000_000; 30];
+    weights[7] = 10_000_000_000_000;
+    let profile = weighing(&weights, "cycles");
+    assert_eq!(profile.weight_of(0), 29_000_000);
+    assert_eq!(profile.losses.of(LossKind::ImpossibleWeight), 1);
+    assert!(
+        profile.notes[0].contains("10,000,000,000,000 cycles"),
+        "{:?}",
+        profile.notes
+    );
+}
+
+#[test]
+fn long_periods_of_all_samples_stay() {
+    let weights = [50_000_000_000; 10];
+    for event in ["cycles", "cpu-clock", "page-faults"] {
+        let profile = weighing(&weights, event);
+        assert_eq!(profile.samples.len(), 10, "{event}");
+        assert!(profile.losses.is_empty());
+    }
+}
