@@ -264,7 +264,7 @@ fn push(
         time,
         thread,
         cpu: u16::try_from(cpu).unwrap_or(0),
-        event,
+        event: event.into(),
         weight,
         stack,
     });

@@ -5,7 +5,6 @@ use super::layout::{RECORD_HEADER_SIZE, kernel_record as kind, misc};
 use super::sample;
 use super::sources::{Layout, Sources};
 use pagewise_model::address_space::FileId;
-use pagewise_model::event::{Event, Mmap, SourceIndex};
 use pagewise_model::event::{CpuMode, Event, Mmap, SourceIndex};
 use pagewise_model::units::Nanos;
 
