@@ -13,6 +13,7 @@ mod flame;
 pub mod gain;
 pub mod gate;
 mod latency;
+pub mod memory;
 mod numa;
 pub mod page_sizes;
 pub mod paging;

@@ -15,6 +15,7 @@ mod help;
 mod huge;
 mod input;
 mod manual;
+mod memory;
 mod mine;
 mod open;
 mod own_library;
@@ -79,6 +80,7 @@ enum Command {
     Tune(tune::Args),
     #[command(after_help = gate::EXAMPLES)]
     Gate(gate::Args),
+    Memory(memory::Args),
     Bench(bench::Args),
     Mine(mine::Arguments),
     Huge(huge::Args),
@@ -155,6 +157,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Fleet(args) => fleet::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Gate(args) => gate::run(&args),
+        Command::Memory(args) => memory::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Huge(args) => huge::run(&args),

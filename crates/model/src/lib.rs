@@ -37,6 +37,7 @@ pub mod kernel_threads;
 pub mod known;
 pub mod looks;
 pub mod loss;
+pub mod memory;
 pub mod mined;
 pub mod normal_name;
 pub mod numa;

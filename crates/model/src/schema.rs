@@ -3,8 +3,8 @@
 use crate::answer::{Document, Evidence, SCHEMA_VERSION};
 use crate::{
     balance, bench, capability, fault_diff, fault_paths, findings, gate, huge_simulation,
-    huge_undo, mined, paged_run, paging, paging_simulation, probe, profile_diff, profile_findings,
-    run_diff, tuning, watch,
+    huge_undo, memory, mined, paged_run, paging, paging_simulation, probe, profile_diff,
+    profile_findings, run_diff, tuning, watch,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -40,6 +40,7 @@ pub fn schema() -> Value {
     all.part::<probe::Probe>();
     all.part::<huge_simulation::HugeSimulation>();
     all.part::<mined::Mined>();
+    all.part::<memory::Memory>();
     all.part::<capability::Check>();
     all.part::<bench::AllocatorBench>();
     all.part::<bench::FaultBench>();

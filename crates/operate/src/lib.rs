@@ -21,6 +21,7 @@ pub mod experiment;
 pub mod explain;
 pub mod gate;
 pub mod huge;
+pub mod memory;
 pub mod observe;
 pub mod overhead;
 pub mod paged_run;

@@ -230,6 +230,66 @@ export type Effect = "help" | "hurt" | "no_measurable_effect" | "unknown";
  */
 export type HostPages = "huge" | "small" | "mixed" | "unknown";
 /**
+ * What would help against retention, fragmentation or bloat.
+ */
+export type MemoryFix =
+  "trim" | "trim_threshold" | "fixed_mmap_threshold" | "fewer_arenas" | "other_allocator" | "no_huge_pages";
+/**
+ * What the largest part of the memory that could be saved is.
+ */
+export type MemoryVerdict = "all_in_use" | "retention" | "fragmentation" | "bloat" | "cache" | "cannot_tell";
+/**
+ * Families of allocators that have settings of their own.
+ */
+export type AllocatorKind =
+  | "glibc"
+  | "musl"
+  | "jemalloc"
+  | "tcmalloc"
+  | "mimalloc"
+  | "go"
+  | "jvm"
+  | "v8"
+  | "cpython"
+  | "php"
+  | "ruby"
+  | "r"
+  | "dotnet"
+  | "unknown";
+/**
+ * What shows that a heap was read right.
+ */
+export type HeapCheck = "counter" | "filled";
+/**
+ * A part of an allocator with rows of its own.
+ */
+export type HeapPart = "main" | "threads" | "mapped" | "arenas";
+/**
+ * What a part of the resident memory is.
+ */
+export type MemoryKind =
+  | "live"
+  | "cached"
+  | "freed_kept"
+  | "pinned"
+  | "reserve"
+  | "huge_bloat"
+  | "bookkeeping"
+  | "stacks"
+  | "program"
+  | "files"
+  | "shared"
+  | "special"
+  | "not_readable";
+/**
+ * Why memory could not be read.
+ */
+export type Unread = "no_known_allocator" | "not_allowed" | "changed" | "swapped" | "other_layout";
+/**
+ * When it was looked.
+ */
+export type MemoryWhen = "now" | "peak" | "end";
+/**
  * How a program ended.
  */
 export type Ending =
@@ -261,24 +321,6 @@ export type Measure = "share_of_busy" | "cpus_in_use" | "per_second" | "cpu_seco
  */
 export type Quantity =
   "cpu_time" | "elapsed_time" | "faults" | "major_faults" | "peak_memory" | "refaults" | "pages_written";
-/**
- * Families of allocators that have settings of their own.
- */
-export type AllocatorKind =
-  | "glibc"
-  | "musl"
-  | "jemalloc"
-  | "tcmalloc"
-  | "mimalloc"
-  | "go"
-  | "jvm"
-  | "v8"
-  | "cpython"
-  | "php"
-  | "ruby"
-  | "r"
-  | "dotnet"
-  | "unknown";
 /**
  * Kind of memory that a fault touched.
  */
@@ -325,6 +367,7 @@ export type Kind =
   | "fault_bench"
   | "mined"
   | "huge_undo"
+  | "memory"
   | "watch";
 
 /**
@@ -455,6 +498,7 @@ export interface Evidence {
   huge_probe?: Probe;
   huge_simulation?: HugeSimulation;
   huge_undo?: HugeUndo;
+  memory?: Memory;
   mined?: Mined;
   paged_run?: PagedRun;
   paging_simulation?: PagingSimulation;
@@ -2913,6 +2957,159 @@ export interface Undone {
    * Settings that another process has written since; they are left as they are.
    */
   settings_left: number;
+}
+/**
+ * The account of one or more processes, at one or more moments.
+ */
+export interface Memory {
+  finding: MemoryFinding;
+  /**
+   * In order of time.
+   */
+  moments: MemoryMoment[];
+}
+/**
+ * What the account says.
+ */
+export interface MemoryFinding {
+  bytes: Bytes;
+  /**
+   * What would help.
+   */
+  fixes?: MemoryFix[];
+  not_readable: Bytes;
+  returnable?: ByteRange;
+  verdict: MemoryVerdict;
+}
+/**
+ * Bytes between two bounds.
+ */
+export interface ByteRange {
+  high: Bytes;
+  low: Bytes;
+}
+/**
+ * One look at all processes.
+ */
+export interface MemoryMoment {
+  cgroup?: CgroupMemory;
+  /**
+   * Time since the program started, where Pagewise started it.
+   */
+  elapsed_ns?: number;
+  /**
+   * How long the look took.
+   */
+  look_ns: number;
+  /**
+   * The processes, parents before children.
+   */
+  processes: ProcessMemory[];
+  /**
+   * Processes that could not be read.
+   */
+  refused?: RefusedProcess[];
+  when: MemoryWhen;
+}
+/**
+ * A memory cgroup, as the kernel counts it.
+ */
+export interface CgroupMemory {
+  anonymous: Bytes;
+  charged: Bytes;
+  kernel?: Bytes;
+  limit?: Bytes;
+  page_cache: Bytes;
+  shared: Bytes;
+  swapped?: Bytes;
+}
+/**
+ * The account of one process.
+ */
+export interface ProcessMemory {
+  /**
+   * The heaps that were read.
+   */
+  heaps?: Heap[];
+  /**
+   * Its name.
+   */
+  name: string;
+  page_tables: Bytes;
+  peak_resident?: Bytes;
+  /**
+   * Process id.
+   */
+  pid: number;
+  proportional: Bytes;
+  resident: Bytes;
+  /**
+   * Resident memory by smaps, less the sum of the rows: what changed between the two readings.
+   */
+  residue: number;
+  /**
+   * What the resident memory is. The rows add up to `resident`, but for `residue`.
+   */
+  rows: MemoryRow[];
+  /**
+   * For how long it was stopped, because its heaps changed too fast to be read while it ran.
+   */
+  stopped_ns?: number;
+  swapped: Bytes;
+}
+/**
+ * A heap that was read, in the allocator's own terms: sizes are address space, resident or not.
+ */
+export interface Heap {
+  allocator: AllocatorKind;
+  /**
+   * Number of these blocks.
+   */
+  blocks: number;
+  cached: Bytes;
+  check: HeapCheck;
+  /**
+   * Arenas, or for blocks with mappings of their own, these blocks.
+   */
+  count: number;
+  free: Bytes;
+  /**
+   * Number of these blocks.
+   */
+  free_blocks: number;
+  in_fastbins: Bytes;
+  in_use: Bytes;
+  large_free: Bytes;
+  part: HeapPart;
+  raised_mmap_threshold?: Bytes;
+  reserve: Bytes;
+  returnable: Bytes;
+  size: Bytes;
+}
+/**
+ * Part of the resident memory.
+ */
+export interface MemoryRow {
+  allocator?: AllocatorKind;
+  kind: MemoryKind;
+  part?: HeapPart;
+  proportional: Bytes;
+  resident: Bytes;
+  swapped: Bytes;
+  unread?: Unread;
+}
+/**
+ * A process of the tree that could not be read.
+ */
+export interface RefusedProcess {
+  /**
+   * Process id.
+   */
+  pid: number;
+  /**
+   * Why.
+   */
+  reason: string;
 }
 /**
  * What was found in a database of sequences: patterns, or the sequences projected on one.

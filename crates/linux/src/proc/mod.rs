@@ -124,6 +124,17 @@ impl ProcRoot {
         (!name.is_empty() && name != "0").then_some(name)
     }
 
+    /// Where a thread's stack is in use, from `/proc/PID/task/TID/syscall`; `None` while it runs, or
+    /// if we may not see it.
+    #[must_use]
+    pub fn stack_pointer(&self, pid: i32, tid: i32) -> Option<u64> {
+        let path = self.process_path(pid, &format!("task/{tid}/syscall"));
+        let text = pseudo_file::setting(&path)?;
+        // The last two words: stack pointer and instruction.
+        let pointer = text.rsplit(' ').nth(1)?.strip_prefix("0x")?;
+        u64::from_str_radix(pointer, 16).ok()
+    }
+
     /// Kind of the file that a thread's current system call has as its first argument: `socket`,
     /// `pipe`, `terminal` or `file`; `None` if there is no such file, or the call is not visible.
     #[must_use]

@@ -15,10 +15,14 @@ pub mod library;
 mod lookup;
 mod nodes;
 mod running;
+mod stopped;
+mod to_end;
 
 pub use running::{Finished, Gated, Running};
+pub use stopped::while_stopped;
 
 pub use crate::sys::file_lock::{is_byte_locked, try_lock};
+pub use crate::sys::process::effective_user;
 
 use crate::sys::numa::Nodes;
 use crate::sys::process as sys;

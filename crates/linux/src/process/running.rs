@@ -268,7 +268,7 @@ impl Running {
         self.wait()
     }
 
-    fn finished(&self, status: i32, usage: &libc::rusage) -> Finished {
+    pub(super) fn finished(&self, status: i32, usage: &libc::rusage) -> Finished {
         Finished {
             ending: ending(status),
             cost: cost(self.started.elapsed(), usage),

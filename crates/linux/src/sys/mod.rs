@@ -15,3 +15,4 @@ pub mod perf_poll;
 pub mod perf_ring;
 pub mod probe;
 pub mod process;
+pub mod ptrace;

@@ -50,6 +50,8 @@ pub enum Kind {
     Mined,
     /// Page sizes that were taken back: [`crate::huge_undo::HugeUndo`].
     HugeUndo,
+    /// Where memory went: [`crate::memory::Memory`].
+    Memory,
     /// One reading of a process tree: [`crate::watch::Row`].
     Watch,
 }

@@ -3,6 +3,7 @@
 
 pub mod allocators;
 pub mod faults;
+pub mod memory;
 pub mod page_sizes;
 pub mod paging;
 pub mod traced;

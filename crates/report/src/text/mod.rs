@@ -15,6 +15,7 @@ pub mod huge_balance;
 pub mod huge_probe;
 pub mod huge_simulation;
 pub mod huge_undo;
+pub mod memory;
 pub mod mined;
 mod page;
 pub mod paged_run;

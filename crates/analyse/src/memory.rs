@@ -1,0 +1,226 @@
+//! An account of memory in words: why, what shows it, and what would help.
+
+use pagewise_model::advice::{Advice, Risk, Setting, Settings};
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::answer::Document;
+use pagewise_model::findings::{Diagnosis, Severity};
+use pagewise_model::memory::{
+    Heap, HeapPart, Memory, MemoryFinding, MemoryFix, MemoryMoment, MemoryVerdict,
+};
+use pagewise_model::quantity::{count, counted};
+use pagewise_model::units::{Bytes, Estimate};
+
+/// The document about this account.
+#[must_use]
+pub fn explain(memory: Memory) -> Document<Memory> {
+    let mut document = Document::of(memory);
+    let Some(moment) = document.evidence.judged() else {
+        return document;
+    };
+    let finding = &document.evidence.finding;
+    let diagnoses = diagnosis(finding, moment, &document.verdict);
+    let advice = finding
+        .fixes
+        .iter()
+        .map(|fix| advice(*fix, finding))
+        .collect();
+    (document.diagnoses, document.advice) = (vec![diagnoses], advice);
+    document
+}
+
+fn id(verdict: MemoryVerdict) -> &'static str {
+    match verdict {
+        MemoryVerdict::AllInUse => "memory.in_use",
+        MemoryVerdict::Retention => "memory.retention",
+        MemoryVerdict::Fragmentation => "memory.fragmentation",
+        MemoryVerdict::Bloat => "memory.bloat",
+        MemoryVerdict::Cache => "memory.cache",
+        MemoryVerdict::CannotTell => "memory.unknown",
+    }
+}
+
+fn diagnosis(finding: &MemoryFinding, moment: &MemoryMoment, headline: &str) -> Diagnosis {
+    let severity = match finding.verdict {
+        MemoryVerdict::Retention | MemoryVerdict::Fragmentation | MemoryVerdict::Bloat => {
+            Severity::Costly
+        }
+        MemoryVerdict::AllInUse | MemoryVerdict::Cache => Severity::Healthy,
+        MemoryVerdict::CannotTell => Severity::Note,
+    };
+    let heaps = moment.processes.iter().flat_map(|one| &one.heaps);
+    Diagnosis {
+        headline: headline.to_owned(),
+        explanation: explanation(finding.verdict).to_owned(),
+        evidence: heaps.map(heap_fact).collect(),
+        ..Diagnosis::named(id(finding.verdict), severity)
+    }
+}
+
+fn explanation(verdict: MemoryVerdict) -> &'static str {
+    match verdict {
+        MemoryVerdict::AllInUse => {
+            "What the program holds is what it uses. To need less, it must hold less."
+        }
+        MemoryVerdict::Retention => {
+            "The program freed these blocks. The allocator keeps their pages for later requests, and returns them only from the end of a heap or when it is told to."
+        }
+        MemoryVerdict::Fragmentation => {
+            "The program freed much of what is on these pages. A page goes back to the kernel only when no block on it is in use."
+        }
+        MemoryVerdict::Bloat => {
+            "A huge page is resident as a whole, however little of it the program has written."
+        }
+        MemoryVerdict::Cache => {
+            "Files that were read or written are kept in memory until it is needed for something else."
+        }
+        MemoryVerdict::CannotTell => {
+            "This memory belongs to no allocator that Pagewise can read here, so nothing is said about what is in use."
+        }
+    }
+}
+
+fn heap_fact(heap: &Heap) -> String {
+    let name = part_name(heap);
+    let mut fact = format!(
+        "{name}: {} in use in {}",
+        heap.in_use,
+        counted(heap.blocks, "block")
+    );
+    if heap.free.0 > 0 {
+        let blocks = counted(heap.free_blocks, "block");
+        fact.push_str(&format!("; {} free in {blocks}", heap.free));
+    }
+    if heap.cached.0 > 0 {
+        fact.push_str(&format!("; {} in caches", heap.cached));
+    }
+    if heap.reserve.0 > 0 {
+        fact.push_str(&format!("; {} at the end in reserve", heap.reserve));
+    }
+    fact
+}
+
+/// The heap's name in a sentence.
+#[must_use]
+pub fn part_name(heap: &Heap) -> String {
+    let allocator = allocator_name(heap.allocator);
+    match heap.part {
+        HeapPart::Main => format!("{allocator}'s main heap"),
+        HeapPart::Threads => match heap.count {
+            1 => format!("{allocator}'s thread arena"),
+            arenas => format!("{allocator}'s {} thread arenas", count(arenas)),
+        },
+        HeapPart::Mapped => format!("{allocator}'s blocks with mappings of their own"),
+        HeapPart::Arenas => format!("{allocator}'s arenas"),
+    }
+}
+
+fn allocator_name(kind: AllocatorKind) -> &'static str {
+    match kind {
+        AllocatorKind::Glibc => "glibc",
+        AllocatorKind::Cpython => "Python",
+        AllocatorKind::Musl => "musl",
+        AllocatorKind::Jemalloc => "jemalloc",
+        AllocatorKind::Mimalloc => "mimalloc",
+        AllocatorKind::Go => "Go",
+        _ => "the allocator",
+    }
+}
+
+/// The sentences of one fix.
+struct Words {
+    rule: &'static str,
+    headline: &'static str,
+    reason: String,
+    settings: Vec<Setting>,
+    manual: Option<&'static str>,
+    risk: Risk,
+    caveat: Option<&'static str>,
+}
+
+fn advice(fix: MemoryFix, finding: &MemoryFinding) -> Advice {
+    let words = words(fix, finding);
+    Advice {
+        rule: words.rule.to_owned(),
+        cures: vec![id(finding.verdict).to_owned()],
+        headline: words.headline.to_owned(),
+        reason: words.reason,
+        settings: Settings(words.settings),
+        manual: words.manual.map(str::to_owned),
+        predicted_speedup: Estimate::exact(1.0),
+        faults_avoided: 0.0,
+        rss_price: Bytes(0),
+        risk: words.risk,
+        caveat: words.caveat.map(str::to_owned),
+    }
+}
+
+fn tunable(name: &str, value: &str) -> Setting {
+    Setting::GlibcTunable {
+        name: format!("glibc.malloc.{name}"),
+        value: value.to_owned(),
+    }
+}
+
+fn words(fix: MemoryFix, finding: &MemoryFinding) -> Words {
+    let returned = finding.returnable.map_or(Bytes(0), |range| range.low);
+    match fix {
+        MemoryFix::Trim => Words {
+            rule: "glibc.trim",
+            headline: "Call malloc_trim(0) when the load is over, or at intervals.",
+            reason: format!("One call now would return {returned}."),
+            settings: Vec::new(),
+            manual: Some(
+                "In C and C++: #include <malloc.h>, then malloc_trim(0). In Python: ctypes.CDLL(None).malloc_trim(0).",
+            ),
+            risk: Risk::Low,
+            caveat: Some("Each page that is used again afterwards costs a fault."),
+        },
+        MemoryFix::TrimThreshold => Words {
+            rule: "glibc.trim-threshold",
+            headline: "Return the end of the heap earlier.",
+            reason: "Most of what is kept is at the end of the heap, which glibc returns once it exceeds the trim threshold.".to_owned(),
+            settings: vec![tunable("trim_threshold", "131072")],
+            manual: None,
+            risk: Risk::Medium,
+            caveat: Some("A program that needs the memory again soon faults each time."),
+        },
+        MemoryFix::FixedMmapThreshold => Words {
+            rule: "glibc.mmap-threshold",
+            headline: "Give blocks of 128 KiB and more mappings of their own.",
+            reason: "glibc raised this size when the program freed such blocks; since then they come from the heap, which cannot shrink around the blocks behind them.".to_owned(),
+            settings: vec![tunable("mmap_threshold", "131072")],
+            manual: None,
+            risk: Risk::Medium,
+            caveat: Some("Each large block then costs two system calls and its faults."),
+        },
+        MemoryFix::FewerArenas => Words {
+            rule: "glibc.arena-max",
+            headline: "Let threads share fewer arenas.",
+            reason: "Each arena keeps its own freed blocks, which threads of other arenas cannot use.".to_owned(),
+            settings: vec![tunable("arena_max", "2")],
+            manual: None,
+            risk: Risk::Medium,
+            caveat: Some("Threads that allocate at the same time wait for each other."),
+        },
+        MemoryFix::OtherAllocator => Words {
+            rule: "allocator.other",
+            headline: "Try an allocator that keeps blocks of one size together.",
+            reason: "jemalloc, mimalloc and tcmalloc place blocks of one size on pages of their own, which become free as a whole more often.".to_owned(),
+            settings: Vec::new(),
+            manual: Some("pagewise tune -- CMD compares those that are installed, time and memory."),
+            risk: Risk::Medium,
+            caveat: None,
+        },
+        MemoryFix::NoHugePages => Words {
+            rule: "thp.never",
+            headline: "Run the program without huge pages.",
+            reason: format!("{returned} are zeros that only huge pages make resident."),
+            settings: vec![Setting::Thp {
+                mode: "never".to_owned(),
+            }],
+            manual: None,
+            risk: Risk::Medium,
+            caveat: Some("A program with a large working set may get slower."),
+        },
+    }
+}

@@ -1,0 +1,79 @@
+//! `pagewise memory`: where the memory of a process went.
+
+use crate::{status, terminal};
+use anyhow::{Context, Result};
+use pagewise_linux::process::{Launch, Output, interrupt};
+use pagewise_operate::memory::{Scope, program, running};
+use pagewise_report::text;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Show where a program's memory is: in use, freed and kept, pinned, files, stacks
+///
+/// One look at a running process: nothing is injected or restarted, and reading makes no pages in it.
+/// Only if its heaps change too fast is it stopped, for at most 50 ms. The rows add up to what the kernel counts as resident.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = EXAMPLES,
+    override_usage = "pagewise memory [OPTIONS] -p <PID>\n       pagewise memory [OPTIONS] -- <CMD>..."
+)]
+pub struct Args {
+    /// The process
+    #[arg(short, long, value_name = "PID", required_unless_present = "command", conflicts_with = "command",
+          value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+    /// Add up the process and all its descendants, pages that they share once
+    #[arg(long, conflicts_with = "command")]
+    tree: bool,
+    /// Print the result as JSON (schema: pagewise help schema.json)
+    #[arg(long)]
+    json: bool,
+    /// A program to run and its arguments: looked at with its children at the peak and at the end
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pagewise memory -p 4242                  a running process
+  pagewise memory -p 4242 --tree           with its children, shared pages once
+  pagewise memory -p 4242 --json | jq .evidence.memory.finding
+  sudo pagewise memory -p 4242             a process of another user
+  pagewise memory -- ./simulate input.dat  a program at its peak and its end
+
+glibc's malloc (2.31 to 2.43) is read; memory of other allocators is one row,
+'not readable'. pagewise help memory has the guide.";
+
+/// Looks and prints the account. Exits with the status of the program that was run.
+///
+/// # Errors
+/// If the process cannot be read, the program cannot be run, or the result cannot be printed.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let scope = match args.tree {
+        true => Scope::Tree,
+        false => Scope::Process,
+    };
+    let (document, code) = match args.pid {
+        Some(pid) => (running(pid, scope)?, ExitCode::SUCCESS),
+        None => {
+            interrupt::install()?;
+            match program(&args.launch()?) {
+                Ok(ran) => (ran.document, status::of(ran.ending, ExitCode::SUCCESS)),
+                Err(error) => return status::failed_to_start(error),
+            }
+        }
+    };
+    terminal::present(&document, args.json, text::memory::render)?;
+    Ok(code)
+}
+
+impl Args {
+    /// The program, its output apart from ours.
+    fn launch(&self) -> Result<Launch> {
+        let launch = Launch::of(&self.command).context("say which program to run")?;
+        Ok(Launch {
+            output: Output::Stderr,
+            ..launch
+        })
+    }
+}

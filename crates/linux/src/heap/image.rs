@@ -1,0 +1,200 @@
+//! Another process's memory, read in large pieces and only where pages are present.
+
+use crate::sys::page_map;
+use pagewise_model::memory::{PageRun, PageState, Presence};
+use std::io;
+
+/// Where memory comes from.
+pub trait Source {
+    /// Copies bytes from `address`.
+    ///
+    /// # Errors
+    /// If not all of them can be read.
+    fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()>;
+}
+
+/// The memory of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessSource(pub i32);
+
+impl Source for ProcessSource {
+    fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()> {
+        page_map::read_memory(self.0, address, into)
+    }
+}
+
+/// Why an address was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hole {
+    /// No page is there, as far as is known.
+    Absent,
+    /// The page is swapped out.
+    Swapped,
+    /// The kernel did not let us.
+    Refused,
+}
+
+/// Bytes of the first piece that is read, and of the largest. Pieces double while reading goes on
+/// from one to the next.
+const PIECES: (u64, u64) = (4096, 1 << 20);
+
+/// A process's memory, with the piece that was read last.
+pub struct Image<'a> {
+    source: &'a dyn Source,
+    presence: &'a Presence,
+    page: u64,
+    piece: Vec<u8>,
+    start: u64,
+    /// Size of the next piece, if reading goes on behind the last.
+    next: u64,
+    /// Bytes read in all.
+    read: u64,
+}
+
+impl<'a> Image<'a> {
+    /// The memory behind `source`, with these pages of `page` bytes.
+    #[must_use]
+    pub fn new(source: &'a dyn Source, presence: &'a Presence, page: u64) -> Self {
+        Self {
+            source,
+            presence,
+            page,
+            piece: Vec::new(),
+            start: 0,
+            next: PIECES.0,
+            read: 0,
+        }
+    }
+
+    /// The eight bytes at `address`, which must be a multiple of eight.
+    ///
+    /// # Errors
+    /// [`Hole`].
+    pub fn word(&mut self, address: u64) -> Result<u64, Hole> {
+        if let Some(word) = self.kept(address) {
+            return Ok(word);
+        }
+        self.fill(address)?;
+        self.kept(address).ok_or(Hole::Absent)
+    }
+
+    /// Reads `length` bytes from `start` on at once, if they are all present: for words that follow
+    /// each other in no order.
+    pub fn load(&mut self, start: u64, length: u64) {
+        let has_all = |run: PageRun| run.state != PageState::Swapped && start + length <= run.end;
+        if self.presence.at(start).is_some_and(has_all) {
+            self.read_piece(start, length).ok();
+        }
+    }
+
+    /// Forgets what was read, because it may have changed.
+    pub fn forget(&mut self) {
+        self.piece.clear();
+    }
+
+    /// The pages that are present.
+    #[must_use]
+    pub fn presence(&self) -> &'a Presence {
+        self.presence
+    }
+
+    /// Bytes in a page.
+    #[must_use]
+    pub fn page(&self) -> u64 {
+        self.page
+    }
+
+    /// Bytes that were read so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.read
+    }
+
+    fn kept(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        let bytes = self.piece.get(at..at.checked_add(8)?)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    fn fill(&mut self, address: u64) -> Result<(), Hole> {
+        let run = self.presence.at(address).ok_or(Hole::Absent)?;
+        if run.state == PageState::Swapped {
+            return Err(Hole::Swapped);
+        }
+        let base = address / self.page * self.page;
+        let behind = self.start + self.piece.len() as u64;
+        self.next = match base == behind && !self.piece.is_empty() {
+            true => (self.next * 2).min(PIECES.1),
+            false => PIECES.0.max(self.page),
+        };
+        let length = self.next.min(run.end - base);
+        self.read_piece(base, length)
+    }
+
+    fn read_piece(&mut self, start: u64, length: u64) -> Result<(), Hole> {
+        self.piece
+            .resize(usize::try_from(length).map_err(|_| Hole::Absent)?, 0);
+        self.start = start;
+        match self.source.read(start, &mut self.piece) {
+            Ok(()) => {
+                self.read += length;
+                Ok(())
+            }
+            Err(error) => {
+                self.piece.clear();
+                match error.raw_os_error() {
+                    Some(libc::EPERM | libc::ESRCH) => Err(Hole::Refused),
+                    _ => Err(Hole::Absent),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// Each word is its own address; notes what was read.
+    struct Counting(RefCell<Vec<(u64, usize)>>);
+
+    impl Source for Counting {
+        fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()> {
+            self.0.borrow_mut().push((address, into.len()));
+            for (word, place) in into.chunks_exact_mut(8).zip(0_u64..) {
+                word.copy_from_slice(&(address + 8 * place).to_le_bytes());
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn pages_that_are_absent_or_swapped_are_never_read() {
+        let run = |start, end, state| PageRun { start, end, state };
+        let presence = Presence::new(vec![
+            run(0x10000, 0x14000, PageState::Anonymous),
+            run(0x14000, 0x15000, PageState::Swapped),
+            run(0x16000, 0x17000, PageState::Anonymous),
+        ]);
+        let source = Counting(RefCell::default());
+        let mut image = Image::new(&source, &presence, 4096);
+        for address in (0x10000..0x18000).step_by(8) {
+            let expected = match address {
+                0x14000..0x15000 => Err(Hole::Swapped),
+                0x15000..0x16000 | 0x17000.. => Err(Hole::Absent),
+                _ => Ok(address),
+            };
+            assert_eq!(image.word(address), expected, "{address:x}");
+        }
+        let read = source.0.into_inner();
+        // One page, then two at once, then the last of the run.
+        let expected = [
+            (0x10000, 0x1000),
+            (0x11000, 0x2000),
+            (0x13000, 0x1000),
+            (0x16000, 0x1000),
+        ];
+        assert_eq!(read, expected);
+    }
+}

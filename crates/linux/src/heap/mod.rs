@@ -1,0 +1,45 @@
+//! Heaps: what allocators cost ([`measure`]), and what they hold, read from outside.
+//!
+//! A heap is read in the memory of another process, which runs on. Three rules keep that harmless
+//! and right. Only pages that are present are read ([`presence`] says which), because reading an
+//! absent page makes one in the other process. Nothing is called or written there. And each reading
+//! checks itself: blocks must fill the heap without a gap, and their sum must be the allocator's
+//! own counter where there is one. A reading that fails says so, and gives no figure.
+//!
+//! One module per allocator, each an [`AllocatorReader`].
+
+mod cost;
+mod cpython;
+mod glibc;
+mod image;
+mod presence;
+mod variables;
+
+pub use cost::{Measurement, NoMemory, Shape, glibc_version, measure, page_size};
+pub use image::{Hole, Image, ProcessSource, Source};
+pub use presence::{Pagemap, presence};
+
+use crate::proc::MapsEntry;
+use pagewise_model::memory::{HeapFacts, TileSink, Unread};
+
+/// What was read of a process's heaps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeapsRead {
+    /// Heaps that were found right.
+    pub heaps: Vec<HeapFacts>,
+    /// Ranges that belong to an allocator and could not be read.
+    pub unread: Vec<(u64, u64, Unread)>,
+}
+
+/// Reads the heaps of one allocator.
+pub trait AllocatorReader {
+    /// Reads what this allocator has in the process with these mappings. Nothing if it is not there.
+    fn read(&self, maps: &[MapsEntry], image: &mut Image<'_>, sink: &mut dyn TileSink)
+    -> HeapsRead;
+}
+
+/// All allocators that can be read.
+#[must_use]
+pub fn readers() -> Vec<Box<dyn AllocatorReader>> {
+    vec![Box::new(glibc::Glibc), Box::new(cpython::Cpython)]
+}

@@ -1,0 +1,88 @@
+//! Waiting for a program's end with a moment before it, while its memory is still there.
+
+use super::running::Finished;
+use super::{Error, Running, interrupt};
+use crate::sys::ptrace::{self, Stop};
+use std::io;
+
+impl Running {
+    /// Waits for its end. `at_end` is called when the program is about to exit: it is stopped, and
+    /// its memory is complete. Not called if the program may not be traced, or has ended before.
+    ///
+    /// Signals that arrive for the program are passed on at once. If a signal requests our own end,
+    /// the program receives it as well.
+    ///
+    /// # Errors
+    /// If it was already waited for elsewhere.
+    pub fn wait_with_end(self, at_end: impl FnOnce()) -> Result<Finished, Error> {
+        let pid = self.pid();
+        if ptrace::seize(pid, true).is_err() {
+            return self.wait();
+        }
+        let mut at_end = Some(at_end);
+        loop {
+            match ptrace::wait(pid, true) {
+                Ok(Some((Stop::Ended(status), usage))) => {
+                    return Ok(self.finished(status, &usage));
+                }
+                Ok(Some((stop, _))) => {
+                    if let Some(at_end) = at_end.take_if(|_| stop == Stop::Exit) {
+                        at_end();
+                    }
+                    // If it was killed meanwhile, the next report is its end.
+                    let _ = match stop {
+                        Stop::Signal(signal) => ptrace::resume(pid, signal),
+                        Stop::Asked => ptrace::listen(pid),
+                        Stop::Exit | Stop::Ended(_) => ptrace::resume(pid, 0),
+                    };
+                }
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    // The terminal sends SIGINT to the program itself.
+                    let asked = interrupt::requested().filter(|signal| *signal != libc::SIGINT);
+                    if let Some(signal) = asked {
+                        interrupt::clear();
+                        let _ = self.signal(signal);
+                    }
+                }
+                Err(source) => {
+                    return Err(Error::Process {
+                        pid,
+                        action: "wait for",
+                        source,
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Launch, Output};
+    use super::*;
+    use crate::proc::ProcRoot;
+    use pagewise_model::run::Ending;
+
+    fn shell(script: &str) -> Running {
+        let words = ["sh", "-c", script].map(Into::into);
+        let mut launch = Launch::of(&words).unwrap();
+        launch.output = Output::Null;
+        launch.spawn().unwrap()
+    }
+
+    #[test]
+    fn memory_is_still_there_at_the_end_and_signals_reach_the_program() {
+        let running = shell("trap 'exit 5' USR1; kill -USR1 $$; while :; do :; done");
+        let pid = running.pid();
+        let mut resident = None;
+        let finished = running
+            .wait_with_end(|| resident = ProcRoot::default().statm(pid).unwrap())
+            .unwrap();
+        assert_eq!(finished.ending, Ending::Exited(5));
+        match resident {
+            Some(statm) => assert!(statm.resident.0 > 0),
+            None => skipped!("ptrace is not allowed here"),
+        }
+    }
+}

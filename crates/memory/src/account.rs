@@ -1,0 +1,338 @@
+//! Mappings and heaps of one process, as rows that add up to its resident memory.
+
+use crate::extents::{Extent, ExtentSums, PageBytes};
+use pagewise_model::memory::{
+    Heap, HeapFacts, MemoryKind, MemoryRow, ProcessMemory, Returns, Unread,
+};
+use pagewise_model::units::{Bytes, Nanos};
+
+/// What a mapping is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MappingKind {
+    /// Private and anonymous: heaps may be in it.
+    Anonymous,
+    /// A thread's stack.
+    Stack,
+    /// Code and data of the program or a library.
+    Program,
+    /// Another file.
+    File,
+    /// Shared memory.
+    Shared,
+    /// The kernel's.
+    Special,
+}
+
+/// A mapping, as smaps counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappingFacts {
+    /// First address.
+    pub start: u64,
+    /// First address after it.
+    pub end: u64,
+    /// What it is for.
+    pub kind: MappingKind,
+    /// In memory.
+    pub resident: Bytes,
+    /// In memory, each page divided by the number of processes that map it.
+    pub proportional: Bytes,
+    /// Swapped out.
+    pub swapped: Bytes,
+    /// Zeros in its huge pages outside heaps that were read.
+    pub zeros: Bytes,
+}
+
+/// Everything that was read of one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessFacts {
+    /// Process id.
+    pub pid: i32,
+    /// Its name.
+    pub name: String,
+    /// Page tables.
+    pub page_tables: Bytes,
+    /// Largest resident set so far.
+    pub peak_resident: Option<Bytes>,
+    /// Its mappings.
+    pub mappings: Vec<MappingFacts>,
+    /// The heaps that were read.
+    pub heaps: Vec<HeapFacts>,
+    /// Their extents, by address.
+    pub extents: Vec<Extent>,
+    /// For how long it was stopped while its heaps were read.
+    pub stopped: Nanos,
+    /// Ranges that should have been read and could not.
+    pub unread: Vec<(u64, u64, Unread)>,
+}
+
+/// The account of a process.
+#[must_use]
+pub fn account(facts: ProcessFacts) -> ProcessMemory {
+    let mut rows = Rows::default();
+    for mapping in &facts.mappings {
+        rows.add_mapping(mapping, &facts);
+    }
+    let sum = |of: fn(&MappingFacts) -> Bytes| facts.mappings.iter().map(of).sum::<Bytes>();
+    let resident = sum(|mapping| mapping.resident);
+    let heaps = facts
+        .heaps
+        .iter()
+        .map(|heap| heap_of(heap, &facts))
+        .collect();
+    let mut rows = rows.0;
+    rows.retain(|row| row.resident.0 + row.swapped.0 > 0);
+    rows.sort_by_key(|row| (row.kind, std::cmp::Reverse(row.resident)));
+    let in_rows: u64 = rows.iter().map(|row| row.resident.0).sum();
+    ProcessMemory {
+        pid: facts.pid,
+        residue: resident.0.cast_signed() - in_rows.cast_signed(),
+        resident,
+        proportional: sum(|mapping| mapping.proportional),
+        swapped: sum(|mapping| mapping.swapped),
+        name: facts.name,
+        peak_resident: facts.peak_resident,
+        page_tables: facts.page_tables,
+        stopped_ns: facts.stopped.0,
+        rows,
+        heaps,
+    }
+}
+
+/// The heap, with what it would return.
+fn heap_of(facts: &HeapFacts, process: &ProcessFacts) -> Heap {
+    let sums = sums_of(facts, &process.extents);
+    let returnable = match facts.returns {
+        Returns::PagesAndReserve => sums.freed.resident + sums.reserve_pages.resident,
+        Returns::Pages => sums.freed.resident,
+        Returns::Nothing => 0,
+    };
+    Heap {
+        returnable: Bytes(returnable),
+        ..facts.heap.clone()
+    }
+}
+
+fn sums_of(heap: &HeapFacts, extents: &[Extent]) -> ExtentSums {
+    let mut sums = ExtentSums::default();
+    for extent in extents {
+        if heap.extents.contains(&extent.start) {
+            sums += extent.sums;
+        }
+    }
+    sums
+}
+
+/// Rows, one for each kind, allocator and part.
+#[derive(Default)]
+struct Rows(Vec<MemoryRow>);
+
+impl Rows {
+    fn add(&mut self, row: MemoryRow) {
+        match self.0.iter_mut().find(|known| known.is_like(&row)) {
+            Some(known) => known.add(&row),
+            None => self.0.push(row),
+        }
+    }
+
+    fn add_mapping(&mut self, mapping: &MappingFacts, facts: &ProcessFacts) {
+        let within = |start: u64| (mapping.start..mapping.end).contains(&start);
+        let mut heaps = PageBytes::default();
+        for heap in &facts.heaps {
+            let mut sums = ExtentSums::default();
+            let extents = facts.extents.iter();
+            for extent in extents.filter(|one| heap.extents.contains(&one.start)) {
+                if within(extent.start) {
+                    sums += extent.sums;
+                }
+            }
+            heaps += sums.total();
+            self.add_heap(mapping, heap, &sums, facts);
+        }
+        let left = mapping.resident.0.saturating_sub(heaps.resident);
+        let zeros = mapping.zeros.0.min(left);
+        let kind = match mapping.kind {
+            MappingKind::Anonymous => MemoryKind::NotReadable,
+            MappingKind::Stack => MemoryKind::Stacks,
+            MappingKind::Program => MemoryKind::Program,
+            MappingKind::File => MemoryKind::Files,
+            MappingKind::Shared => MemoryKind::Shared,
+            MappingKind::Special => MemoryKind::Special,
+        };
+        let rest = PageBytes {
+            resident: left - zeros,
+            swapped: mapping.swapped.0.saturating_sub(heaps.swapped),
+        };
+        let unread = (kind == MemoryKind::NotReadable).then(|| facts.why_unread(mapping));
+        self.add(MemoryRow {
+            unread,
+            ..row(kind, rest, mapping)
+        });
+        let zeros = PageBytes {
+            resident: zeros,
+            swapped: 0,
+        };
+        self.add(row(MemoryKind::HugeBloat, zeros, mapping));
+    }
+
+    fn add_heap(
+        &mut self,
+        mapping: &MappingFacts,
+        facts: &HeapFacts,
+        sums: &ExtentSums,
+        process: &ProcessFacts,
+    ) {
+        let heap = &facts.heap;
+        // Where the cached blocks are is not kept: they are divided as the blocks in use are.
+        let live = sums_of(facts, &process.extents).live.resident;
+        let cached = share(heap.cached.0.min(live), sums.live.resident, live);
+        let cached = PageBytes {
+            resident: cached,
+            swapped: 0,
+        };
+        let live = PageBytes {
+            resident: sums.live.resident - cached.resident,
+            swapped: sums.live.swapped,
+        };
+        for (kind, bytes) in [
+            (MemoryKind::Live, live),
+            (MemoryKind::Cached, cached),
+            (MemoryKind::FreedKept, sums.freed),
+            (MemoryKind::Pinned, sums.pinned),
+            (MemoryKind::Reserve, sums.reserve),
+            (MemoryKind::Bookkeeping, sums.bookkeeping),
+        ] {
+            self.add(MemoryRow {
+                allocator: Some(heap.allocator),
+                part: Some(heap.part),
+                ..row(kind, bytes, mapping)
+            });
+        }
+    }
+}
+
+impl ProcessFacts {
+    fn why_unread(&self, mapping: &MappingFacts) -> Unread {
+        let overlaps =
+            |range: &&(u64, u64, Unread)| range.0 < mapping.end && mapping.start < range.1;
+        let found = self.unread.iter().find(overlaps);
+        found.map_or(Unread::NoKnownAllocator, |range| range.2)
+    }
+}
+
+fn row(kind: MemoryKind, bytes: PageBytes, mapping: &MappingFacts) -> MemoryRow {
+    let proportional = share(bytes.resident, mapping.proportional.0, mapping.resident.0);
+    MemoryRow {
+        resident: Bytes(bytes.resident),
+        proportional: Bytes(proportional),
+        swapped: Bytes(bytes.swapped),
+        ..MemoryRow::new(kind)
+    }
+}
+
+/// `of` × `part` ÷ `whole`.
+fn share(of: u64, part: u64, whole: u64) -> u64 {
+    match u128::from(of) * u128::from(part) / u128::from(whole.max(1)) {
+        product if whole > 0 => u64::try_from(product).unwrap_or(u64::MAX),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::allocator::AllocatorKind;
+    use pagewise_model::memory::{HeapCheck, HeapPart};
+
+    fn mapping(start: u64, kind: MappingKind, resident: u64) -> MappingFacts {
+        MappingFacts {
+            start,
+            end: start + 0x10_0000,
+            kind,
+            resident: Bytes(resident),
+            proportional: Bytes(resident / 2),
+            swapped: Bytes(0),
+            zeros: Bytes(0),
+        }
+    }
+
+    fn heap(cached: u64, extents: Vec<u64>) -> HeapFacts {
+        HeapFacts {
+            heap: Heap {
+                allocator: AllocatorKind::Glibc,
+                part: HeapPart::Main,
+                count: 1,
+                size: Bytes(0),
+                in_use: Bytes(0),
+                blocks: 0,
+                cached: Bytes(cached),
+                in_fastbins: Bytes(0),
+                free: Bytes(0),
+                free_blocks: 0,
+                large_free: Bytes(0),
+                reserve: Bytes(0),
+                returnable: Bytes(0),
+                check: HeapCheck::Counter,
+                raised_mmap_threshold: None,
+            },
+            extents,
+            returns: Returns::PagesAndReserve,
+        }
+    }
+
+    fn facts() -> ProcessFacts {
+        let resident = |resident| PageBytes {
+            resident,
+            swapped: 0,
+        };
+        let sums = ExtentSums {
+            live: resident(40_000),
+            freed: resident(8_192),
+            pinned: resident(1_000),
+            reserve: resident(12_000),
+            reserve_pages: resident(8_192),
+            bookkeeping: resident(344),
+        };
+        ProcessFacts {
+            mappings: vec![
+                mapping(0x10_0000, MappingKind::Anonymous, 61_536),
+                mapping(0x30_0000, MappingKind::Anonymous, 20_480),
+                mapping(0x50_0000, MappingKind::Stack, 8_192),
+            ],
+            heaps: vec![heap(3_000, vec![0x10_0000])],
+            extents: vec![Extent {
+                start: 0x10_0000,
+                end: 0x20_0000,
+                sums,
+            }],
+            unread: vec![(0x30_0000, 0x30_1000, Unread::Swapped)],
+            ..ProcessFacts::default()
+        }
+    }
+
+    #[test]
+    fn the_rows_add_up_to_smaps() {
+        let found = account(facts());
+        assert_eq!(found.resident, Bytes(61_536 + 20_480 + 8_192));
+        assert_eq!(found.residue, 0);
+        let of = |kind| {
+            let rows = found.rows.iter().filter(|row| row.kind == kind);
+            rows.map(|row| row.resident.0).sum::<u64>()
+        };
+        assert_eq!(of(MemoryKind::Live), 37_000);
+        assert_eq!(of(MemoryKind::Cached), 3_000);
+        assert_eq!(of(MemoryKind::Stacks), 8_192);
+        assert_eq!(found.heaps[0].returnable, Bytes(16_384));
+        let unread = found.rows.last().map(|row| (row.kind, row.unread));
+        assert_eq!(
+            unread,
+            Some((MemoryKind::NotReadable, Some(Unread::Swapped)))
+        );
+    }
+
+    #[test]
+    fn a_heap_that_grew_meanwhile_shows_in_the_residue() {
+        let mut facts = facts();
+        facts.mappings[0].resident = Bytes(50_000);
+        assert_eq!(account(facts).residue, 50_000 - 61_536);
+    }
+}

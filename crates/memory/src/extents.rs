@@ -1,0 +1,295 @@
+//! From tiles of a heap to bytes on pages that are present.
+
+use pagewise_model::memory::{PageRun, Presence, Tile, TileSink, TileState};
+
+/// Bytes of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageBytes {
+    /// In memory.
+    pub resident: u64,
+    /// Swapped out.
+    pub swapped: u64,
+}
+
+impl PageBytes {
+    fn add(&mut self, bytes: u64, is_resident: bool) {
+        match is_resident {
+            true => self.resident += bytes,
+            false => self.swapped += bytes,
+        }
+    }
+}
+
+impl std::ops::AddAssign for PageBytes {
+    fn add_assign(&mut self, other: Self) {
+        self.resident += other.resident;
+        self.swapped += other.swapped;
+    }
+}
+
+/// What the pages of a heap hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExtentSums {
+    /// Blocks in use.
+    pub live: PageBytes,
+    /// Whole pages inside freed blocks.
+    pub freed: PageBytes,
+    /// The other bytes of freed blocks.
+    pub pinned: PageBytes,
+    /// The end of the heap.
+    pub reserve: PageBytes,
+    /// The part of it that is on whole pages of its own.
+    pub reserve_pages: PageBytes,
+    /// The allocator's own data.
+    pub bookkeeping: PageBytes,
+}
+
+impl ExtentSums {
+    /// All bytes.
+    #[must_use]
+    pub fn total(&self) -> PageBytes {
+        let mut sum = self.live;
+        for part in [self.freed, self.pinned, self.reserve, self.bookkeeping] {
+            sum += part;
+        }
+        sum
+    }
+}
+
+impl std::ops::AddAssign for ExtentSums {
+    fn add_assign(&mut self, other: Self) {
+        self.live += other.live;
+        self.freed += other.freed;
+        self.pinned += other.pinned;
+        self.reserve += other.reserve;
+        self.reserve_pages += other.reserve_pages;
+        self.bookkeeping += other.bookkeeping;
+    }
+}
+
+/// A heap, or a part of one that is contiguous.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First address.
+    pub start: u64,
+    /// First address after its last tile.
+    pub end: u64,
+    /// What it holds.
+    pub sums: ExtentSums,
+}
+
+/// Takes the tiles of heaps, one heap after the other.
+pub struct Extents<'a> {
+    presence: &'a Presence,
+    page: u64,
+    current: Option<Pages<'a>>,
+    done: Vec<Extent>,
+}
+
+impl<'a> Extents<'a> {
+    /// No heaps yet, in a process with these pages of `page` bytes.
+    #[must_use]
+    pub fn new(presence: &'a Presence, page: u64) -> Self {
+        Self {
+            presence,
+            page: page.max(1),
+            current: None,
+            done: Vec::new(),
+        }
+    }
+
+    /// The heaps that were found right, by address.
+    #[must_use]
+    pub fn into_extents(mut self) -> Vec<Extent> {
+        self.done.sort_by_key(|extent| extent.start);
+        self.done
+    }
+}
+
+impl TileSink for Extents<'_> {
+    fn start(&mut self, address: u64) {
+        self.current = Some(Pages::new(self.presence, self.page, address));
+    }
+
+    fn tile(&mut self, tile: Tile) {
+        if let Some(pages) = &mut self.current {
+            pages.add(tile);
+        }
+    }
+
+    fn finish(&mut self, is_right: bool) {
+        if let Some(pages) = self.current.take()
+            && is_right
+        {
+            self.done.push(pages.finish());
+        }
+    }
+}
+
+/// Bytes of tiles on the page that is filled at present.
+#[derive(Clone, Copy, Default)]
+struct Shares {
+    live: u64,
+    free: u64,
+    reserve: u64,
+    bookkeeping: u64,
+}
+
+/// The pages of one heap, filled from its start to its end.
+struct Pages<'a> {
+    runs: &'a [PageRun],
+    page: u64,
+    start: u64,
+    /// Where the next tile starts.
+    at: u64,
+    shares: Shares,
+    sums: ExtentSums,
+}
+
+impl<'a> Pages<'a> {
+    fn new(presence: &'a Presence, page: u64, start: u64) -> Self {
+        let first = presence.first_after(start);
+        Self {
+            runs: presence.runs().get(first..).unwrap_or_default(),
+            page,
+            start,
+            at: start,
+            shares: Shares::default(),
+            sums: ExtentSums::default(),
+        }
+    }
+
+    fn add(&mut self, tile: Tile) {
+        let end = tile.start.saturating_add(tile.length);
+        let at = tile.start.max(self.at);
+        if at >= end {
+            return;
+        }
+        if at / self.page != self.at / self.page {
+            self.close_page();
+        }
+        self.at = at;
+        let page_end = (at / self.page + 1).saturating_mul(self.page);
+        let is_page_start = at.is_multiple_of(self.page);
+        if end < page_end || (!is_page_start && end == page_end) {
+            self.share(tile.state, end - at);
+        } else {
+            let first_whole = match is_page_start {
+                true => at,
+                false => page_end,
+            };
+            if !is_page_start {
+                self.share(tile.state, first_whole - at);
+                self.close_page();
+            }
+            let last = end / self.page * self.page;
+            self.at = first_whole;
+            self.whole(tile, first_whole, last);
+            self.at = last;
+            if last < end {
+                self.share(tile.state, end - last);
+            }
+        }
+        self.at = end;
+        if end.is_multiple_of(self.page) {
+            self.at = end - 1;
+            self.close_page();
+            self.at = end;
+        }
+    }
+
+    fn share(&mut self, state: TileState, bytes: u64) {
+        let shares = &mut self.shares;
+        *match state {
+            TileState::Live => &mut shares.live,
+            TileState::Free { .. } => &mut shares.free,
+            TileState::Reserve { .. } => &mut shares.reserve,
+            TileState::Bookkeeping => &mut shares.bookkeeping,
+        } += bytes;
+    }
+
+    /// Adds the shares of the page that contains `at`, which several tiles have filled.
+    fn close_page(&mut self) {
+        let shares = std::mem::take(&mut self.shares);
+        let base = self.at / self.page * self.page;
+        let Some(is_resident) = self.state_of(base) else {
+            return;
+        };
+        self.sums.live.add(shares.live, is_resident);
+        self.sums.pinned.add(shares.free, is_resident);
+        self.sums.reserve.add(shares.reserve, is_resident);
+        self.sums.bookkeeping.add(shares.bookkeeping, is_resident);
+    }
+
+    /// Whether the page at `base` is resident (true) or swapped (false); `None` if it is absent.
+    fn state_of(&mut self, base: u64) -> Option<bool> {
+        self.skip_to(base);
+        let run = self.runs.first()?;
+        (run.start <= base).then(|| run.state.is_resident())
+    }
+
+    /// Forgets the runs that end at or before `address`.
+    fn skip_to(&mut self, address: u64) {
+        while let Some((first, rest)) = self.runs.split_first()
+            && first.end <= address
+        {
+            self.runs = rest;
+        }
+    }
+
+    /// Adds pages that belong to one tile alone.
+    fn whole(&mut self, tile: Tile, start: u64, end: u64) {
+        let kept = match tile.state {
+            TileState::Free { kept } | TileState::Reserve { kept } => kept,
+            TileState::Live | TileState::Bookkeeping => 0,
+        };
+        let free_from = tile
+            .start
+            .saturating_add(kept)
+            .checked_next_multiple_of(self.page)
+            .unwrap_or(end)
+            .clamp(start, end.max(start));
+        let mut at = start;
+        while at < end {
+            self.skip_to(at);
+            let Some(run) = self.runs.first() else {
+                return;
+            };
+            let (from, to) = (run.start.max(at), run.end.min(end));
+            if from >= to {
+                return;
+            }
+            let is_resident = run.state.is_resident();
+            let behind = to.saturating_sub(from.max(free_from));
+            let sums = &mut self.sums;
+            match tile.state {
+                TileState::Live => sums.live.add(to - from, is_resident),
+                TileState::Bookkeeping => sums.bookkeeping.add(to - from, is_resident),
+                TileState::Free { .. } => {
+                    sums.freed.add(behind, is_resident);
+                    sums.pinned.add(to - from - behind, is_resident);
+                }
+                TileState::Reserve { .. } => {
+                    sums.reserve.add(to - from, is_resident);
+                    sums.reserve_pages.add(behind, is_resident);
+                }
+            }
+            at = to;
+        }
+    }
+
+    fn finish(mut self) -> Extent {
+        let end = self.at;
+        if !end.is_multiple_of(self.page) {
+            self.close_page();
+        }
+        Extent {
+            start: self.start,
+            end,
+            sums: self.sums,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

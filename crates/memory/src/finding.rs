@@ -1,0 +1,310 @@
+//! What the account of one moment shows: the largest part that could be saved, and what would help.
+
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::memory::{
+    ByteRange, CgroupMemory, Heap, HeapPart, MemoryFinding, MemoryFix, MemoryKind, MemoryMoment,
+    MemoryRow, MemoryVerdict,
+};
+use pagewise_model::units::Bytes;
+
+/// The share of all memory from which a part is worth a verdict.
+const WORTH: u64 = 10;
+/// Bytes from which it is.
+const LEAST: u64 = 1 << 20;
+/// Part of all memory (1 in so many) that may be unreadable under the verdict "all in use".
+const MAY_BE_UNREAD: u64 = 10;
+
+/// What the account of `moment` shows.
+#[must_use]
+pub fn finding(moment: &MemoryMoment) -> MemoryFinding {
+    let parts = Parts::new(moment);
+    let (verdict, bytes) = parts.verdict(moment);
+    let heaps: Vec<&Heap> = moment.processes.iter().flat_map(|one| &one.heaps).collect();
+    MemoryFinding {
+        verdict,
+        bytes: Bytes(bytes),
+        returnable: parts.returnable(verdict, moment),
+        not_readable: Bytes(parts.unread),
+        fixes: fixes(verdict, &parts, &heaps),
+    }
+}
+
+/// Bytes by what could be done about them.
+struct Parts {
+    total: u64,
+    freed: u64,
+    reserve: u64,
+    pinned: u64,
+    pinned_by_threads: u64,
+    bloat: u64,
+    unread: u64,
+    in_fastbins: u64,
+}
+
+impl Parts {
+    fn new(moment: &MemoryMoment) -> Self {
+        let rows = moment.rows();
+        let sum = |test: &dyn Fn(&MemoryRow) -> bool| -> u64 {
+            let rows = rows.iter().filter(|row| test(row));
+            rows.map(|row| row.resident.0).sum()
+        };
+        let of = |kind: MemoryKind| sum(&|row| row.kind == kind);
+        Self {
+            total: moment.total().0,
+            freed: of(MemoryKind::FreedKept),
+            reserve: of(MemoryKind::Reserve),
+            pinned: of(MemoryKind::Pinned),
+            pinned_by_threads: sum(&|row| {
+                row.kind == MemoryKind::Pinned && row.part == Some(HeapPart::Threads)
+            }),
+            bloat: of(MemoryKind::HugeBloat),
+            unread: of(MemoryKind::NotReadable),
+            in_fastbins: moment
+                .processes
+                .iter()
+                .flat_map(|one| &one.heaps)
+                .map(|heap| heap.in_fastbins.0)
+                .sum(),
+        }
+    }
+
+    fn kept(&self) -> u64 {
+        self.freed + self.reserve
+    }
+
+    fn verdict(&self, moment: &MemoryMoment) -> (MemoryVerdict, u64) {
+        let parts = [
+            (MemoryVerdict::Retention, self.kept()),
+            (MemoryVerdict::Fragmentation, self.pinned),
+            (MemoryVerdict::Bloat, self.bloat),
+        ];
+        let largest = parts.into_iter().max_by_key(|(_, bytes)| *bytes);
+        // Not where the cgroup mostly holds other processes.
+        let is_own = |one: &&CgroupMemory| one.anonymous.0 + one.shared.0 <= 2 * self.total;
+        let own = moment.cgroup.as_ref().filter(is_own);
+        let cache = own.map_or(0, |one| one.page_cache.0);
+        match largest {
+            // What was read is a lower bound. It decides unless more than that is unknown.
+            Some((verdict, bytes))
+                if bytes >= LEAST && bytes >= self.total / WORTH && bytes >= self.unread =>
+            {
+                (verdict, bytes)
+            }
+            _ if self.unread > self.total / MAY_BE_UNREAD => {
+                (MemoryVerdict::CannotTell, self.unread)
+            }
+            _ if cache > self.total => (MemoryVerdict::Cache, cache),
+            _ => {
+                let free = self.kept() + self.pinned + self.bloat + self.unread;
+                (MemoryVerdict::AllInUse, self.total.saturating_sub(free))
+            }
+        }
+    }
+
+    fn returnable(&self, verdict: MemoryVerdict, moment: &MemoryMoment) -> Option<ByteRange> {
+        let by_trim: u64 = moment
+            .processes
+            .iter()
+            .map(|one| {
+                let heaps: u64 = one.heaps.iter().map(|heap| heap.returnable.0).sum();
+                // Pages that a fork shares come back only once.
+                match moment.processes.len() {
+                    1 => heaps,
+                    _ => share(heaps, one.proportional.0, one.resident.0),
+                }
+            })
+            .sum();
+        let (low, high) = match verdict {
+            MemoryVerdict::Retention => (by_trim, by_trim + self.in_fastbins),
+            MemoryVerdict::Fragmentation => (by_trim, self.pinned + self.kept()),
+            MemoryVerdict::Bloat => (self.bloat, self.bloat),
+            MemoryVerdict::AllInUse | MemoryVerdict::Cache | MemoryVerdict::CannotTell => {
+                return None;
+            }
+        };
+        Some(ByteRange {
+            low: Bytes(low),
+            high: Bytes(high.max(low)),
+        })
+    }
+}
+
+fn share(of: u64, part: u64, whole: u64) -> u64 {
+    let share = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+fn fixes(verdict: MemoryVerdict, parts: &Parts, heaps: &[&Heap]) -> Vec<MemoryFix> {
+    let glibc = heaps
+        .iter()
+        .filter(|heap| heap.allocator == AllocatorKind::Glibc);
+    let of = |part: HeapPart| glibc.clone().filter(move |heap| heap.part == part);
+    if glibc.clone().next().is_none() && verdict != MemoryVerdict::Bloat {
+        return Vec::new();
+    }
+    let free = |part: HeapPart| -> u64 { of(part).map(|heap| heap.free.0).sum() };
+    let all_free = free(HeapPart::Main) + free(HeapPart::Threads);
+    let is_most = |part: u64, whole: u64| part > 0 && part >= whole / 2;
+    let mut fixes = Vec::new();
+    match verdict {
+        MemoryVerdict::Retention => {
+            let ratcheted = glibc
+                .clone()
+                .any(|heap| heap.raised_mmap_threshold.is_some());
+            let large: u64 = glibc.clone().map(|heap| heap.large_free.0).sum();
+            if ratcheted && is_most(large, all_free) {
+                fixes.push(MemoryFix::FixedMmapThreshold);
+            }
+            if has_many_arenas(heaps) && is_most(free(HeapPart::Threads), all_free) {
+                fixes.push(MemoryFix::FewerArenas);
+            }
+            if is_most(parts.reserve, parts.kept()) && of(HeapPart::Main).next().is_some() {
+                fixes.push(MemoryFix::TrimThreshold);
+            }
+            fixes.push(MemoryFix::Trim);
+        }
+        MemoryVerdict::Fragmentation => {
+            if has_many_arenas(heaps) && is_most(parts.pinned_by_threads, parts.pinned) {
+                fixes.push(MemoryFix::FewerArenas);
+            }
+            fixes.push(MemoryFix::OtherAllocator);
+        }
+        MemoryVerdict::Bloat => fixes.push(MemoryFix::NoHugePages),
+        MemoryVerdict::AllInUse | MemoryVerdict::Cache | MemoryVerdict::CannotTell => {}
+    }
+    fixes
+}
+
+/// Arenas beyond the main one from which fewer would help.
+const MANY_ARENAS: u64 = 2;
+
+fn has_many_arenas(heaps: &[&Heap]) -> bool {
+    let threads = heaps.iter().filter(|heap| heap.part == HeapPart::Threads);
+    threads.map(|heap| heap.count).max() >= Some(MANY_ARENAS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::memory::{HeapCheck, MemoryWhen, ProcessMemory, Unread};
+
+    const MIB: u64 = 1 << 20;
+
+    fn row(kind: MemoryKind, part: Option<HeapPart>, mib: u64) -> MemoryRow {
+        MemoryRow {
+            part,
+            allocator: part.map(|_| AllocatorKind::Glibc),
+            unread: (kind == MemoryKind::NotReadable).then_some(Unread::NoKnownAllocator),
+            resident: Bytes(mib * MIB),
+            proportional: Bytes(mib * MIB),
+            ..MemoryRow::new(kind)
+        }
+    }
+
+    fn heap(part: HeapPart, count: u64, free: u64, large_free: u64) -> Heap {
+        Heap {
+            allocator: AllocatorKind::Glibc,
+            part,
+            count,
+            size: Bytes(0),
+            in_use: Bytes(0),
+            blocks: 0,
+            cached: Bytes(0),
+            in_fastbins: Bytes(0),
+            free: Bytes(free * MIB),
+            free_blocks: 1,
+            large_free: Bytes(large_free * MIB),
+            reserve: Bytes(0),
+            returnable: Bytes(free * MIB),
+            check: HeapCheck::Counter,
+            raised_mmap_threshold: (large_free > 0).then_some(Bytes(32 * MIB)),
+        }
+    }
+
+    fn found(rows: Vec<MemoryRow>, heaps: Vec<Heap>) -> MemoryFinding {
+        let resident: Bytes = rows.iter().map(|row| row.resident).sum();
+        finding(&MemoryMoment {
+            when: MemoryWhen::Now,
+            elapsed_ns: None,
+            processes: vec![ProcessMemory {
+                pid: 1,
+                name: String::new(),
+                resident,
+                proportional: resident,
+                swapped: Bytes(0),
+                peak_resident: None,
+                page_tables: Bytes(0),
+                stopped_ns: 0,
+                rows,
+                residue: 0,
+                heaps,
+            }],
+            cgroup: None,
+            refused: Vec::new(),
+            look_ns: 0,
+        })
+    }
+
+    const MAIN: Option<HeapPart> = Some(HeapPart::Main);
+    const THREADS: Option<HeapPart> = Some(HeapPart::Threads);
+
+    #[test]
+    fn the_two_opposite_causes_of_retention_get_opposite_fixes() {
+        let rows = vec![
+            row(MemoryKind::Live, MAIN, 10),
+            row(MemoryKind::FreedKept, MAIN, 90),
+        ];
+        let ratchet = found(rows, vec![heap(HeapPart::Main, 1, 90, 80)]);
+        assert_eq!(ratchet.verdict, MemoryVerdict::Retention);
+        assert_eq!(ratchet.returnable.map(|range| range.low.0), Some(90 * MIB));
+        assert_eq!(
+            ratchet.fixes,
+            [MemoryFix::FixedMmapThreshold, MemoryFix::Trim]
+        );
+        let rows = vec![
+            row(MemoryKind::Live, THREADS, 10),
+            row(MemoryKind::FreedKept, THREADS, 90),
+        ];
+        let pool = found(rows, vec![heap(HeapPart::Threads, 8, 90, 0)]);
+        assert_eq!(pool.fixes, [MemoryFix::FewerArenas, MemoryFix::Trim]);
+    }
+
+    #[test]
+    fn what_is_unknown_is_larger_than_what_is_kept_so_it_cannot_tell() {
+        let rows = vec![
+            row(MemoryKind::Live, MAIN, 30),
+            row(MemoryKind::FreedKept, MAIN, 20),
+            row(MemoryKind::NotReadable, None, 50),
+        ];
+        let found = found(rows, vec![heap(HeapPart::Main, 1, 20, 0)]);
+        assert_eq!(found.verdict, MemoryVerdict::CannotTell);
+        assert_eq!((found.bytes.0, found.returnable), (50 * MIB, None));
+    }
+
+    #[test]
+    fn pinned_space_is_fragmentation_and_a_trim_is_not_its_fix() {
+        let rows = vec![
+            row(MemoryKind::Live, THREADS, 60),
+            row(MemoryKind::Pinned, THREADS, 30),
+            row(MemoryKind::FreedKept, THREADS, 5),
+        ];
+        let found = found(rows, vec![heap(HeapPart::Threads, 4, 35, 0)]);
+        assert_eq!(found.verdict, MemoryVerdict::Fragmentation);
+        assert_eq!(
+            found.fixes,
+            [MemoryFix::FewerArenas, MemoryFix::OtherAllocator]
+        );
+    }
+
+    #[test]
+    fn a_small_reserve_is_all_in_use() {
+        let rows = vec![
+            row(MemoryKind::Live, MAIN, 95),
+            row(MemoryKind::Reserve, MAIN, 5),
+        ];
+        let found = found(rows, vec![heap(HeapPart::Main, 1, 0, 0)]);
+        assert_eq!(found.verdict, MemoryVerdict::AllInUse);
+        assert_eq!(found.bytes, Bytes(95 * MIB));
+        assert_eq!(found.fixes, []);
+    }
+}

@@ -1,0 +1,411 @@
+//! Where the memory of running processes went: an account that adds up to what the kernel counts.
+
+mod pages;
+mod tiles;
+
+pub use pages::{PageRun, PageState, Presence};
+pub use tiles::{HeapFacts, Returns, Tile, TileSink, TileState};
+
+use crate::allocator::AllocatorKind;
+use crate::answer::{Evidence, Kind};
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// The account of one or more processes, at one or more moments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Memory {
+    /// What is said about the last moment, or about the peak where there is one.
+    pub finding: MemoryFinding,
+    /// In order of time.
+    pub moments: Vec<MemoryMoment>,
+}
+
+impl Evidence for Memory {
+    const KIND: Kind = Kind::Memory;
+
+    fn verdict(&self) -> String {
+        crate::verdicts::memory::sentence(self)
+    }
+}
+
+impl Memory {
+    /// The moment that the finding is about.
+    #[must_use]
+    pub fn judged(&self) -> Option<&MemoryMoment> {
+        let peak = |moment: &&MemoryMoment| moment.when == MemoryWhen::Peak;
+        self.moments.iter().find(peak).or(self.moments.last())
+    }
+}
+
+/// When it was looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryWhen {
+    /// The processes ran already.
+    Now,
+    /// The look that found the most resident memory.
+    Peak,
+    /// When the program ended, before its memory was gone.
+    End,
+}
+
+/// One look at all processes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryMoment {
+    /// When.
+    pub when: MemoryWhen,
+    /// Time since the program started, where Pagewise started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ns: Option<u64>,
+    /// The processes, parents before children.
+    pub processes: Vec<ProcessMemory>,
+    /// The memory cgroup of the first process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<CgroupMemory>,
+    /// Processes that could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedProcess>,
+    /// How long the look took.
+    pub look_ns: u64,
+}
+
+impl MemoryMoment {
+    /// Rows of all processes, each page divided among the processes that map it; of a single
+    /// process, its resident memory.
+    #[must_use]
+    pub fn rows(&self) -> Vec<MemoryRow> {
+        let alone = self.processes.len() == 1;
+        let mut sums: Vec<MemoryRow> = Vec::new();
+        for row in self.processes.iter().flat_map(|one| &one.rows) {
+            match sums.iter_mut().find(|sum| sum.is_like(row)) {
+                Some(sum) => sum.add(row),
+                None => sums.push(row.clone()),
+            }
+        }
+        if !alone {
+            for row in &mut sums {
+                row.resident = row.proportional;
+            }
+        }
+        sums.sort_by_key(|row| (row.kind, std::cmp::Reverse(row.resident)));
+        sums
+    }
+
+    /// What the rows add up to by the kernel's count.
+    #[must_use]
+    pub fn total(&self) -> Bytes {
+        match self.processes.as_slice() {
+            [one] => one.resident,
+            all => all.iter().map(|one| one.proportional).sum(),
+        }
+    }
+}
+
+/// A process of the tree that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RefusedProcess {
+    /// Process id.
+    pub pid: i32,
+    /// Why.
+    pub reason: String,
+}
+
+/// The account of one process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProcessMemory {
+    /// Process id.
+    pub pid: i32,
+    /// Its name.
+    pub name: String,
+    /// Resident memory, by `/proc/PID/smaps`.
+    pub resident: Bytes,
+    /// The same, each page divided by the number of processes that map it.
+    pub proportional: Bytes,
+    /// Swapped out.
+    pub swapped: Bytes,
+    /// Largest resident set so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_resident: Option<Bytes>,
+    /// Page tables, which are not in the resident set.
+    pub page_tables: Bytes,
+    /// For how long it was stopped, because its heaps changed too fast to be read while it ran.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stopped_ns: u64,
+    /// What the resident memory is. The rows add up to `resident`, but for `residue`.
+    pub rows: Vec<MemoryRow>,
+    /// Resident memory by smaps, less the sum of the rows: what changed between the two readings.
+    pub residue: i64,
+    /// The heaps that were read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heaps: Vec<Heap>,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// What a part of the resident memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryKind {
+    /// Blocks in use.
+    Live,
+    /// Freed blocks that the allocator caches per thread or size; they look in use in the heap.
+    Cached,
+    /// Whole pages inside freed blocks.
+    FreedKept,
+    /// Free space on pages that also hold a block in use, or the allocator's own data.
+    Pinned,
+    /// Present pages at the end of a heap, from which no block is cut at present.
+    Reserve,
+    /// Base pages of zeros in huge pages.
+    HugeBloat,
+    /// The allocator's own data.
+    Bookkeeping,
+    /// Stacks of threads.
+    Stacks,
+    /// Code and data of the program and its libraries.
+    Program,
+    /// Other mapped files.
+    Files,
+    /// Shared memory and tmpfs.
+    Shared,
+    /// The kernel's mappings, such as the vdso.
+    Special,
+    /// Memory about which nothing more is known.
+    NotReadable,
+}
+
+/// Part of the resident memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryRow {
+    /// What it is.
+    pub kind: MemoryKind,
+    /// The allocator that holds it, for the parts of heaps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<AllocatorKind>,
+    /// The part of the allocator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<HeapPart>,
+    /// Why it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<Unread>,
+    /// In memory.
+    pub resident: Bytes,
+    /// In memory, each page divided by the number of processes that map it.
+    pub proportional: Bytes,
+    /// Swapped out.
+    pub swapped: Bytes,
+}
+
+impl MemoryRow {
+    /// A row without bytes.
+    #[must_use]
+    pub fn new(kind: MemoryKind) -> Self {
+        Self {
+            kind,
+            allocator: None,
+            part: None,
+            unread: None,
+            resident: Bytes(0),
+            proportional: Bytes(0),
+            swapped: Bytes(0),
+        }
+    }
+
+    /// Whether the other row is the same part, perhaps of another process.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.kind, self.allocator, self.part, self.unread)
+            == (other.kind, other.allocator, other.part, other.unread)
+    }
+
+    /// Adds the bytes of another row.
+    pub fn add(&mut self, other: &Self) {
+        self.resident += other.resident;
+        self.proportional += other.proportional;
+        self.swapped += other.swapped;
+    }
+}
+
+/// A part of an allocator with rows of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HeapPart {
+    /// The heap that grows by `brk(2)`.
+    Main,
+    /// Arenas of threads.
+    Threads,
+    /// Blocks with mappings of their own.
+    Mapped,
+    /// The runtime's arenas.
+    Arenas,
+}
+
+/// Why memory could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Unread {
+    /// Anonymous memory that belongs to no allocator that Pagewise reads.
+    NoKnownAllocator,
+    /// The kernel does not allow this user to read the process's memory.
+    NotAllowed,
+    /// It changed while it was read.
+    Changed,
+    /// Parts that must be read are swapped out.
+    Swapped,
+    /// The heap does not have the layout that this version of Pagewise knows.
+    OtherLayout,
+}
+
+/// A heap that was read, in the allocator's own terms: sizes are address space, resident or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Heap {
+    /// Its allocator.
+    pub allocator: AllocatorKind,
+    /// Which part of it.
+    pub part: HeapPart,
+    /// Arenas, or for blocks with mappings of their own, these blocks.
+    pub count: u64,
+    /// Address space that the allocator has for it.
+    pub size: Bytes,
+    /// Blocks in use, with their headers; cached blocks are not in it.
+    pub in_use: Bytes,
+    /// Number of these blocks.
+    pub blocks: u64,
+    /// Freed blocks in the caches of threads and sizes.
+    pub cached: Bytes,
+    /// The part of them that is in the heap's own lists of small blocks (fastbins), which a trim
+    /// joins with their neighbours.
+    pub in_fastbins: Bytes,
+    /// Freed blocks, without the end of the heap that is in reserve.
+    pub free: Bytes,
+    /// Number of these blocks.
+    pub free_blocks: u64,
+    /// Bytes in freed blocks of at least 128 KiB.
+    pub large_free: Bytes,
+    /// The end of the heap.
+    pub reserve: Bytes,
+    /// Resident bytes that the allocator returns when it is told to (`malloc_trim(3)`).
+    pub returnable: Bytes,
+    /// What shows that the reading is right.
+    pub check: HeapCheck,
+    /// The size from which blocks get mappings of their own, if the allocator has raised it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised_mmap_threshold: Option<Bytes>,
+}
+
+/// What shows that a heap was read right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HeapCheck {
+    /// Its blocks fill it without a gap, and their sum is the allocator's own counter.
+    Counter,
+    /// Its blocks fill it without a gap.
+    Filled,
+}
+
+/// A memory cgroup, as the kernel counts it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CgroupMemory {
+    /// Memory charged to it.
+    pub charged: Bytes,
+    /// The effective limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Bytes>,
+    /// Anonymous memory.
+    pub anonymous: Bytes,
+    /// Page cache, without shared memory.
+    pub page_cache: Bytes,
+    /// Shared memory and tmpfs.
+    pub shared: Bytes,
+    /// Kernel memory; absent in version 1, where it is not counted in `memory.stat`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Bytes>,
+    /// Swapped out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swapped: Option<Bytes>,
+}
+
+/// What the account says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryFinding {
+    /// In a word.
+    pub verdict: MemoryVerdict,
+    /// Bytes that the verdict is about: the row or rows that decided it.
+    pub bytes: Bytes,
+    /// What would come back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub returnable: Option<ByteRange>,
+    /// Resident bytes that could not be read.
+    pub not_readable: Bytes,
+    /// What would help.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fixes: Vec<MemoryFix>,
+}
+
+/// Bytes between two bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ByteRange {
+    /// At least.
+    pub low: Bytes,
+    /// At most.
+    pub high: Bytes,
+}
+
+/// What the largest part of the memory that could be saved is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryVerdict {
+    /// Nearly all of it is in use.
+    AllInUse,
+    /// Freed memory that the allocator keeps.
+    Retention,
+    /// Free space on pages that blocks in use hold.
+    Fragmentation,
+    /// Zeros in huge pages.
+    Bloat,
+    /// Page cache, which the kernel gives back when memory is needed.
+    Cache,
+    /// Too much could not be read.
+    #[default]
+    CannotTell,
+}
+
+/// What would help against retention, fragmentation or bloat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryFix {
+    /// Call `malloc_trim(3)` from time to time.
+    Trim,
+    /// Return the end of the heap earlier.
+    TrimThreshold,
+    /// Give large blocks mappings of their own, and keep that size from rising.
+    FixedMmapThreshold,
+    /// Fewer arenas.
+    FewerArenas,
+    /// An allocator that packs blocks of one size together and returns pages.
+    OtherAllocator,
+    /// No huge pages for this program.
+    NoHugePages,
+}

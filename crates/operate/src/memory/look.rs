@@ -1,0 +1,224 @@
+//! One process: its mappings, its pages, its heaps.
+
+use super::mappings;
+use pagewise_linux::heap::{
+    Hole, Image, Pagemap, ProcessSource, Source, page_size, presence, readers,
+};
+use pagewise_linux::proc::{MapsEntry, ProcRoot};
+use pagewise_linux::process::while_stopped;
+use pagewise_linux::pseudo_file;
+use pagewise_memory::{Extent, Extents, ProcessFacts, account};
+use pagewise_model::memory::{HeapFacts, PageState, Presence, ProcessMemory, Unread};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Why a process cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// It ended.
+    #[error("process {0} does not exist: it has ended, or the number is wrong")]
+    Gone(i32),
+    /// A kernel thread, or a process that ends.
+    #[error("process {0} has no memory of its own: it is a kernel thread, or has ended")]
+    NoMemory(i32),
+    /// Another user's.
+    #[error(
+        "process {pid} belongs to user {owner}, whose memory you may not see: run pagewise as that user, or as root"
+    )]
+    OtherUser {
+        /// Process.
+        pid: i32,
+        /// Its effective user.
+        owner: u32,
+    },
+    /// Our own user's, and still not visible.
+    #[error(
+        "the kernel does not let you see process {0}: it has changed its user or may not be dumped (prctl(2), PR_SET_DUMPABLE); run pagewise as root"
+    )]
+    NotVisible(i32),
+    /// A file of `/proc` could not be read.
+    #[error(transparent)]
+    Proc(#[from] pseudo_file::Error),
+}
+
+/// How often everything is read while the process runs, if a heap changed meanwhile.
+const ATTEMPTS: usize = 2;
+/// Longest time for which a process is stopped.
+const LONGEST_STOP: Duration = Duration::from_millis(50);
+/// Part of it after which reading ends: letting all threads go takes time, too.
+const READING: Duration = Duration::from_millis(40);
+
+/// The account of a process.
+///
+/// # Errors
+/// [`Refusal`].
+pub fn process(proc: &ProcRoot, pid: i32) -> Result<ProcessMemory, Refusal> {
+    let mut facts = read(proc, pid)?;
+    for _ in 1..ATTEMPTS {
+        if !has_changed(&facts.unread) {
+            break;
+        }
+        facts = read(proc, pid)?;
+    }
+    if has_changed(&facts.unread)
+        && let Some((heaps, stopped)) = read_stopped(proc, pid)
+    {
+        facts = ProcessFacts {
+            stopped: stopped.into(),
+            ..mapped(proc, pid)?
+        };
+        heaps.put_into(&mut facts);
+    }
+    Ok(account(facts))
+}
+
+fn has_changed(unread: &[(u64, u64, Unread)]) -> bool {
+    unread.iter().any(|range| range.2 == Unread::Changed)
+}
+
+fn read(proc: &ProcRoot, pid: i32) -> Result<ProcessFacts, Refusal> {
+    let mut facts = mapped(proc, pid)?;
+    match Heaps::read(proc, pid, &ProcessSource(pid)) {
+        Ok(heaps) => heaps.put_into(&mut facts),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Refusal::Gone(pid)),
+        Err(_) => facts.unread.push((0, u64::MAX, Unread::NotAllowed)),
+    }
+    Ok(facts)
+}
+
+/// What smaps and status say.
+fn mapped(proc: &ProcRoot, pid: i32) -> Result<ProcessFacts, Refusal> {
+    let Some(status) = proc.status(pid)? else {
+        return Err(Refusal::Gone(pid));
+    };
+    let smaps = match proc.smaps(pid) {
+        Ok(Some(smaps)) if !smaps.is_empty() => smaps,
+        Ok(Some(_)) => return Err(Refusal::NoMemory(pid)),
+        Ok(None) => return Err(Refusal::Gone(pid)),
+        Err(error) if error.is_permission() => return Err(not_allowed(pid, status.user)),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(ProcessFacts {
+        pid,
+        name: proc.comm(pid)?.unwrap_or_default(),
+        page_tables: status.page_tables,
+        peak_resident: Some(status.peak_rss),
+        mappings: mappings::of(&smaps, &stack_pointers(proc, pid)),
+        ..ProcessFacts::default()
+    })
+}
+
+fn not_allowed(pid: i32, owner: u32) -> Refusal {
+    match owner == pagewise_linux::process::effective_user() {
+        true => Refusal::NotVisible(pid),
+        false => Refusal::OtherUser { pid, owner },
+    }
+}
+
+fn stack_pointers(proc: &ProcRoot, pid: i32) -> Vec<u64> {
+    let tasks = proc.tasks(pid).into_iter();
+    tasks
+        .filter_map(|tid| proc.stack_pointer(pid, tid))
+        .collect()
+}
+
+/// Reads the heaps while the process is stopped; `None` if it may not be stopped, or there was not
+/// time enough.
+fn read_stopped(proc: &ProcRoot, pid: i32) -> Option<(Heaps, Duration)> {
+    let stopped = while_stopped(proc, pid, LONGEST_STOP, |_| {
+        let source = Timed {
+            source: ProcessSource(pid),
+            until: Instant::now() + READING,
+        };
+        Heaps::read(proc, pid, &source).ok()
+    });
+    let (heaps, time) = stopped.ok()?;
+    heaps
+        .filter(|heaps| !has_changed(&heaps.unread))
+        .map(|heaps| (heaps, time))
+}
+
+/// Memory that can be read until a moment.
+struct Timed {
+    source: ProcessSource,
+    until: Instant,
+}
+
+impl Source for Timed {
+    fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()> {
+        match Instant::now() < self.until {
+            true => self.source.read(address, into),
+            false => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+/// The heaps of a process.
+#[derive(Default)]
+struct Heaps {
+    heaps: Vec<HeapFacts>,
+    extents: Vec<Extent>,
+    unread: Vec<(u64, u64, Unread)>,
+}
+
+impl Heaps {
+    /// Reads them from `source`.
+    ///
+    /// # Errors
+    /// If the mappings or the page map cannot be read.
+    fn read(proc: &ProcRoot, pid: i32, source: &dyn Source) -> io::Result<Self> {
+        let maps = proc.maps(pid).map_err(io::Error::other)?;
+        let maps = maps.ok_or(io::ErrorKind::NotFound)?;
+        let presence = pages(proc, pid, &maps)?;
+        let page = page_size() as u64;
+        let unread = |reason| Self {
+            unread: vec![(0, u64::MAX, reason)],
+            ..Self::default()
+        };
+        if let Err(reason) = may_read(source, &presence, page) {
+            return Ok(unread(reason));
+        }
+        if !mappings::is_64_bit(&maps) {
+            return Ok(unread(Unread::OtherLayout));
+        }
+        let mut image = Image::new(source, &presence, page);
+        let mut extents = Extents::new(&presence, page);
+        let mut found = Self::default();
+        for reader in readers() {
+            let read = reader.read(&maps, &mut image, &mut extents);
+            found.heaps.extend(read.heaps);
+            found.unread.extend(read.unread);
+        }
+        found.extents = extents.into_extents();
+        Ok(found)
+    }
+
+    fn put_into(self, facts: &mut ProcessFacts) {
+        (facts.heaps, facts.extents, facts.unread) = (self.heaps, self.extents, self.unread);
+    }
+}
+
+/// The pages of private memory that can be written.
+fn pages(proc: &ProcRoot, pid: i32, maps: &[MapsEntry]) -> io::Result<Presence> {
+    let pagemap = Pagemap::open(proc, pid)?;
+    let wanted = maps
+        .iter()
+        .filter(|one| mappings::is_private_and_writable(one));
+    let ranges: Vec<(u64, u64)> = wanted
+        .map(|one| (one.mapping.start, one.mapping.end))
+        .collect();
+    presence(&pagemap, &ranges)
+}
+
+/// Tries one page: the kernel allows the page map to more readers than the memory itself
+/// (`PTRACE_MODE_READ` and `PTRACE_MODE_ATTACH` of ptrace(2)).
+fn may_read(source: &dyn Source, presence: &Presence, page: u64) -> Result<(), Unread> {
+    let mut runs = presence.runs().iter();
+    let Some(first) = runs.find(|run| run.state != PageState::Swapped) else {
+        return Ok(());
+    };
+    match Image::new(source, presence, page).word(first.start) {
+        Err(Hole::Refused) => Err(Unread::NotAllowed),
+        _ => Ok(()),
+    }
+}

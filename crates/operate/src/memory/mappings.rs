@@ -1,0 +1,94 @@
+//! What each mapping of a process is for.
+
+use pagewise_linux::proc::{MapsEntry, SmapsEntry, region_kind};
+use pagewise_memory::{MappingFacts, MappingKind};
+use pagewise_model::findings::RegionKind;
+use pagewise_model::units::Bytes;
+use std::collections::BTreeSet;
+
+/// Largest gap below a stack (`pthread_attr_setguardsize(3)`): a page by default, 64 KiB on some
+/// machines.
+const LARGEST_GUARD: u64 = 64 << 10;
+
+/// The mappings, in which threads have these stack pointers.
+pub fn of(smaps: &[SmapsEntry], stack_pointers: &[u64]) -> Vec<MappingFacts> {
+    let code: BTreeSet<&str> = smaps
+        .iter()
+        .filter(|one| one.entry.is_executable())
+        .filter_map(|one| one.entry.file())
+        .collect();
+    let mut before: Option<(&MapsEntry, MappingKind)> = None;
+    let mut found = Vec::with_capacity(smaps.len());
+    for one in smaps {
+        let has_stack = stack_pointers.iter().any(|sp| one.entry.contains(*sp));
+        let kind = kind(&one.entry, before, &code, has_stack);
+        before = Some((&one.entry, kind));
+        let residency = &one.residency;
+        found.push(MappingFacts {
+            start: one.entry.mapping.start,
+            end: one.entry.mapping.end,
+            kind,
+            resident: residency.rss,
+            proportional: residency.pss,
+            swapped: residency.swap,
+            zeros: Bytes(0),
+        });
+    }
+    found
+}
+
+fn kind(
+    entry: &MapsEntry,
+    before: Option<(&MapsEntry, MappingKind)>,
+    code: &BTreeSet<&str>,
+    has_stack: bool,
+) -> MappingKind {
+    let follows = before.filter(|(other, _)| other.mapping.end == entry.mapping.start);
+    match region_kind(entry) {
+        RegionKind::Stack => MappingKind::Stack,
+        RegionKind::SharedAnonymous | RegionKind::Hugetlb => MappingKind::Shared,
+        RegionKind::FilePrivate | RegionKind::FileShared => {
+            let is_code = entry.file().is_some_and(|file| {
+                code.contains(file) || file.ends_with(".so") || file.contains(".so.")
+            });
+            match is_code {
+                true => MappingKind::Program,
+                false => MappingKind::File,
+            }
+        }
+        RegionKind::Heap => MappingKind::Anonymous,
+        RegionKind::Anonymous if has_stack => MappingKind::Stack,
+        RegionKind::Anonymous => match follows {
+            // Variables without initial values go on behind a library's data.
+            Some((other, MappingKind::Program)) if is_writable(entry) && is_writable(other) => {
+                MappingKind::Program
+            }
+            Some((other, _)) if is_guard(other) && is_writable(entry) => MappingKind::Stack,
+            _ => MappingKind::Anonymous,
+        },
+        _ => MappingKind::Special,
+    }
+}
+
+/// Whether the mapping is inaccessible and as small as what protects the end of a stack.
+fn is_guard(entry: &MapsEntry) -> bool {
+    let mapping = &entry.mapping;
+    mapping.protection == 0 && mapping.end - mapping.start <= LARGEST_GUARD
+}
+
+fn is_writable(entry: &MapsEntry) -> bool {
+    entry.mapping.protection & libc::PROT_WRITE.cast_unsigned() != 0
+}
+
+/// Whether the mapping may hold a heap or an allocator's variables.
+pub fn is_private_and_writable(entry: &MapsEntry) -> bool {
+    let is_shared = entry.mapping.flags & libc::MAP_SHARED.cast_unsigned() != 0;
+    !is_shared && is_writable(entry) && !entry.mapping.path.starts_with("[v")
+}
+
+/// Whether anything lies above 4 GiB, where a 64-bit process has at least its stack.
+pub fn is_64_bit(maps: &[MapsEntry]) -> bool {
+    maps.iter()
+        .map(|one| &one.mapping)
+        .any(|mapping| mapping.start >= 1 << 32 && &*mapping.path != "[vsyscall]")
+}

@@ -1,0 +1,387 @@
+//! Where the memory of processes went, for a person.
+
+use super::Style;
+use super::columns::{Row, named};
+use super::page::{Ink, Page, shorten};
+use crate::settings_export::exports;
+use crate::visible::visible;
+use pagewise_model::advice::Advice;
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::answer::Document;
+use pagewise_model::memory::{
+    Heap, HeapCheck, HeapPart, Memory, MemoryKind, MemoryMoment, MemoryRow, MemoryVerdict,
+    MemoryWhen, Unread,
+};
+use pagewise_model::quantity::{count, percent, share};
+use pagewise_model::units::{Bytes, Nanos};
+
+/// The verdict, the fix and the account, as text of at most `width` columns.
+#[must_use]
+pub fn render(document: &Document<Memory>, width: usize, style: Style) -> String {
+    let memory = &document.evidence;
+    let mut page = Page::new(width, style);
+    let program = shorten(&visible(&subject(document)), page.width.saturating_sub(11));
+    let line = page.paint(Ink::Faint, &program);
+    let label = page.label("pagewise");
+    page.line(&format!("{label}{line}"));
+    page.gap();
+    let (word, ink) = mark(memory.finding.verdict);
+    page.marked(word, ink, &visible(&document.verdict));
+    page.gap();
+    if let Some(diagnosis) = document.diagnoses.first() {
+        page.paragraph("Why", Ink::Plain, &visible(&diagnosis.explanation));
+        page.gap();
+    }
+    for (place, advice) in document.advice.iter().enumerate() {
+        fix(&mut page, if place == 0 { "Fix" } else { "Or" }, advice);
+    }
+    for moment in &memory.moments {
+        account(&mut page, moment);
+    }
+    if let Some(moment) = memory.judged() {
+        heaps(&mut page, moment);
+        processes(&mut page, moment);
+    }
+    notes(&mut page, document);
+    page.finish()
+}
+
+fn subject(document: &Document<Memory>) -> String {
+    if !document.subject.command.is_empty() {
+        return document.subject.command.join(" ");
+    }
+    let first = document
+        .evidence
+        .judged()
+        .and_then(|moment| moment.processes.first());
+    first.map_or_else(String::new, |one| format!("{} ({})", one.name, one.pid))
+}
+
+fn mark(verdict: MemoryVerdict) -> (&'static str, Ink) {
+    match verdict {
+        MemoryVerdict::AllInUse | MemoryVerdict::Cache => ("● healthy", Ink::Good),
+        MemoryVerdict::Retention | MemoryVerdict::Fragmentation | MemoryVerdict::Bloat => {
+            ("● costly", Ink::Caution)
+        }
+        MemoryVerdict::CannotTell => ("● unknown", Ink::Strong),
+    }
+}
+
+fn fix(page: &mut Page, label: &str, advice: &Advice) {
+    page.paragraph(label, Ink::Strong, &visible(&advice.headline));
+    page.paragraph("", Ink::Plain, &visible(&advice.reason));
+    if let Some(export) = exports(&advice.settings).first() {
+        page.gap();
+        page.verbatim("", &export.text);
+        page.gap();
+    }
+    if let Some(manual) = &advice.manual {
+        page.paragraph("", Ink::Plain, &visible(manual));
+    }
+    if let Some(caveat) = &advice.caveat {
+        page.paragraph("", Ink::Plain, &format!("Note: {}", visible(caveat)));
+    }
+    page.gap();
+}
+
+fn account(page: &mut Page, moment: &MemoryMoment) {
+    let total = moment.total();
+    let all = moment.rows();
+    let rows = all.iter().map(|row| {
+        Row::new([
+            row_name(row),
+            row.resident.to_string(),
+            percent(share(row.resident.0, total.0)),
+            swap(row.swapped),
+        ])
+    });
+    let swapped = moment.processes.iter().map(|one| one.swapped).sum();
+    let sum = Row::new([
+        "resident, by smaps".to_owned(),
+        total.to_string(),
+        "100 %".to_owned(),
+        swap(swapped),
+    ])
+    .in_ink(Ink::Strong);
+    let title = match moment.when {
+        MemoryWhen::Now => "Resident memory".to_owned(),
+        MemoryWhen::Peak => format!("Resident memory at the peak{}", after(moment)),
+        MemoryWhen::End => format!("Resident memory at the end{}", after(moment)),
+    };
+    let heads = named("what", &["resident", "share", "swap"]);
+    page.table(&title, &heads, rows.chain([sum]));
+    if let Some(residue) = residue(moment) {
+        page.indented(2, Ink::Faint, &residue);
+    }
+    beside(page, moment);
+}
+
+fn after(moment: &MemoryMoment) -> String {
+    let elapsed = moment.elapsed_ns.map(Nanos);
+    elapsed.map_or_else(String::new, |elapsed| format!(", after {elapsed}"))
+}
+
+/// No figure for what is not swapped.
+fn swap(bytes: Bytes) -> String {
+    match bytes.0 {
+        0 => String::new(),
+        _ => bytes.to_string(),
+    }
+}
+
+/// What changed between reading smaps and the heaps, if anything.
+fn residue(moment: &MemoryMoment) -> Option<String> {
+    let sizes = moment
+        .processes
+        .iter()
+        .map(|one| one.residue.unsigned_abs());
+    let size: u64 = sizes.sum();
+    (size > 0).then(|| {
+        let part = percent(share(size, moment.total().0));
+        format!(
+            "The rows differ from smaps by {} ({part}): memory changed during the look.",
+            Bytes(size)
+        )
+    })
+}
+
+fn beside(page: &mut Page, moment: &MemoryMoment) {
+    let tables: Bytes = moment.processes.iter().map(|one| one.page_tables).sum();
+    let mut rows = vec![Row::new(["page tables".to_owned(), tables.to_string()])];
+    if let Some(cgroup) = &moment.cgroup {
+        let limit = cgroup
+            .limit
+            .map_or_else(String::new, |limit| format!(" (limit {limit})"));
+        let mut add = |name: String, bytes: Option<Bytes>| {
+            rows.extend(bytes.map(|bytes| Row::new([name, bytes.to_string()])));
+        };
+        add(format!("memory cgroup{limit}"), Some(cgroup.charged));
+        add("  anonymous".to_owned(), Some(cgroup.anonymous));
+        add("  page cache".to_owned(), Some(cgroup.page_cache));
+        add("  shared memory and tmpfs".to_owned(), Some(cgroup.shared));
+        add("  kernel memory".to_owned(), cgroup.kernel);
+        add(
+            "  swapped".to_owned(),
+            cgroup.swapped.filter(|bytes| bytes.0 > 0),
+        );
+    }
+    page.table("Next to it", &named("what", &["bytes"]), rows);
+}
+
+fn row_name(row: &MemoryRow) -> String {
+    let kind = match row.kind {
+        MemoryKind::Live => "in use",
+        MemoryKind::Cached => "freed, in caches",
+        MemoryKind::FreedKept => "freed and kept",
+        MemoryKind::Pinned => "free, pinned by blocks in use",
+        MemoryKind::Reserve => "end of the heap, in reserve",
+        MemoryKind::HugeBloat => "zeros in huge pages",
+        MemoryKind::Bookkeeping => "the allocator's own data",
+        MemoryKind::Stacks => "stacks",
+        MemoryKind::Program => "program and libraries",
+        MemoryKind::Files => "mapped files",
+        MemoryKind::Shared => "shared memory",
+        MemoryKind::Special => "the kernel's mappings",
+        MemoryKind::NotReadable => return format!("not readable: {}", reason(row.unread)),
+    };
+    match (row.allocator, row.part) {
+        (Some(allocator), Some(part)) => format!("{kind}: {}", part_name(allocator, part)),
+        _ => kind.to_owned(),
+    }
+}
+
+fn reason(unread: Option<Unread>) -> &'static str {
+    match unread {
+        None | Some(Unread::NoKnownAllocator) => "of no allocator known here",
+        Some(Unread::NotAllowed) => "not allowed (ptrace)",
+        Some(Unread::Changed) => "it changed meanwhile",
+        Some(Unread::Swapped) => "swapped out",
+        Some(Unread::OtherLayout) => "unknown layout",
+    }
+}
+
+fn part_name(allocator: AllocatorKind, part: HeapPart) -> String {
+    let allocator = match allocator {
+        AllocatorKind::Glibc => "glibc",
+        AllocatorKind::Cpython => "Python",
+        AllocatorKind::Musl => "musl",
+        AllocatorKind::Jemalloc => "jemalloc",
+        AllocatorKind::Mimalloc => "mimalloc",
+        AllocatorKind::Go => "Go",
+        _ => "allocator",
+    };
+    let part = match part {
+        HeapPart::Main => "main heap",
+        HeapPart::Threads => "thread arenas",
+        HeapPart::Mapped => "mapped blocks",
+        HeapPart::Arenas => "arenas",
+    };
+    format!("{allocator} {part}")
+}
+
+fn heaps(page: &mut Page, moment: &MemoryMoment) {
+    let heaps = moment.processes.iter().flat_map(|one| &one.heaps);
+    let rows = heaps.map(|heap: &Heap| {
+        let mut name = part_name(heap.allocator, heap.part);
+        if heap.part != HeapPart::Main {
+            name = format!("{name} ({})", count(heap.count));
+        }
+        Row::new([
+            name,
+            heap.in_use.to_string(),
+            count(heap.blocks),
+            heap.cached.to_string(),
+            heap.free.to_string(),
+            heap.reserve.to_string(),
+            match heap.check {
+                HeapCheck::Counter => "its own counter".to_owned(),
+                HeapCheck::Filled => "no gap".to_owned(),
+            },
+        ])
+    });
+    let heads = named(
+        "heap",
+        &[
+            "in use",
+            "blocks",
+            "cached",
+            "free",
+            "reserve",
+            "checked by",
+        ],
+    );
+    page.table("Heaps (address space, resident or not)", &heads, rows);
+}
+
+/// Most processes shown; JSON has all.
+const MOST_PROCESSES: usize = 12;
+
+fn processes(page: &mut Page, moment: &MemoryMoment) {
+    if moment.processes.len() < 2 {
+        return;
+    }
+    let mut all: Vec<_> = moment.processes.iter().collect();
+    all.sort_by_key(|one| std::cmp::Reverse(one.proportional));
+    let rows = all.iter().take(MOST_PROCESSES).map(|one| {
+        Row::new([
+            format!("{} ({})", visible(&one.name), one.pid),
+            one.proportional.to_string(),
+            one.resident.to_string(),
+            swap(one.swapped),
+        ])
+    });
+    let heads = named("process", &["its share", "resident", "swap"]);
+    page.table("Processes (shared pages divided)", &heads, rows);
+    page.more(all.len(), MOST_PROCESSES);
+}
+
+fn notes(page: &mut Page, document: &Document<Memory>) {
+    page.gap();
+    if let Some(moment) = document.evidence.judged() {
+        for refused in &moment.refused {
+            page.paragraph("Missing", Ink::Caution, &visible(&refused.reason));
+        }
+        let look = Nanos(moment.look_ns);
+        let processes = match moment.processes.len() {
+            1 => "one process".to_owned(),
+            number => format!("{number} processes"),
+        };
+        let stopped = moment.processes.iter().map(|one| one.stopped_ns).max();
+        let harm = match stopped {
+            Some(time) if time > 0 => format!("stopped for at most {}", Nanos(time)),
+            _ => "nothing was stopped".to_owned(),
+        };
+        page.paragraph(
+            "Look",
+            Ink::Faint,
+            &format!("{look} for {processes}; {harm}"),
+        );
+    }
+    for note in &document.notes {
+        page.paragraph("Note", Ink::Plain, &visible(note));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::memory::{ByteRange, MemoryFinding, ProcessMemory};
+
+    fn row(kind: MemoryKind, mib: u64) -> MemoryRow {
+        MemoryRow {
+            resident: Bytes(mib << 20),
+            proportional: Bytes(mib << 20),
+            ..MemoryRow::new(kind)
+        }
+    }
+
+    #[test]
+    fn the_account_adds_up_and_says_what_was_not_readable() {
+        let heap = |kind, mib| MemoryRow {
+            allocator: Some(AllocatorKind::Glibc),
+            part: Some(HeapPart::Main),
+            ..row(kind, mib)
+        };
+        let process = ProcessMemory {
+            pid: 42,
+            name: "server".to_owned(),
+            resident: Bytes(200 << 20),
+            proportional: Bytes(200 << 20),
+            swapped: Bytes(0),
+            peak_resident: None,
+            page_tables: Bytes(1 << 20),
+            stopped_ns: 0,
+            rows: vec![
+                heap(MemoryKind::Live, 60),
+                heap(MemoryKind::FreedKept, 100),
+                row(MemoryKind::Stacks, 10),
+                MemoryRow {
+                    unread: Some(Unread::NoKnownAllocator),
+                    ..row(MemoryKind::NotReadable, 30)
+                },
+            ],
+            residue: 0,
+            heaps: Vec::new(),
+        };
+        let document = Document::of(Memory {
+            finding: MemoryFinding {
+                verdict: MemoryVerdict::Retention,
+                bytes: Bytes(100 << 20),
+                returnable: Some(ByteRange {
+                    low: Bytes(100 << 20),
+                    high: Bytes(100 << 20),
+                }),
+                ..MemoryFinding::default()
+            },
+            moments: vec![MemoryMoment {
+                when: MemoryWhen::Now,
+                elapsed_ns: None,
+                processes: vec![process],
+                cgroup: None,
+                refused: Vec::new(),
+                look_ns: 3_000_000,
+            }],
+        });
+        let expected = "\
+pagewise   server (42)
+
+● costly   Retention: 100 MiB (50 %) of 200 MiB resident was freed and is kept by the allocator.
+           malloc_trim would return 100 MiB.
+
+Resident memory
+  what                                      resident  share  swap
+  in use: glibc main heap                   60.0 MiB   30 %
+  freed and kept: glibc main heap            100 MiB   50 %
+  stacks                                    10.0 MiB  5.0 %
+  not readable: of no allocator known here  30.0 MiB   15 %
+  resident, by smaps                         200 MiB  100 %
+
+Next to it
+  what            bytes
+  page tables  1.00 MiB
+
+Look       3.00 ms for one process; nothing was stopped
+";
+        assert_eq!(render(&document, 100, Style::PLAIN), expected);
+    }
+}
