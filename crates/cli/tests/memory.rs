@@ -1,0 +1,188 @@
+//! `pagewise memory` on a C program whose allocator counts itself.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+
+#[path = "support/command.rs"]
+mod command;
+
+use command::pagewise;
+
+#[path = "../../report/tests/checker/mod.rs"]
+mod checker;
+
+/// `heaps.c`, compiled once.
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/memory/heaps.c");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("heaps");
+    let status = Command::new("cc")
+        .args(["-O1", "-pthread", "-o"])
+        .arg(&program)
+        .arg(source)
+        .status()
+        .expect("a C compiler");
+    assert!(status.success());
+    program
+});
+
+/// The program, which waits for a line.
+struct Held {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Held {
+    fn start() -> Self {
+        let mut child = Command::new(&*PROGRAM)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        Self { child, lines }
+    }
+
+    fn numbers(&mut self) -> Vec<u64> {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("a line");
+        let words = line.split_whitespace();
+        words.map(|word| word.parse().expect("a number")).collect()
+    }
+
+    fn go_on(&mut self) {
+        let input = self.child.stdin.as_mut().expect("a pipe");
+        input.write_all(b"\n").expect("it reads");
+    }
+
+    fn look(&self) -> Value {
+        let output = pagewise(&["memory", "--json", "-p", &self.child.id().to_string()]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{errors}");
+        let printed = String::from_utf8(output.stdout).expect("text");
+        let document: Value = serde_json::from_str(&printed).expect("JSON");
+        assert_eq!(checker::errors(&document), [""; 0]);
+        document["evidence"]["memory"].clone()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().expect("a number")
+}
+
+fn sum(heaps: &Value, parts: &[&str], fields: &[&str]) -> u64 {
+    let heaps = heaps.as_array().expect("heaps").iter();
+    heaps
+        .filter(|heap| parts.contains(&heap["part"].as_str().expect("a part")))
+        .flat_map(|heap| fields.iter().map(|field| number(&heap[field])))
+        .sum()
+}
+
+/// What stdio takes after the program has counted.
+const STDIO: u64 = 16 << 10;
+
+#[test]
+fn heaps_are_as_the_allocator_counts_and_a_trim_returns() {
+    let mut held = Held::start();
+    let counted = held.numbers();
+    let memory = held.look();
+    let process = &memory["moments"][0]["processes"][0];
+    let heaps = &process["heaps"];
+    let arenas = ["main", "threads"];
+    let in_use = sum(heaps, &arenas, &["in_use", "cached"]);
+    let free = sum(heaps, &arenas, &["free", "reserve"]);
+    assert!(in_use.abs_diff(counted[0]) <= STDIO, "{in_use} {counted:?}");
+    assert!(free.abs_diff(counted[1]) <= STDIO, "{free} {counted:?}");
+    assert_eq!(sum(heaps, &["mapped"], &["in_use"]), counted[2]);
+    assert!(sum(heaps, &["threads"], &["in_use"]) > 5 << 20);
+    for heap in heaps.as_array().expect("heaps") {
+        assert_eq!(heap["check"], "counter", "{heap}");
+    }
+    assert_eq!(process["residue"], 0);
+    assert_eq!(memory["finding"]["verdict"], "retention");
+    held.go_on();
+    let resident = held.numbers();
+    let returned = (resident[0] - resident[1]) << 10;
+    let foretold = sum(heaps, &arenas, &["returnable"]);
+    assert!(
+        foretold.abs_diff(returned) <= returned / 50,
+        "{foretold} {returned}"
+    );
+}
+
+/// Pages of the process that its page tables show, the page of zeros among them.
+fn pages(pid: u32) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("maps");
+    let mut pagemap = std::fs::File::open(format!("/proc/{pid}/pagemap")).expect("a page map");
+    let mut present = 0;
+    for line in maps.lines().filter(|line| !line.contains("[v")) {
+        let range = line
+            .split(' ')
+            .next()
+            .and_then(|range| range.split_once('-'));
+        let (start, end) = range.expect("a range");
+        let [start, end] = [start, end].map(|word| u64::from_str_radix(word, 16).expect("hex"));
+        let (first, count) = (start / 4096, (end - start) / 4096);
+        let mut entries = vec![0; usize::try_from(count * 8).expect("a size")];
+        pagemap.seek(SeekFrom::Start(first * 8)).expect("a place");
+        pagemap.read_exact(&mut entries).expect("entries");
+        present += entries
+            .chunks_exact(8)
+            .filter(|entry| entry[7] & 0x80 != 0)
+            .count() as u64;
+    }
+    present
+}
+
+#[test]
+fn a_look_makes_no_pages_in_the_process() {
+    let mut held = Held::start();
+    held.numbers();
+    let before = pages(held.child.id());
+    held.look();
+    assert_eq!(pages(held.child.id()), before);
+}
+
+#[test]
+fn a_program_is_looked_at_before_its_memory_is_gone() {
+    let program = PROGRAM.to_str().expect("a path");
+    let output = pagewise(&["memory", "--json", "--", program]);
+    assert_eq!(output.status.code(), Some(0));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(checker::errors(&document), [""; 0]);
+    let moments = document["evidence"]["memory"]["moments"].as_array();
+    let end = moments.expect("moments").last().expect("a look");
+    assert_eq!(end["when"], "end");
+    let heaps = &end["processes"][0]["heaps"];
+    assert!(
+        sum(heaps, &["main", "threads"], &["free"]) > 100 << 20,
+        "{heaps}"
+    );
+}
+
+#[test]
+fn the_status_of_the_program_is_ours() {
+    let output = pagewise(&["memory", "--", "sh", "-c", "echo noise; exit 7"]);
+    assert_eq!(output.status.code(), Some(7));
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("noise"));
+    let output = pagewise(&["memory", "--", "/no/such/program"]);
+    assert_eq!(output.status.code(), Some(127));
+}
+
+#[test]
+fn a_process_that_does_not_exist_is_named() {
+    // Larger than any process id (PID_MAX_LIMIT).
+    let output = pagewise(&["memory", "-p", "2147483647"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).expect("text");
+    assert!(told.contains("process 2147483647 does not exist"), "{told}");
+}
