@@ -364,9 +364,8 @@ fn free_blocks(
     };
     // `nextoffset` may point behind the last block; blocks from there on are fresh.
     let fresh = next.checked_sub(HEADER).ok_or(Broken::Counts)? / block;
-    for number in usize::try_from(fresh).unwrap_or(blocks)..blocks {
-        free[number] = true;
-    }
+    let fresh = usize::try_from(fresh).unwrap_or(blocks).min(blocks);
+    free[fresh..].fill(true);
     let mut at = image.word(pool + 8)?;
     while at != 0 {
         let place = &mut free[number(at)?];

@@ -50,6 +50,7 @@ fn entry(start: u64, end: u64, path: &str) -> MapsEntry {
             flags: 0x22,
             path: path.into(),
             build_id: None,
+            file: None,
         },
         device: (0, 0),
         inode: 0,

@@ -139,10 +139,15 @@ mod tests {
             Ok((stat, _)) => assert!(stat.contains(") t "), "{stat}"),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 shell.kill().unwrap();
+                shell.wait().unwrap();
                 skipped!("ptrace is not allowed here");
                 return;
             }
-            Err(error) => panic!("{error}"),
+            Err(error) => {
+                shell.kill().unwrap();
+                shell.wait().unwrap();
+                panic!("{error}");
+            }
         }
         assert_eq!(shell.wait().unwrap().code(), Some(3));
     }

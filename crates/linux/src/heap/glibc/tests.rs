@@ -97,6 +97,7 @@ fn entry(start: u64, end: u64, path: &str) -> MapsEntry {
             flags: 0x22,
             path: path.into(),
             build_id: None,
+            file: None,
         },
         device: (0, 0),
         inode: 0,
@@ -335,7 +336,7 @@ fn mapped_blocks_are_found_by_their_counter_behind_other_memory() {
     let end = MAPPED + 12 * PAGE;
     // Two pages of something else, a block of 4 pages, an aligned one of 2, then something else.
     fake.put(MAPPED + 8, 99);
-    fake.put(MAPPED + 2 * PAGE + 8, 4 * PAGE | 2);
+    fake.put(MAPPED + 2 * PAGE + 8, (4 * PAGE) | 2);
     let aligned = MAPPED + 6 * PAGE + 0x30;
     fake.put(aligned, 0x30);
     fake.put(aligned + 8, (2 * PAGE - 0x30) | 2);
