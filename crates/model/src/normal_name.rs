@@ -55,7 +55,7 @@ const NUMBERED: [&str; 13] = [
     "__m",
 ];
 /// The same where a hexadecimal hash follows.
-const HASHED: [&str; 2] = ["CGLIB$$", "$$Lambda/"];
+const HASHED: [&str; 3] = ["CGLIB$$", "$$Lambda/", "$$Lambda.0x"];
 /// Functions that Julia compiles, with a number at their end.
 const JULIA: [&str; 4] = ["julia_", "jfptr_", "japi1_", "jlsys_"];
 
@@ -207,6 +207,7 @@ fn numbered<'a>(before: &str, text: &'a str) -> Option<(&'a str, &'a str)> {
         Some((1.., behind)) if !behind.starts_with('x') => behind,
         _ => behind,
     };
+    let word = word.trim_end_matches("0x");
     Some((word.trim_end_matches(['$', '/', '.']), behind))
 }
 

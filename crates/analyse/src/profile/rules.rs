@@ -152,7 +152,8 @@ struct Weights {
     all_samples: u64,
 }
 
-/// With fewer samples in all, no share is known well enough for a finding.
+/// With fewer samples of CPU time in all, no share is known well enough for a finding. Waits and requests
+/// are recorded each, not sampled.
 const FEWEST: u64 = 10;
 /// With fewer matching samples, a finding is a note, whatever its share.
 const FEWEST_MATCHING: u64 = 5;
@@ -214,7 +215,8 @@ impl Rule {
             all,
             all_samples,
         } = weights.of(self.of, profile, idle);
-        if *all_samples < FEWEST {
+        let is_sampled = matches!(self.of, Kind::Cpu);
+        if is_sampled && *all_samples < FEWEST {
             return None;
         }
         let matching: u64 = samples
@@ -222,7 +224,7 @@ impl Rule {
             .zip(&shows)
             .filter_map(|(&samples, &shows)| shows.then_some(samples))
             .sum();
-        let is_firm = matching >= FEWEST_MATCHING;
+        let is_firm = !is_sampled || matching >= FEWEST_MATCHING;
         let shown = by_stack
             .iter()
             .zip(&shows)

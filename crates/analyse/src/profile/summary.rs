@@ -202,12 +202,14 @@ fn processes(profile: &Profile, by_thread: &[(u32, u64)]) -> Vec<ProcessShare> {
     for &(thread, weight) in by_thread {
         *together.entry(thread).or_default() += weight;
     }
-    let mut by_process: BTreeMap<i32, (u64, BTreeSet<i32>, u64, u32)> = BTreeMap::new();
+    let mut by_process: BTreeMap<(i32, &str), (u64, BTreeSet<i32>, u64, u32)> = BTreeMap::new();
     for (thread, weight) in together {
         let Some(known) = profile.threads.get(thread as usize) else {
             continue;
         };
-        let held = by_process.entry(known.pid).or_default();
+        // Where a text has only the id of the thread, threads of one name are taken for a process.
+        let name = if known.pid == -1 { &*known.comm } else { "" };
+        let held = by_process.entry((known.pid, name)).or_default();
         held.0 += weight;
         held.1.insert(known.tid);
         if weight > held.2 {
@@ -216,7 +218,7 @@ fn processes(profile: &Profile, by_thread: &[(u32, u64)]) -> Vec<ProcessShare> {
     }
     let mut shares: Vec<ProcessShare> = by_process
         .into_iter()
-        .map(|(pid, (weight, threads, _, heaviest))| ProcessShare {
+        .map(|((pid, _), (weight, threads, _, heaviest))| ProcessShare {
             pid,
             comm: profile.threads[heaviest as usize].comm.to_string(),
             threads: threads.len() as u64,

@@ -69,6 +69,8 @@ pub(super) struct Order {
     held: Vec<u8>,
     lines: u64,
     is_back: bool,
+    /// Whether a task switch was read as in text without times.
+    was_untimed: bool,
     /// How often time has gone back without a repeat.
     pub went_back: u64,
 }
@@ -136,8 +138,10 @@ impl Order {
         }
     }
 
-    /// Whether lines have times, so that going back shows.
-    pub fn knows_times(&self) -> bool {
+    /// Whether lines have had times, so that going back would show. A piece that had none when this was
+    /// asked fits only behind text that had none either.
+    pub fn knows_times(&mut self) -> bool {
+        self.was_untimed |= self.last.is_none();
         self.last.is_some()
     }
 
@@ -201,7 +205,8 @@ impl Order {
             (Some(first), Some(last)) => last.time <= first.time && !is_again(last, first),
             _ => true,
         };
-        self.held.is_empty() && is_later
+        let agree_on_times = self.last.is_none() || !piece.was_untimed;
+        self.held.is_empty() && is_later && agree_on_times
     }
 
     /// Continues after a piece that was read separately. Returns how often time went back where the
