@@ -25,6 +25,7 @@ pub mod perf;
 pub mod proc;
 pub mod process;
 pub mod pseudo_file;
+mod regular_file;
 pub mod symbols;
 pub mod sys;
 pub mod tracefs;

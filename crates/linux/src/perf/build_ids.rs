@@ -8,12 +8,13 @@
 
 use super::account::{MISC_MMAP_DATA, kind, next_record, word32, word64};
 use crate::proc::ProcRoot;
+use crate::regular_file;
 use rustc_hash::FxHashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// `PERF_RECORD_MISC_MMAP_BUILD_ID`.
@@ -102,21 +103,16 @@ impl BuildIds {
 fn read(identity: Identity, record: &[u8], proc: &ProcRoot) -> Option<Vec<u8>> {
     let mut is_replaced = false;
     for place in places(record, proc) {
-        let Some(file) = open(&place) else { continue };
+        // The program may have put a pipe or a terminal there meanwhile.
+        let Some(file) = regular_file::open(&place) else {
+            continue;
+        };
         match compared(identity, &file) {
             Compared::Other => is_replaced = true,
             Compared::Same | Compared::Unclear => return of_elf(&file),
         }
     }
     is_replaced.then(|| vec![0; LONGEST])
-}
-
-/// The program may have put a pipe or a terminal there meanwhile.
-fn open(place: &Path) -> Option<File> {
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let mut options = File::options();
-    let file = options.read(true).custom_flags(flags).open(place).ok()?;
-    file.metadata().is_ok_and(|of| of.is_file()).then_some(file)
 }
 
 fn of_elf(file: &File) -> Option<Vec<u8>> {

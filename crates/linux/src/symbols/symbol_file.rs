@@ -6,11 +6,12 @@
 //! size on a real file system is opened, through the descriptor that was checked.
 
 use crate::proc::ProcRoot;
+use crate::regular_file;
 use crate::sys::mapped_file::MappedFile;
 use pagewise_model::address_space::FileId;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Largest file in bytes: debug information of the largest programs (Chromium) has 5 GiB.
@@ -73,11 +74,7 @@ impl SymbolFile {
     pub fn open(path: &Path, identity: Identity<'_>) -> Result<Self, Refused> {
         // Not even looked up by a descriptor if it is of the wrong kind.
         check_kind(&path.metadata().map_err(|_| Refused::Missing)?)?;
-        let place = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_PATH | libc::O_CLOEXEC)
-            .open(path)
-            .map_err(|_| Refused::Missing)?;
+        let place = regular_file::place(path).ok_or(Refused::Missing)?;
         let found = place.metadata().map_err(|_| Refused::Missing)?;
         check_kind(&found)?;
         let file_system = rustix::fs::fstatfs(&place).map_err(|_| Refused::Missing)?;
@@ -97,7 +94,7 @@ impl SymbolFile {
         if !is_same && !OTHER_NUMBERS.contains(&file_system) {
             return Err(Refused::OtherFile);
         }
-        let file = reopened(&place).ok_or(Refused::Missing)?;
+        let file = regular_file::reopened(&place).ok_or(Refused::Missing)?;
         let bytes = MappedFile::of(&file).map_err(|_| Refused::Missing)?;
         let opened = Self { file, bytes };
         let is_same = match identity {
@@ -207,15 +204,6 @@ fn shown(found: &Metadata) -> FileId {
         ),
         inode: found.ino(),
     }
-}
-
-/// Opens for reading what the descriptor `place` leads to.
-fn reopened(place: &File) -> Option<File> {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC)
-        .open(format!("/proc/self/fd/{}", place.as_raw_fd()))
-        .ok()
 }
 
 #[cfg(test)]
