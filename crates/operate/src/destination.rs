@@ -11,7 +11,6 @@
 use anyhow::{Context, Result, bail};
 use pagewise_linux::process::interrupt;
 use pagewise_linux::sys::process::effective_user;
-use std::error::Error;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -183,21 +182,16 @@ fn aside(path: &Path) -> Result<Option<(PathBuf, File, TempPath)>> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_own(&target) => {
             Ok(None)
         }
-        Err(error) => Err(without_name(error)).with_context(|| cannot_write(path)),
+        Err(error) => Err(without_name(&error)).with_context(|| cannot_write(path)),
     }
 }
 
-/// The error without the name of a temporary file, which says nothing to anybody.
-fn without_name(error: io::Error) -> io::Error {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
-    while let Some(one) = cause {
-        let code = one.downcast_ref::<io::Error>();
-        if let Some(code) = code.and_then(io::Error::raw_os_error) {
-            return io::Error::from_raw_os_error(code);
-        }
-        cause = one.source();
-    }
-    error
+/// The error without the name of a temporary file, which says nothing to anybody. The error of the
+/// system is not among its sources, so its text is cut.
+fn without_name(error: &io::Error) -> io::Error {
+    let text = error.to_string();
+    let own = text.split_once(" at path ").map_or(&*text, |(own, _)| own);
+    io::Error::new(error.kind(), own)
 }
 
 /// Whether a file of ours exists there: if the folder allows no new file, it can be written
@@ -366,6 +360,15 @@ mod tests {
         assert!(format!("{:#}", check(&missing).unwrap_err()).contains("cannot write"));
         assert!(check(&folder.path().join("x")).is_ok());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn errors_do_not_name_temporary_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing/report.html");
+        let message = format!("{:#}", write(&missing, b"text").unwrap_err());
+        assert!(message.ends_with("(os error 2)"), "{message}");
+        assert!(!message.contains(".pagewise-"), "{message}");
     }
 
     #[test]

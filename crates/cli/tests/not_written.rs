@@ -1,0 +1,147 @@
+//! Outputs that cannot be written whole, or must not be written: a status, and a message that names
+//! what failed.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A folder with the trace `t.txt`.
+fn scene() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut trace = "# tracer: function_graph\n".to_owned();
+    for at in 100..150 {
+        writeln!(
+            trace,
+            " {at}.000001 |   0)     bash-1     |               |  handle_mm_fault() {{\n \
+              {at}.000003 |   0)     bash-1     |   1.000 us    |    vma_alloc_folio();\n \
+              {at}.000010 |   0)     bash-1     |   9.000 us    |  }} /* handle_mm_fault */"
+        )
+        .expect("a text");
+    }
+    fs::write(folder.path().join("t.txt"), trace).expect("written");
+    folder
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
+    command.current_dir(folder).args(arguments);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs a command that must end with status 1, and returns its messages.
+fn failed(command: &mut Command) -> String {
+    let Output { status, stderr, .. } = command.output().expect("pagewise runs");
+    let message = String::from_utf8(stderr).expect("text");
+    assert_eq!(status.code(), Some(1), "{message}");
+    assert!(!message.contains(".pagewise-"), "{message}");
+    message
+}
+
+fn pipe(folder: &Path) -> PathBuf {
+    let path = folder.join("pipe");
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("mkfifo runs").success());
+    path
+}
+
+fn is_root(folder: &Path) -> bool {
+    folder.metadata().expect("a folder").uid() == 0
+}
+
+#[test]
+fn a_full_standard_output_is_named_as_such() {
+    let folder = scene();
+    for arguments in [
+        &["report", "t.txt"][..],
+        &["report", "--json", "t.txt"],
+        &["report", "--export", "folded", "t.txt"],
+        &["diff", "t.txt", "t.txt"],
+        &["check"],
+        &["help"],
+        &["completions", "bash"],
+    ] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let message = failed(command(folder.path(), arguments).stdout(full));
+        let expected = "pagewise: cannot write standard output: No space left";
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn reports_and_rows_do_not_go_into_the_pipe_of_another_user() {
+    let folder = scene();
+    let pipe = pipe(folder.path());
+    // Only root can give files away. As another user there is no such pipe to make.
+    if is_root(folder.path()) {
+        chown(&pipe, Some(1), None).unwrap();
+        for arguments in [
+            &["report", "-o", "pipe", "t.txt"][..],
+            &["watch", "-o", "pipe", "--", "true"],
+        ] {
+            let message = failed(&mut command(folder.path(), arguments));
+            let expected = "cannot write pipe: it is a pipe of another user (id 1)";
+            assert!(message.contains(expected), "{arguments:?}: {message}");
+        }
+    }
+}
+
+#[test]
+fn watch_on_a_pipe_without_a_reader_ends_by_sigterm() {
+    let folder = scene();
+    pipe(folder.path());
+    let began = folder.path().join("began");
+    let arguments = ["watch", "-o", "pipe", "--", "sleep", "600"];
+    let mut watching = command(folder.path(), &arguments)
+        .stderr(File::create(&began).unwrap())
+        .spawn()
+        .expect("pagewise starts");
+    let process = watching.id().to_string();
+    // Until then the default action of the signal ends it, too.
+    let catches = || {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let caught = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:\t"));
+        caught.is_some_and(|mask| u64::from_str_radix(mask, 16).unwrap_or(0) >> 14 & 1 == 1)
+    };
+    while !catches() {
+        assert!(watching.try_wait().expect("a child").is_none());
+        std::thread::yield_now();
+    }
+    let sent = Command::new("kill").args(["-TERM", &process]).status();
+    assert!(sent.expect("kill runs").success());
+    assert_eq!(watching.wait().expect("a child").code(), Some(1));
+    let message = fs::read_to_string(&began).unwrap();
+    assert!(
+        message.contains("it is a pipe that nobody reads"),
+        "{message}"
+    );
+}
+
+#[test]
+fn tables_are_refused_in_a_folder_that_another_opened_to_all() {
+    let folder = scene();
+    let open = folder.path().join("open");
+    fs::create_dir(&open).unwrap();
+    // Only root can give folders away.
+    if is_root(folder.path()) {
+        fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+        chown(&open, Some(1), None).unwrap();
+        let arguments = ["report", "t.txt", "--export", "parquet", "-o", "open"];
+        let message = failed(&mut command(folder.path(), &arguments));
+        assert!(message.contains("another user (id 1)"), "{message}");
+        assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn messages_name_the_output_and_no_temporary_file() {
+    let folder = scene();
+    let arguments = ["report", "t.txt", "-o", "missing/report.html"];
+    let message = failed(&mut command(folder.path(), &arguments));
+    let expected = "cannot write missing/report.html: No such file or directory (os error 2)\n";
+    assert!(message.ends_with(expected), "{message}");
+}
