@@ -24,7 +24,9 @@ pub fn explain(memory: Memory) -> Document<Memory> {
         .iter()
         .map(|fix| advice(*fix, finding))
         .collect();
+    let notes = broken_lists(moment).into_iter().collect();
     (document.diagnoses, document.advice) = (vec![diagnoses], advice);
+    document.notes = notes;
     document
 }
 
@@ -54,6 +56,17 @@ fn diagnosis(finding: &MemoryFinding, moment: &MemoryMoment, headline: &str) -> 
         evidence: heaps.map(heap_fact).collect(),
         ..Diagnosis::named(id(finding.verdict), severity)
     }
+}
+
+fn broken_lists(moment: &MemoryMoment) -> Option<String> {
+    let heaps = moment.processes.iter().flat_map(|one| &one.heaps);
+    let broken: u64 = heaps.map(|heap| heap.broken_lists).sum();
+    (broken > 0).then(|| {
+        format!(
+            "{} of freed blocks (fastbins) could not be followed to the end: they changed meanwhile, or are damaged. The rest of their blocks counts as in use.",
+            counted(broken, "list")
+        )
+    })
 }
 
 fn explanation(verdict: MemoryVerdict) -> &'static str {

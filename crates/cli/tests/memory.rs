@@ -171,7 +171,7 @@ fn a_program_is_looked_at_before_its_memory_is_gone() {
 
 #[test]
 fn the_status_of_the_program_is_ours() {
-    let output = pagewise(&["memory", "--", "sh", "-c", "echo noise; exit 7"]);
+    let output = pagewise(&["memory", "--", "sh", "-c", "printf 'no%s\\n' ise; exit 7"]);
     assert_eq!(output.status.code(), Some(7));
     assert!(!String::from_utf8_lossy(&output.stdout).contains("noise"));
     let output = pagewise(&["memory", "--", "/no/such/program"]);

@@ -266,6 +266,7 @@ mod tests {
                 blocks: 0,
                 cached: Bytes(cached),
                 in_fastbins: Bytes(0),
+                broken_lists: 0,
                 free: Bytes(0),
                 free_blocks: 0,
                 large_free: Bytes(0),

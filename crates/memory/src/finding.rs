@@ -38,7 +38,6 @@ struct Parts {
     pinned_by_threads: u64,
     bloat: u64,
     unread: u64,
-    in_fastbins: u64,
 }
 
 impl Parts {
@@ -59,12 +58,6 @@ impl Parts {
             }),
             bloat: of(MemoryKind::HugeBloat),
             unread: of(MemoryKind::NotReadable),
-            in_fastbins: moment
-                .processes
-                .iter()
-                .flat_map(|one| &one.heaps)
-                .map(|heap| heap.in_fastbins.0)
-                .sum(),
         }
     }
 
@@ -115,7 +108,7 @@ impl Parts {
             })
             .sum();
         let (low, high) = match verdict {
-            MemoryVerdict::Retention => (by_trim, by_trim + self.in_fastbins),
+            MemoryVerdict::Retention => (by_trim, by_trim),
             MemoryVerdict::Fragmentation => (by_trim, self.pinned + self.kept()),
             MemoryVerdict::Bloat => (self.bloat, self.bloat),
             MemoryVerdict::AllInUse | MemoryVerdict::Cache | MemoryVerdict::CannotTell => {
@@ -211,6 +204,7 @@ mod tests {
             blocks: 0,
             cached: Bytes(0),
             in_fastbins: Bytes(0),
+            broken_lists: 0,
             free: Bytes(free * MIB),
             free_blocks: 1,
             large_free: Bytes(large_free * MIB),

@@ -3066,6 +3066,10 @@ export interface Heap {
    * Number of these blocks.
    */
   blocks: number;
+  /**
+   * Fastbins that could not be followed to their end: the rest of their blocks counts as in use.
+   */
+  broken_lists?: number;
   cached: Bytes;
   check: HeapCheck;
   /**

@@ -407,6 +407,7 @@ impl Sums {
                 blocks: self.read.blocks,
                 cached: Bytes(0),
                 in_fastbins: Bytes(0),
+                broken_lists: 0,
                 free: Bytes(self.read.free),
                 free_blocks: self.read.free_blocks,
                 large_free: Bytes(0),

@@ -287,11 +287,14 @@ pub struct Heap {
     pub in_use: Bytes,
     /// Number of these blocks.
     pub blocks: u64,
-    /// Freed blocks in the caches of threads and sizes.
+    /// Freed blocks in the caches of threads and sizes (tcache).
     pub cached: Bytes,
-    /// The part of them that is in the heap's own lists of small blocks (fastbins), which a trim
-    /// joins with their neighbours.
+    /// Freed blocks in the heap's own lists of small blocks (fastbins). They count as free or, next to
+    /// the end of the heap, as reserve, because a trim joins them with their neighbours.
     pub in_fastbins: Bytes,
+    /// Fastbins that could not be followed to their end: the rest of their blocks counts as in use.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broken_lists: u64,
     /// Freed blocks, without the end of the heap that is in reserve.
     pub free: Bytes,
     /// Number of these blocks.

@@ -5,7 +5,7 @@
 //! then a bitmap, links to the other arenas and the counters of bytes.
 
 use super::super::Image;
-use super::chunks::ALIGNMENT;
+use super::chunks::{ALIGNMENT, FLAGS};
 
 /// Lists of free blocks (`NBINS` - 1), each with two links.
 const LISTS: u64 = 127;
@@ -70,17 +70,26 @@ impl Arena {
     }
 }
 
-/// The arena whose last block is at `top`, in these ranges of variables.
-pub(super) fn find(image: &mut Image<'_>, ranges: &[(u64, u64)], top: u64) -> Option<Arena> {
-    let places = words_that(image, ranges, |word| word == top);
-    places
-        .into_iter()
-        .map(Arena)
-        .find(|arena| arena.0 >= FASTBINS && arena.is_sound(image))
+/// The arena whose last block ends the heap from `start` to `end`, in these ranges of variables.
+pub(super) fn find(
+    image: &mut Image<'_>,
+    ranges: &[(u64, u64)],
+    (start, end): (u64, u64),
+) -> Option<Arena> {
+    let is_inside = |word: u64| (start..end).contains(&word) && word.is_multiple_of(ALIGNMENT);
+    let places = words_that(image, ranges, is_inside);
+    places.into_iter().map(Arena).find(|arena| {
+        let ends_heap = |image: &mut Image<'_>| {
+            let top = image.word(arena.0).ok()?;
+            let size = image.word(top.checked_add(8)?).ok()? & !FLAGS;
+            Some(top.checked_add(size)? == end)
+        };
+        arena.0 >= FASTBINS && arena.is_sound(image) && ends_heap(image) == Some(true)
+    })
 }
 
 /// Most places that are looked at.
-const MOST_PLACES: usize = 256;
+const MOST_PLACES: usize = 1 << 14;
 
 /// Addresses of words that pass `test`, on pages that are present.
 pub(super) fn words_that(

@@ -1,4 +1,4 @@
-//! Freed blocks that look in use: those in threads' caches (tcache) and in fastbins.
+//! Freed blocks in threads' caches (tcache), which look in use.
 //!
 //! A thread's cache is itself a block: 64 counts, then 64 heads of lists, one for each size from
 //! 0x20 in steps of 0x10. From 2.42 on there are 76, the last 12 for ranges of larger sizes, and the
@@ -13,10 +13,6 @@ const SMALL: u64 = 64;
 const ALL: u64 = 76;
 /// Longest list that is followed; the default is 7 blocks, or 16 from 2.42 on.
 const LONGEST: usize = 4096;
-/// Most blocks in all lists of a fastbin.
-const MOST_FAST: usize = 1 << 20;
-/// Fastbins of an arena.
-const FASTBINS: u64 = 10;
 
 /// Address ranges, for fast look-up.
 pub(super) struct Ranges(Vec<(u64, u64)>);
@@ -28,7 +24,7 @@ impl Ranges {
         Self(ranges)
     }
 
-    fn contain(&self, address: u64) -> bool {
+    pub fn contain(&self, address: u64) -> bool {
         let before = self.0.partition_point(|range| range.0 <= address);
         let range = before.checked_sub(1).and_then(|at| self.0.get(at));
         range.is_some_and(|range| address < range.1)
@@ -99,43 +95,11 @@ fn follow(
 }
 
 /// The link that was stored at `place`.
-fn unmasked(link: u64, place: u64, heaps: &Ranges) -> u64 {
+pub(super) fn unmasked(link: u64, place: u64, heaps: &Ranges) -> u64 {
     let plain = link ^ (place >> 12);
     match plain == 0 || heaps.contain(plain) {
         true => plain,
         // Before 2.32.
         false => link,
     }
-}
-
-/// Number and bytes of the blocks in the fastbins whose heads are at `bins`.
-pub(super) fn fastbins(image: &mut Image<'_>, bins: u64, heaps: &Ranges) -> (u64, u64) {
-    let mut sums = (0, 0);
-    for bin in 0..FASTBINS {
-        let Ok(head) = image.word(bins + 8 * bin) else {
-            return sums;
-        };
-        let size = SMALLEST + ALIGNMENT * bin;
-        let mut at = head;
-        let mut found = (0, 0);
-        for _ in 0..MOST_FAST {
-            if at == 0 || !heaps.contain(at) {
-                break;
-            }
-            match image.word(at + 8) {
-                Ok(word) if word & !FLAGS == size => {}
-                _ => break,
-            }
-            found = (found.0 + 1, found.1 + size);
-            let Ok(link) = image.word(at + 16) else {
-                break;
-            };
-            at = unmasked(link, at + 16, heaps);
-        }
-        // A list that does not end where it should was not one, or changed meanwhile.
-        if at == 0 {
-            sums = (sums.0 + found.0, sums.1 + found.1);
-        }
-    }
-    sums
 }

@@ -7,6 +7,7 @@
 //! ```
 
 use super::super::{Hole, Image};
+use super::fastbins::FastBlocks;
 use pagewise_model::memory::{Tile, TileState, Unread};
 
 /// Bits of the word with the size.
@@ -35,11 +36,15 @@ pub(super) struct Walk {
     /// Bytes and number of blocks in use.
     pub in_use: u64,
     pub blocks: u64,
-    /// Bytes and number of free blocks, without the last.
+    /// Bytes and number of free blocks, without the last. Those in fastbins are among them, joined
+    /// with their neighbours.
     pub free: u64,
     pub free_blocks: u64,
     /// Bytes in large free blocks.
     pub large_free: u64,
+    /// Bytes of blocks in fastbins, and lists that could not be followed to their end.
+    pub fast: u64,
+    pub broken_lists: u64,
     /// The last block, from which new ones are cut.
     pub top: u64,
     pub reserve: u64,
@@ -50,12 +55,26 @@ pub(super) struct Walk {
 }
 
 impl Walk {
+    /// Counts a free block.
+    fn freed(&mut self, start: u64, length: u64) -> Tile {
+        self.free += length;
+        self.free_blocks += 1;
+        self.large_free += if length >= LARGE { length } else { 0 };
+        Tile {
+            start,
+            length,
+            state: TileState::Free { kept: FREE_HEADER },
+        }
+    }
+
     pub fn add(&mut self, other: Self) {
         self.in_use += other.in_use;
         self.blocks += other.blocks;
         self.free += other.free;
         self.free_blocks += other.free_blocks;
         self.large_free += other.large_free;
+        self.fast += other.fast;
+        self.broken_lists += other.broken_lists;
         self.reserve += other.reserve;
         self.cache_candidates.extend(other.cache_candidates);
     }
@@ -109,45 +128,51 @@ enum Step {
     Fence,
 }
 
-/// Walks from the block at `first` to `end`.
+/// Walks from the block at `first` to `end`. The blocks in `fast` are free.
 pub(super) fn walk(
     image: &mut Image<'_>,
     first: u64,
     end: u64,
+    fast: &FastBlocks,
     each: &mut dyn FnMut(Tile),
 ) -> Result<Walk, Broken> {
     let mut walk = Walk::default();
+    let begin = fast.blocks.partition_point(|block| *block < first);
+    let mut fast = fast.blocks.get(begin..).unwrap_or_default();
     let mut at = first;
+    // Where the free blocks that end at `at` start.
+    let mut free_from = None;
     loop {
-        let (length, state) = match looked_at(image, at, end)? {
-            Step::Fence => {
-                each(Tile {
-                    start: at,
-                    length: end - at,
-                    state: TileState::Bookkeeping,
-                });
-                walk.ending = Ending::Fence;
-                return Ok(walk);
+        let step = looked_at(image, at, end)?;
+        while fast.first().is_some_and(|block| *block < at) {
+            fast = &fast[1..];
+        }
+        let is_fast = fast.first() == Some(&at);
+        match step {
+            Step::Block { size, is_free } if is_free || is_fast => {
+                walk.fast += if is_free { 0 } else { size };
+                free_from.get_or_insert(at);
+                at += size;
+                continue;
             }
+            // The last block takes in the free ones before it.
             Step::Top { size } => {
-                let kept = SMALLEST;
+                walk.top = at;
+                let start = free_from.unwrap_or(at);
+                walk.reserve = at + size - start;
                 each(Tile {
-                    start: at,
-                    length: size,
-                    state: TileState::Reserve { kept },
+                    start,
+                    length: walk.reserve,
+                    state: TileState::Reserve { kept: SMALLEST },
                 });
-                (walk.top, walk.reserve) = (at, size);
                 return Ok(walk);
             }
-            Step::Block {
-                size,
-                is_free: true,
-            } => {
-                walk.free += size;
-                walk.free_blocks += 1;
-                walk.large_free += if size >= LARGE { size } else { 0 };
-                (size, TileState::Free { kept: FREE_HEADER })
-            }
+            Step::Block { .. } | Step::Fence => {}
+        }
+        if let Some(start) = free_from.take() {
+            each(walk.freed(start, at - start));
+        }
+        let (length, state) = match step {
             Step::Block { size, .. } => {
                 walk.in_use += size;
                 walk.blocks += 1;
@@ -156,13 +181,39 @@ pub(super) fn walk(
                 }
                 (size, TileState::Live)
             }
+            Step::Top { .. } | Step::Fence => (end - at, TileState::Bookkeeping),
         };
         each(Tile {
             start: at,
             length,
             state,
         });
+        if matches!(step, Step::Fence) {
+            walk.ending = Ending::Fence;
+            return Ok(walk);
+        }
         at += length;
+    }
+}
+
+/// Calls `each` with address and size of all blocks that look in use.
+pub(super) fn each_in_use(
+    image: &mut Image<'_>,
+    first: u64,
+    end: u64,
+    each: &mut dyn FnMut(&mut Image<'_>, u64, u64),
+) -> Result<(), Broken> {
+    let mut at = first;
+    loop {
+        match looked_at(image, at, end)? {
+            Step::Block { size, is_free } => {
+                if !is_free {
+                    each(image, at, size);
+                }
+                at += size;
+            }
+            Step::Top { .. } | Step::Fence => return Ok(()),
+        }
     }
 }
 

@@ -12,11 +12,13 @@
 //!  anonymous     block                                          a block of its own mapping
 //! ```
 //!
-//! Blocks in the caches of threads (tcache) and in fastbins look in use; [`caches`] counts them.
+//! Blocks in the caches of threads (tcache) and in fastbins look in use; [`caches`] and [`fastbins`]
+//! find them.
 
 mod arena;
 mod caches;
 mod chunks;
+mod fastbins;
 mod mapped;
 mod parameters;
 mod thread_heaps;
@@ -24,8 +26,8 @@ mod thread_heaps;
 use super::variables::writable_data;
 use super::{AllocatorReader, HeapsRead, Image};
 use crate::proc::MapsEntry;
-use arena::Arena;
 use chunks::{Broken, Ending, Walk};
+use fastbins::FastBlocks;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink, Unread};
 use pagewise_model::units::Bytes;
@@ -69,8 +71,6 @@ struct Reading {
     parameters: Option<Parameters>,
     /// Blocks that may hold a thread's cache.
     cache_candidates: Vec<u64>,
-    /// Where fastbins are, with the heap in `found` that they belong to.
-    fastbins: Vec<(u64, usize)>,
     /// Ranges of heaps that were read.
     taken: Vec<(u64, u64)>,
     found: HeapsRead,
@@ -80,9 +80,20 @@ impl Reading {
     fn main(&mut self, image: &mut Image<'_>, sink: &mut dyn TileSink, heap: (u64, u64)) {
         let base = self.parameters.map_or(heap.0, |found| found.heap_start);
         let mut outcome = Err(Broken::Layout);
+        let mut arena = None;
         for _ in 0..ATTEMPTS {
             sink.start(base);
-            outcome = chunks::walk(image, base, heap.1, &mut |tile| sink.tile(tile));
+            arena = arena::find(image, &self.data, (base, heap.1));
+            let fast = match arena {
+                Some(arena) => fastbins::read(image, arena.fastbins(), &[(base, heap.1)]),
+                None => Ok(FastBlocks::default()),
+            };
+            outcome = fast.and_then(|fast| {
+                let mut walk =
+                    chunks::walk(image, base, heap.1, &fast, &mut |tile| sink.tile(tile))?;
+                walk.broken_lists = fast.broken_lists;
+                Ok(walk)
+            });
             if matches!(outcome, Ok(_) | Err(Broken::Swapped | Broken::Refused)) {
                 break;
             }
@@ -93,7 +104,6 @@ impl Reading {
             Ok(_) => return self.give_up(sink, heap, Unread::OtherLayout),
             Err(broken) => return self.give_up(sink, heap, broken.into()),
         };
-        let arena = arena::find(image, &self.data, walk.top);
         let length = heap.1 - base;
         let counted = arena.and_then(|arena| arena.system_mem(image));
         let check = match counted {
@@ -104,7 +114,7 @@ impl Reading {
         self.taken.push((base, heap.1));
         let raised = self.parameters.and_then(|found| found.raised_threshold);
         let heap = heap_of(HeapPart::Main, 1, length, &walk, check, raised);
-        self.add(heap, vec![base], Returns::PagesAndReserve, walk, arena);
+        self.add(heap, vec![base], Returns::PagesAndReserve, walk);
     }
 
     fn threads(&mut self, maps: &[MapsEntry], image: &mut Image<'_>, sink: &mut dyn TileSink) {
@@ -135,10 +145,7 @@ impl Reading {
                 check,
                 None,
             );
-            for bins in sums.fastbins {
-                self.fastbins.push((bins, self.found.heaps.len()));
-            }
-            self.add(heap, sums.extents, Returns::Pages, sums.walk, None);
+            self.add(heap, sums.extents, Returns::Pages, sums.walk);
         }
     }
 
@@ -148,13 +155,6 @@ impl Reading {
         for &candidate in &self.cache_candidates {
             for (block, size) in caches::thread_cache(image, candidate, &in_heaps) {
                 self.found.move_to_cache(block, size, &self.taken);
-            }
-        }
-        for &(bins, heap) in &self.fastbins {
-            let (count, bytes) = caches::fastbins(image, bins, &in_heaps);
-            if let Some(facts) = self.found.heaps.get_mut(heap) {
-                facts.heap.cache(count, bytes);
-                facts.heap.in_fastbins += Bytes(bytes);
             }
         }
     }
@@ -188,22 +188,11 @@ impl Reading {
             check,
             None,
         );
-        self.add(heap, extents, Returns::Nothing, walk, None);
+        self.add(heap, extents, Returns::Nothing, walk);
     }
 
-    fn add(
-        &mut self,
-        heap: Heap,
-        extents: Vec<u64>,
-        returns: Returns,
-        walk: Walk,
-        arena: Option<Arena>,
-    ) {
+    fn add(&mut self, heap: Heap, extents: Vec<u64>, returns: Returns, walk: Walk) {
         self.cache_candidates.extend(walk.cache_candidates);
-        if let Some(arena) = arena {
-            self.fastbins
-                .push((arena.fastbins(), self.found.heaps.len()));
-        }
         self.found.heaps.push(HeapFacts {
             heap,
             extents,
@@ -228,21 +217,11 @@ impl HeapsRead {
         };
         let holds = |facts: &&mut HeapFacts| facts.extents.contains(&range.0);
         if let Some(facts) = self.heaps.iter_mut().find(holds) {
-            facts.heap.cache(1, size);
+            let heap = &mut facts.heap;
+            heap.in_use = heap.in_use - Bytes(size);
+            heap.cached += Bytes(size);
+            heap.blocks = heap.blocks.saturating_sub(1);
         }
-    }
-}
-
-/// Counts blocks in use as cached.
-trait Cached {
-    fn cache(&mut self, count: u64, bytes: u64);
-}
-
-impl Cached for Heap {
-    fn cache(&mut self, count: u64, bytes: u64) {
-        self.in_use = self.in_use - Bytes(bytes);
-        self.cached += Bytes(bytes);
-        self.blocks = self.blocks.saturating_sub(count);
     }
 }
 
@@ -262,7 +241,8 @@ fn heap_of(
         in_use: Bytes(walk.in_use),
         blocks: walk.blocks,
         cached: Bytes(0),
-        in_fastbins: Bytes(0),
+        in_fastbins: Bytes(walk.fast),
+        broken_lists: walk.broken_lists,
         free: Bytes(walk.free),
         free_blocks: walk.free_blocks,
         large_free: Bytes(walk.large_free),

@@ -153,6 +153,9 @@ fn sizes() -> impl Strategy<Value = Vec<(u64, bool)>> {
     prop::collection::vec((size, any::<bool>()), 0..200)
 }
 
+#[path = "fastbins_tests.rs"]
+mod fastbins;
+
 proptest! {
     #[test]
     fn any_heap_is_read_block_by_block_as_it_was_laid_out(sizes in sizes()) {
@@ -255,8 +258,11 @@ fn blocks_in_a_threads_cache_and_in_fastbins_are_not_in_use() {
         fake.put(first + 16, mask(first + 16, 0));
         let (found, _) = read(&fake, &[heap, libc_data()]);
         let main = &found.heaps[0].heap;
-        assert_eq!(main.cached, Bytes(0x40 + 0x60), "{masked}");
+        assert_eq!(main.cached, Bytes(0x40), "{masked}");
         assert_eq!((main.in_use, main.blocks), (Bytes(0x290), 1));
+        // Those in fastbins join the free block before them and the end of the heap behind them.
+        assert_eq!((main.in_fastbins, main.free), (Bytes(0x60), Bytes(0)));
+        assert_eq!(main.reserve, Bytes(4 * PAGE - 0x290 - 0x40));
     }
 }
 

@@ -4,6 +4,7 @@
 use super::super::Image;
 use super::arena::Arena;
 use super::chunks::{self, ALIGNMENT, Broken, Ending, Walk};
+use super::fastbins::{self, FastBlocks};
 use crate::proc::MapsEntry;
 use pagewise_model::memory::{Tile, TileSink, TileState, Unread};
 use std::collections::BTreeMap;
@@ -45,9 +46,8 @@ impl ThreadArena {
     }
 }
 
-/// A heap that was read: its arena's `top`, the sums, and whether they are the arena's own.
+/// An arena that was read: the sums, and whether they are its own.
 pub(super) struct ArenaRead {
-    pub arena: Arena,
     pub walk: Walk,
     pub is_counted: bool,
 }
@@ -59,7 +59,6 @@ pub(super) struct Sums {
     pub walk: Walk,
     pub all_counted: bool,
     pub extents: Vec<u64>,
-    pub fastbins: Vec<u64>,
 }
 
 impl Default for Sums {
@@ -70,7 +69,6 @@ impl Default for Sums {
             walk: Walk::default(),
             all_counted: true,
             extents: Vec::new(),
-            fastbins: Vec::new(),
         }
     }
 }
@@ -83,7 +81,6 @@ impl Sums {
         self.all_counted &= read.is_counted;
         self.extents
             .extend(arena.heaps.iter().map(|(start, _)| start));
-        self.fastbins.push(read.arena.fastbins());
     }
 }
 
@@ -142,13 +139,17 @@ pub(super) fn read(
     attempts: usize,
 ) -> Result<ArenaRead, Unread> {
     let place = top_of(arena, image).ok_or(Unread::OtherLayout)?;
-    let mut sum = Walk::default();
+    let fast = fast_blocks(arena, place, image, attempts)?;
+    let mut sum = Walk {
+        broken_lists: fast.broken_lists,
+        ..Walk::default()
+    };
     let mut has_top = false;
     for &(start, size) in &arena.heaps {
         let mut outcome = Err(Broken::Layout);
         for _ in 0..attempts {
             sink.start(start);
-            outcome = heap(arena, place, (start, size), image, sink);
+            outcome = heap(arena, place, (start, size), &fast, image, sink);
             if matches!(outcome, Ok(_) | Err(Broken::Swapped | Broken::Refused)) {
                 break;
             }
@@ -169,10 +170,31 @@ pub(super) fn read(
     let length: u64 = arena.heaps.iter().map(|(_, size)| size).sum();
     let is_counted = has_top && place.system_mem(image) == Some(length);
     Ok(ArenaRead {
-        arena: place,
         walk: sum,
         is_counted,
     })
+}
+
+/// The blocks in the arena's fastbins, in any of its heaps.
+fn fast_blocks(
+    arena: &ThreadArena,
+    place: Arena,
+    image: &mut Image<'_>,
+    attempts: usize,
+) -> Result<FastBlocks, Unread> {
+    let parts: Vec<(u64, u64)> = arena
+        .ranges()
+        .map(|(start, end)| (first_block(arena, place, start), end))
+        .collect();
+    let mut outcome = Err(Broken::Layout);
+    for _ in 0..attempts {
+        outcome = fastbins::read(image, place.fastbins(), &parts);
+        if matches!(outcome, Ok(_) | Err(Broken::Swapped | Broken::Refused)) {
+            break;
+        }
+        image.forget();
+    }
+    outcome.map_err(Unread::from)
 }
 
 fn top(place: Arena, image: &mut Image<'_>) -> u64 {
@@ -183,9 +205,23 @@ fn heap(
     arena: &ThreadArena,
     place: Arena,
     (start, size): (u64, u64),
+    fast: &FastBlocks,
     image: &mut Image<'_>,
     sink: &mut dyn TileSink,
 ) -> Result<Walk, Broken> {
+    let first = first_block(arena, place, start);
+    sink.tile(Tile {
+        start,
+        length: first - start,
+        state: TileState::Bookkeeping,
+    });
+    chunks::walk(image, first, start + size, fast, &mut |tile| {
+        sink.tile(tile);
+    })
+}
+
+/// Where the blocks of the heap at `start` start.
+fn first_block(arena: &ThreadArena, place: Arena, start: u64) -> u64 {
     let is_first = (start..start + LARGEST).contains(&arena.address)
         && HEADS.iter().any(|size| start + size == arena.address);
     let first = match is_first {
@@ -194,13 +230,7 @@ fn heap(
         false => start + arena.address % STEP,
     };
     // The program's bytes, behind a header of 16, are aligned.
-    let first = first.next_multiple_of(ALIGNMENT);
-    sink.tile(Tile {
-        start,
-        length: first - start,
-        state: TileState::Bookkeeping,
-    });
-    chunks::walk(image, first, start + size, &mut |tile| sink.tile(tile))
+    first.next_multiple_of(ALIGNMENT)
 }
 
 /// Where the arena's `top` is: a word that points into one of its heaps, with sound lists behind it.

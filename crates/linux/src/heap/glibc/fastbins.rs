@@ -1,0 +1,136 @@
+//! Freed blocks in fastbins: lists of small blocks that keep the bit "in use".
+//!
+//! `malloc_trim` first joins them with their free neighbours (`malloc_consolidate`), so the walk
+//! needs them before it starts. A list leads through the heap in no order. A few blocks are followed
+//! one by one; for more, one pass over the heap notes all blocks that may be in a list, with their
+//! links, and the lists are followed in these notes.
+
+use super::super::Image;
+use super::caches::{Ranges, unmasked};
+use super::chunks::{self, ALIGNMENT, Broken, FLAGS, SMALLEST};
+use std::collections::BTreeSet;
+
+/// Fastbins of an arena.
+const BINS: u64 = 10;
+/// Most blocks that are followed one by one.
+const FEW: usize = 2048;
+/// Most blocks that are noted (16 bytes each); those behind them count as in use.
+const MOST_NOTED: usize = 1 << 23;
+
+/// The blocks in an arena's fastbins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FastBlocks {
+    /// Where they start, by address.
+    pub blocks: Vec<u64>,
+    /// Lists that do not end as they should.
+    pub broken_lists: u64,
+}
+
+/// Why a list was followed no further.
+enum Stop {
+    /// It ended.
+    End,
+    /// Its next block is none, or was in a list before.
+    Broken,
+    /// It has more blocks than may be followed in this way.
+    Many,
+}
+
+/// The blocks in the fastbins whose heads are at `heads`, of the arena with these heaps: first block
+/// and end of each.
+pub(super) fn read(
+    image: &mut Image<'_>,
+    heads: u64,
+    heaps: &[(u64, u64)],
+) -> Result<FastBlocks, Broken> {
+    let ranges = Ranges::new(heaps);
+    let mut firsts = Vec::new();
+    for bin in 0..BINS {
+        match image.word(heads + 8 * bin) {
+            Ok(first) if first != 0 => firsts.push((first, SMALLEST + ALIGNMENT * bin)),
+            _ => {}
+        }
+    }
+    let mut one_by_one = |block: u64, size: u64| {
+        let is_listed = ranges.contain(block)
+            && block.is_multiple_of(ALIGNMENT)
+            && image.word(block + 8).ok()? & !FLAGS == size;
+        is_listed.then_some(())?;
+        let place = block + 16;
+        Some(unmasked(image.word(place).ok()?, place, &ranges))
+    };
+    if let Some(found) = follow(&firsts, FEW, &mut one_by_one) {
+        return Ok(found);
+    }
+    let noted = Noted::of(image, heaps, &ranges)?;
+    let mut in_notes = |block: u64, _: u64| noted.link(block);
+    Ok(follow(&firsts, usize::MAX, &mut in_notes).unwrap_or_default())
+}
+
+/// Follows all lists; `None` if they have more than `most` blocks. `link` is the block after one, or 0,
+/// if that is a block of this size. It ends because no block is followed twice.
+fn follow(
+    firsts: &[(u64, u64)],
+    most: usize,
+    link: &mut dyn FnMut(u64, u64) -> Option<u64>,
+) -> Option<FastBlocks> {
+    let mut found = BTreeSet::new();
+    let mut broken_lists = 0;
+    for &(first, size) in firsts {
+        let before = found.len();
+        let mut at = first;
+        let stop = loop {
+            if at == 0 {
+                break Stop::End;
+            }
+            if found.len() >= most {
+                break Stop::Many;
+            }
+            match link(at, size) {
+                Some(next) if found.insert(at) => at = next,
+                _ => break Stop::Broken,
+            }
+        };
+        match stop {
+            Stop::End => {}
+            // A head that leads to no block at all is not that of a list in this version.
+            Stop::Broken => broken_lists += u64::from(found.len() > before),
+            Stop::Many => return None,
+        }
+    }
+    Some(FastBlocks {
+        blocks: found.into_iter().collect(),
+        broken_lists,
+    })
+}
+
+/// Blocks that may be in a fastbin, by address, each with the next one in its list.
+struct Noted(Vec<(u64, u64)>);
+
+impl Noted {
+    fn of(image: &mut Image<'_>, heaps: &[(u64, u64)], ranges: &Ranges) -> Result<Self, Broken> {
+        let mut noted = Vec::new();
+        for &(first, end) in heaps {
+            chunks::each_in_use(image, first, end, &mut |image, block, size| {
+                if size > SMALLEST + ALIGNMENT * (BINS - 1) || noted.len() >= MOST_NOTED {
+                    return;
+                }
+                let place = block + 16;
+                let Ok(link) = image.word(place) else {
+                    return;
+                };
+                let next = unmasked(link, place, ranges);
+                if next == 0 || ranges.contain(next) {
+                    noted.push((block, next));
+                }
+            })?;
+        }
+        noted.sort_unstable();
+        Ok(Self(noted))
+    }
+
+    fn link(&self, block: u64) -> Option<u64> {
+        let at = self.0.binary_search_by_key(&block, |noted| noted.0).ok()?;
+        self.0.get(at).map(|noted| noted.1)
+    }
+}
