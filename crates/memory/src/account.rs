@@ -67,7 +67,8 @@ pub struct ProcessFacts {
 
 /// The account of a process.
 #[must_use]
-pub fn account(facts: ProcessFacts) -> ProcessMemory {
+pub fn account(mut facts: ProcessFacts) -> ProcessMemory {
+    facts.join_mappings();
     let mut rows = Rows::default();
     for mapping in &facts.mappings {
         rows.add_mapping(mapping, &facts);
@@ -211,6 +212,31 @@ impl Rows {
 }
 
 impl ProcessFacts {
+    /// Joins mappings that one heap goes through: a heap that grew after a fork, or of which a part
+    /// got other flags, is several to the kernel.
+    fn join_mappings(&mut self) {
+        let mut joined: Vec<MappingFacts> = Vec::new();
+        for mapping in std::mem::take(&mut self.mappings) {
+            let goes_through =
+                |extent: &Extent| extent.start < mapping.start && mapping.start < extent.end;
+            match joined.last_mut() {
+                Some(last)
+                    if last.end == mapping.start
+                        && last.kind == mapping.kind
+                        && self.extents.iter().any(goes_through) =>
+                {
+                    last.end = mapping.end;
+                    last.resident += mapping.resident;
+                    last.proportional += mapping.proportional;
+                    last.swapped += mapping.swapped;
+                    last.zeros += mapping.zeros;
+                }
+                _ => joined.push(mapping),
+            }
+        }
+        self.mappings = joined;
+    }
+
     fn why_unread(&self, mapping: &MappingFacts) -> Unread {
         let overlaps =
             |range: &&(u64, u64, Unread)| range.0 < mapping.end && mapping.start < range.1;
@@ -328,6 +354,24 @@ mod tests {
             unread,
             Some((MemoryKind::NotReadable, Some(Unread::Swapped)))
         );
+    }
+
+    #[test]
+    fn a_heap_in_two_mappings_is_no_residue_and_readable() {
+        let mut facts = facts();
+        let mut second = facts.mappings[0];
+        facts.mappings[0].end = 0x14_0000;
+        facts.mappings[0].resident = Bytes(40_000);
+        second.start = 0x14_0000;
+        second.resident = Bytes(21_536);
+        facts.mappings.insert(1, second);
+        let found = account(facts);
+        assert_eq!(found.residue, 0);
+        let unread = found
+            .rows
+            .iter()
+            .filter(|row| row.kind == MemoryKind::NotReadable);
+        assert_eq!(unread.map(|row| row.resident.0).sum::<u64>(), 20_480);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub const FIRST_STEPS: &str = "\
 Pagewise finds out why a Linux program loses time in memory management, and fixes it.
 
   My program is slow               pagewise doctor --prove -- CMD
-  It uses too much memory          pagewise tune -- CMD
+  It uses too much memory          pagewise memory -p PID
   Two hosts, or two runs, differ   pagewise diff A B
   It must run in less memory       pagewise run --memory 1G -- CMD
   Do huge pages help?              pagewise huge balance -p PID

@@ -1,8 +1,9 @@
 //! Another process's memory, read in large pieces and only where pages are present.
 
-use crate::sys::page_map;
 use pagewise_model::memory::{PageRun, PageState, Presence};
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 
 /// Where memory comes from.
 pub trait Source {
@@ -13,13 +14,29 @@ pub trait Source {
     fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()>;
 }
 
-/// The memory of a process.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessSource(pub i32);
+/// The memory of a process, read through `/proc/PID/mem`.
+///
+/// Not by `process_vm_readv(2)`: that pins pages, and the kernel first gives the process a copy of its
+/// own of each page that it shares with a fork.
+#[derive(Debug)]
+pub struct ProcessSource(io::Result<File>);
+
+impl ProcessSource {
+    /// The memory of process `pid`. If it may not be read, each reading says so.
+    #[must_use]
+    pub fn open(pid: i32) -> Self {
+        Self(File::open(format!("/proc/{pid}/mem")))
+    }
+}
 
 impl Source for ProcessSource {
     fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()> {
-        page_map::read_memory(self.0, address, into)
+        match &self.0 {
+            Ok(file) => file.read_exact_at(into, address),
+            Err(error) => Err(error
+                .raw_os_error()
+                .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)),
+        }
     }
 }
 
@@ -143,7 +160,7 @@ impl<'a> Image<'a> {
             Err(error) => {
                 self.piece.clear();
                 match error.raw_os_error() {
-                    Some(libc::EPERM | libc::ESRCH) => Err(Hole::Refused),
+                    Some(libc::EPERM | libc::EACCES | libc::ESRCH) => Err(Hole::Refused),
                     _ => Err(Hole::Absent),
                 }
             }

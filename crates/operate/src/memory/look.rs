@@ -78,7 +78,7 @@ fn has_changed(unread: &[(u64, u64, Unread)]) -> bool {
 
 fn read(proc: &ProcRoot, pid: i32) -> Result<ProcessFacts, Refusal> {
     let mut facts = mapped(proc, pid)?;
-    match Heaps::read(proc, pid, &ProcessSource(pid)) {
+    match Heaps::read(proc, pid, &ProcessSource::open(pid)) {
         Ok(heaps) => heaps.put_into(&mut facts),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Refusal::Gone(pid)),
         Err(_) => facts.unread.push((0, u64::MAX, Unread::NotAllowed)),
@@ -127,7 +127,7 @@ fn stack_pointers(proc: &ProcRoot, pid: i32) -> Vec<u64> {
 fn read_stopped(proc: &ProcRoot, pid: i32) -> Option<(Heaps, Duration)> {
     let stopped = while_stopped(proc, pid, LONGEST_STOP, |_| {
         let source = Timed {
-            source: ProcessSource(pid),
+            source: ProcessSource::open(pid),
             until: Instant::now() + READING,
         };
         Heaps::read(proc, pid, &source).ok()
