@@ -40,7 +40,7 @@ fn a_recording_of_perf_is_counted_and_not_judged() {
     assert_eq!(findings.subject.command[0], "sh");
     let ids: Vec<_> = findings.diagnoses.iter().map(|d| d.id.as_str()).collect();
     assert!(
-        ids.contains(&"cost_unknown") && !ids.contains(&"healthy"),
+        ids.contains(&"addresses_missing") && !ids.contains(&"healthy"),
         "{ids:?}"
     );
 }
@@ -74,7 +74,7 @@ fn a_page_is_written_beside_the_text() {
     let output = report(&["-o", page.to_str().expect("plain path")], &fixture());
     assert!(output.status.success(), "{output:?}");
     let html = std::fs::read_to_string(&page).expect("it was written");
-    assert!(html.contains("cost_unknown"));
+    assert!(html.contains("addresses_missing"));
 }
 
 #[test]

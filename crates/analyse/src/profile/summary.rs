@@ -197,12 +197,15 @@ fn stacks(profile: &Profile, own: &[u64]) -> Vec<StackShare> {
     order.into_iter().map(share).collect()
 }
 
+/// A process's weight, its threads, and the weight and index of the heaviest one.
+type Held = (u64, BTreeSet<i32>, u64, u32);
+
 fn processes(profile: &Profile, by_thread: &[(u32, u64)]) -> Vec<ProcessShare> {
     let mut together: FxHashMap<u32, u64> = FxHashMap::default();
     for &(thread, weight) in by_thread {
         *together.entry(thread).or_default() += weight;
     }
-    let mut by_process: BTreeMap<(i32, &str), (u64, BTreeSet<i32>, u64, u32)> = BTreeMap::new();
+    let mut by_process: BTreeMap<(i32, &str), Held> = BTreeMap::new();
     for (thread, weight) in together {
         let Some(known) = profile.threads.get(thread as usize) else {
             continue;
