@@ -45,7 +45,7 @@ fn a_full_disk_is_told_and_what_was_written_stays_readable() {
         return skip(TEST, "cannot mount a small file system in a namespace here");
     };
     let outcome = outcome
-        .tells(&["recording x.perf.data stopped", "no space left", "record 0"])
+        .tells(&["recording x.perf.data stopped", "no space left", "record 1"])
         .ended_with(0);
     let told = outcome.stderr.matches("No space left").count();
     assert_eq!(told, 1, "told {told} times: {}", outcome.stderr);
