@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_model::event::Event;
 use pagewise_formats::perf_data::PerfData;
+use pagewise_model::event::Event;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(data) = PerfData::parse(bytes) else {

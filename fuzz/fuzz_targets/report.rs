@@ -6,7 +6,6 @@
 mod columns;
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_traces::fault_paths::{self, Collector};
 use pagewise_analyse::faults::Attributor;
 use pagewise_analyse::plan::Rules;
 use pagewise_analyse::profile::{ProfileCollector, ProfileRules, summarise};
@@ -19,6 +18,7 @@ use pagewise_model::symbol::{Name, NamedList, SymbolTable, Unnamed};
 use pagewise_report::exports::{folded_stacks, samples};
 use pagewise_report::html::{render, render_fault_paths, render_profile};
 use pagewise_report::text::{self, Style};
+use pagewise_traces::fault_paths::{self, Collector};
 use std::io::sink;
 
 const WIDTH: usize = 100;
