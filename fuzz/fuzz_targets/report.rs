@@ -99,7 +99,7 @@ fn profile(profile: &Profile) {
     let _ = text::profile::render(&findings, WIDTH, STYLE);
     let _ = pagewise_report::json::to_string(&findings);
     let _ = render_profile(profile, &findings, "fuzz");
-    for event in (0..profile.events.len()).filter_map(|at| u8::try_from(at).ok()) {
+    for event in (0..profile.events.len()).filter_map(|at| u16::try_from(at).ok()) {
         folded_stacks::write(profile, event, &mut sink()).expect("a sink takes all");
     }
     samples::write_csv(profile, &mut sink()).expect("a sink takes all");
