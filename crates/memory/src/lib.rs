@@ -1,8 +1,8 @@
 //! Pages and heaps become an account of memory: rows that add up to what the kernel counts.
 //!
 //! Pure: no I/O, no clock, and no sentences. [`Extents`] takes the tiles of heaps while they are
-//! read and says how many bytes of each kind are on pages that are present; [`account`] joins that
-//! with the mappings; [`finding`] says what the account shows.
+//! read and says how many bytes of each kind are on pages that are present; [`mod@account`] joins that
+//! with the mappings; [`mod@finding`] says what the account shows.
 #![forbid(unsafe_code)]
 
 mod account;

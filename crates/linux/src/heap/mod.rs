@@ -1,7 +1,7 @@
 //! Heaps: what allocators cost ([`measure`]), and what they hold, read from outside.
 //!
 //! A heap is read in the memory of another process, which runs on. Three rules keep that harmless
-//! and right. Only pages that are present are read ([`presence`] says which), because reading an
+//! and right. Only pages that are present are read ([`mod@presence`] says which), because reading an
 //! absent page makes one in the other process. Nothing is called or written there. And each reading
 //! checks itself: blocks must fill the heap without a gap, and their sum must be the allocator's
 //! own counter where there is one. A reading that fails says so, and gives no figure.
