@@ -1,4 +1,4 @@
-//! SIGBUS in the faulting thread.
+//! SIGBUS in the faulting thread; and what the program has set for the signals that the pager needs.
 //!
 //! The kernel calls [`on_fault`] with all signals blocked, on the alternate stack if the thread has
 //! one. It may call: the core (atomics, raw system calls, memory made beforehand) and, for a SIGBUS
@@ -10,10 +10,40 @@ use crate::paging::scan;
 use crate::sys::signals::{self, KernelAction};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The program's own action for SIGBUS, field by field.
-static PROGRAM_HANDLER: AtomicUsize = AtomicUsize::new(0);
-static PROGRAM_FLAGS: AtomicU64 = AtomicU64::new(0);
-static PROGRAM_MASK: AtomicU64 = AtomicU64::new(0);
+/// The program's own action for a signal that the pager has taken over, field by field.
+struct Program {
+    handler: AtomicUsize,
+    flags: AtomicU64,
+    mask: AtomicU64,
+}
+
+/// For SIGBUS, and for SIGSYS.
+static PROGRAM: [Program; 2] = [const {
+    Program {
+        handler: AtomicUsize::new(0),
+        flags: AtomicU64::new(0),
+        mask: AtomicU64::new(0),
+    }
+}; 2];
+
+/// The signals that the pager has taken over.
+static OURS: AtomicU64 = AtomicU64::new(0);
+
+fn program(number: i32) -> &'static Program {
+    &PROGRAM[usize::from(number == libc::SIGSYS)]
+}
+
+/// The signals that the program may neither block nor set an action for.
+#[must_use]
+pub fn ours() -> signals::Set {
+    OURS.load(Ordering::Relaxed)
+}
+
+/// Whether signal `number` is one of them.
+#[must_use]
+pub fn is_ours(number: i32) -> bool {
+    (1..=64).contains(&number) && ours() & signals::bit(number) != 0
+}
 
 /// The faulting page does not belong to the device or file behind it: as raised by userfaultfd.
 const BUS_ADRERR: i32 = 2;
@@ -25,11 +55,17 @@ const WRITE: i64 = 2;
 pub fn install() -> bool {
     match take_over() {
         Some(former) => {
-            remember(&former);
+            take(libc::SIGBUS, &former);
             true
         }
         None => false,
     }
+}
+
+/// Signal `number` is the pager's from now on; `former` was the program's action.
+pub fn take(number: i32, former: &KernelAction) {
+    remember(number, former);
+    OURS.fetch_or(signals::bit(number), Ordering::Relaxed);
 }
 
 /// Sets the handler, and returns the former one.
@@ -44,21 +80,23 @@ pub fn take_over() -> Option<KernelAction> {
     unsafe { signals::set_action(libc::SIGBUS, Some(&ours)) }
 }
 
-/// Sets the program's action for SIGBUS to `action`.
-pub fn remember(action: &KernelAction) {
-    PROGRAM_HANDLER.store(action.handler, Ordering::SeqCst);
-    PROGRAM_FLAGS.store(action.flags, Ordering::SeqCst);
-    PROGRAM_MASK.store(action.mask, Ordering::SeqCst);
+/// Sets the program's action for signal `number`, one of the pager's, to `action`.
+pub fn remember(number: i32, action: &KernelAction) {
+    let program = program(number);
+    program.handler.store(action.handler, Ordering::SeqCst);
+    program.flags.store(action.flags, Ordering::SeqCst);
+    program.mask.store(action.mask, Ordering::SeqCst);
 }
 
-/// The program's action for SIGBUS.
+/// The program's action for signal `number`, one of the pager's.
 #[must_use]
-pub fn remembered() -> KernelAction {
+pub fn remembered(number: i32) -> KernelAction {
+    let program = program(number);
     KernelAction {
-        handler: PROGRAM_HANDLER.load(Ordering::SeqCst),
-        flags: PROGRAM_FLAGS.load(Ordering::SeqCst),
+        handler: program.handler.load(Ordering::SeqCst),
+        flags: program.flags.load(Ordering::SeqCst),
         restorer: 0,
-        mask: PROGRAM_MASK.load(Ordering::SeqCst),
+        mask: program.mask.load(Ordering::SeqCst),
     }
 }
 
@@ -86,7 +124,8 @@ extern "C" fn on_fault(number: i32, info: *mut libc::siginfo_t, context: *mut li
             return;
         }
     }
-    pass_on(number, info, context);
+    // SAFETY: both are the kernel's.
+    unsafe { pass_on(number, info, context) };
 }
 
 /// Whether the address is managed once no change of ranges is under way, or belongs to the kernel
@@ -112,9 +151,12 @@ fn local_pointer() -> u32 {
     (pointer >> 12) as u32
 }
 
-/// A SIGBUS that belongs to the program.
-fn pass_on(number: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
-    let action = remembered();
+/// A signal that belongs to the program.
+///
+/// # Safety
+/// `info` and `context` are the kernel's, for the duration of this call.
+pub unsafe fn pass_on(number: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+    let action = remembered(number);
     match action.handler {
         libc::SIG_DFL => signals::die_by(number),
         // SAFETY: the kernel provides the structure for the duration of this call.
@@ -133,7 +175,9 @@ fn call_program(
     context: *mut libc::ucontext_t,
 ) {
     if action.flags & libc::SA_RESETHAND.cast_unsigned() as u64 != 0 {
-        PROGRAM_HANDLER.store(libc::SIG_DFL, Ordering::SeqCst);
+        program(number)
+            .handler
+            .store(libc::SIG_DFL, Ordering::SeqCst);
     }
     // The handler runs with the mask that it would have had: the interrupted one and its own.
     // SAFETY: `uc_sigmask` starts with the 64 bits that the kernel knows; the handler is the one
@@ -146,7 +190,7 @@ fn call_program(
             0 => signals::bit(number),
             _ => 0,
         };
-        let mask = (interrupted | action.mask | own) & !signals::bit(libc::SIGBUS);
+        let mask = (interrupted | action.mask | own) & !ours();
         signals::set_mask(libc::SIG_SETMASK, mask);
         if action.flags & libc::SA_SIGINFO.cast_unsigned() as u64 != 0 {
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t) =

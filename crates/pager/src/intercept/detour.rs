@@ -11,6 +11,7 @@ use crate::page::{page_ceil, page_floor};
 use crate::paging::{Pager, fatal};
 use crate::sys::call3;
 use core::ffi::{CStr, c_void};
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_wire::shared::{Delivery, capability};
 
@@ -92,6 +93,9 @@ pub fn install(pager: &Pager) -> bool {
         let place: *mut u8 = of_libc(name).cast();
         let replaced = !place.is_null() && is_wrapper(place, number) && replace(place, ours);
         exits |= replaced && name == c"_Exit";
+        if replaced && name == c"mremap" {
+            note_unused(place as u64, number);
+        }
         let spared = [c"execve", c"_Exit"].contains(&name);
         all &= replaced || spared || (cfg!(target_env = "musl") && name == c"brk");
     }
@@ -106,6 +110,31 @@ pub fn install(pager: &Pager) -> bool {
         ));
     }
     exits
+}
+
+/// Code of libc that never runs again, from the first to behind the last byte: the rest of its
+/// `mremap`, which is long.
+static UNUSED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// Notes the rest of the function at `place`, of which the first bytes are replaced: its length is that
+/// of its symbol, and where that is not known (musl), it has at least what comes before its system call.
+fn note_unused(place: u64, number: i64) {
+    let bytes = match cfg!(target_env = "musl") {
+        false => function(c"mremap").map_or(0, <[u8]>::len),
+        // SAFETY: these bytes have been looked at by `is_wrapper`.
+        true => unsafe { core::slice::from_raw_parts(place as *const u8, WINDOW) }
+            .windows(5)
+            .position(|window| window[0] == 0xb8 && window[1..] == (number as u32).to_le_bytes())
+            .unwrap_or(0),
+    };
+    UNUSED[0].store(place + JUMP as u64, Ordering::Relaxed);
+    UNUSED[1].store(place + bytes.max(JUMP) as u64, Ordering::Relaxed);
+}
+
+/// Code of libc that never runs again.
+pub(super) fn unused() -> Range<u64> {
+    let [start, end] = UNUSED.each_ref().map(|bound| bound.load(Ordering::Relaxed));
+    start..end
 }
 
 /// Replaces the functions that stdio calls inside libc. musl's stdio makes its own system calls.

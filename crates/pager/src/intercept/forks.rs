@@ -12,12 +12,12 @@
 //! yet: it is pinned beforehand ([`Kept`]).
 
 use super::signals::next;
-use super::{detour, endings, given, locks};
+use super::{bypass, detour, endings, given, locks};
 use crate::page::PAGE_BYTES;
 use crate::paging::PAGER;
 use crate::paging::pins::Pin;
 use crate::start;
-use crate::sys::{Answer, call6, thread};
+use crate::sys::{Answer, call6, entry, thread};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -63,7 +63,7 @@ global_asm!(
     "mov r8, [rbp - 40]",
     "mov r9, [rbp - 48]",
     "mov eax, {number}",
-    "syscall",
+    "call qword ptr [rip + {entry}]",
     "mov rdi, rax",
     "call {after}",
     "fxrstor64 [rsp]",
@@ -82,6 +82,7 @@ global_asm!(
     before = sym before,
     after = sym after,
     back = sym BACK,
+    entry = sym entry::ENTRY,
 );
 
 unsafe extern "C" {
@@ -147,11 +148,13 @@ fn in_child() {
     core::mem::forget(unsafe { core::mem::replace(&mut *KEEPER.0.get(), NOTHING) });
     locks::forked();
     endings::forked();
+    bypass::forked();
     if SHARES_FILES.load(Ordering::Relaxed) {
         own_descriptors();
     }
     let _limit = RaisedLimit::new();
     PAGER.after_fork_child();
+    entry::guard_thread();
     if !raised && PAGER.signals_used.load(Ordering::Relaxed) {
         detour::while_writable(detour::install_inner);
     }
@@ -365,6 +368,47 @@ pub(super) fn by_number(number: i64, arguments: [usize; 6]) -> Option<Answer> {
         libc::SYS_vfork => Some(around(0, || NOTHING, || call(libc::SYS_fork))),
         _ => None,
     }
+}
+
+/// The flags of a `clone3` with these arguments; none if the kernel would refuse them.
+pub(super) fn flags_of_clone3(place: usize, bytes: usize) -> u64 {
+    CloneArguments::read(place, bytes).map_or(0, |given| given.flags)
+}
+
+/// A fork that bypasses libc, from a signal handler. The child comes back with its parent's stack, and
+/// with the place where the program wants its stack, if that is another one.
+pub(super) fn past_libc(number: i64, arguments: [usize; 6]) -> (Answer, Option<u64>) {
+    let [a, b, c, d, e, f] = arguments;
+    if number == libc::SYS_clone && b != 0 {
+        // SAFETY: the program's own call, but for the stack.
+        let call = || unsafe { call6(number, a, 0, c, d, e, f) };
+        let kept = || keep_for_clone(a as u64, c as u64, d as u64);
+        return (around(a as u64, kept, call), Some(b as u64));
+    }
+    let given = match number {
+        libc::SYS_clone3 => CloneArguments::read(a, b).filter(|given| given.stack != 0),
+        _ => None,
+    };
+    if let Some(given) = given {
+        let mut same = [0_u64; 16];
+        let count = (b / size_of::<u64>()).min(same.len());
+        // SAFETY: this many words can be read there. What a later kernel knows beyond them is left out.
+        unsafe {
+            same.as_mut_ptr()
+                .copy_from_nonoverlapping(a as *const u64, count);
+        }
+        // The stack and its size.
+        same[5..7].fill(0);
+        let (place, bytes) = (same.as_ptr() as usize, count * size_of::<u64>());
+        // SAFETY: the program's own call, but for the stack; the arguments live through it.
+        let call = || unsafe { call6(number, place, bytes, 0, 0, 0, 0) };
+        let top = given.stack.wrapping_add(given.stack_bytes);
+        return (around(given.flags, || given.keep(a, b), call), Some(top));
+    }
+    let known = by_number(number, arguments);
+    // SAFETY: the program's own call, which the kernel refuses.
+    let answer = known.unwrap_or_else(|| unsafe { call6(number, a, b, c, d, e, f) });
+    (answer, None)
 }
 
 /// Pins the ids that `clone(2)` has written.

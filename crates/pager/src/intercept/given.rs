@@ -14,7 +14,10 @@ const MOST_TEXT: usize = 1 << 20;
 
 /// Whether `bytes` bytes from `start` on can be read.
 pub fn is_readable(start: usize, bytes: usize) -> bool {
-    let Some(last) = start.checked_add(bytes.saturating_sub(1)) else {
+    // The kernel's half of the addresses is behind this one.
+    const USERS: usize = 1 << 56;
+    let last = start.checked_add(bytes.saturating_sub(1));
+    let Some(last) = last.filter(|last| *last < USERS) else {
         return false;
     };
     let first = page_floor(start as u64) as usize;
@@ -71,7 +74,7 @@ pub fn list_length(list: *const *const c_char) -> Option<usize> {
     let mut known = usize::MAX;
     for count in 0..MOST_TEXT {
         let place = list.wrapping_add(count);
-        let last = place as usize + size_of::<usize>() - 1;
+        let last = (place as usize).saturating_add(size_of::<usize>() - 1);
         let pages = [place as usize, last].map(|at| page_floor(at as u64) as usize);
         for page in pages {
             if page != known && !is_readable(page, 1) {

@@ -4,7 +4,7 @@ use super::shim::whole;
 use super::{given, libc_answer};
 use crate::page::PAGE_BYTES;
 use crate::paging::PAGER;
-use crate::sys::call3;
+use crate::sys::{Answer, call3};
 use core::ffi::{c_int, c_ulong, c_void};
 
 /// `UFFDIO_REGISTER` (linux/userfaultfd.h): a range of start and length, mode, and the result.
@@ -20,6 +20,15 @@ const COPY_BYTES: usize = 40;
 /// As for the system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    // SAFETY: the caller's arguments.
+    libc_answer(unsafe { answer(fd, request, argument) }) as c_int
+}
+
+/// The kernel's answer to the call.
+///
+/// # Safety
+/// As for the system call.
+pub(super) unsafe fn answer(fd: c_int, request: c_ulong, argument: *mut c_void) -> Answer {
     // SAFETY: the program's own call.
     let call = || unsafe {
         call3(
@@ -32,10 +41,10 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     let bytes = match request {
         REGISTER => REGISTER_BYTES,
         COPY => COPY_BYTES,
-        _ => return libc_answer(call()) as c_int,
+        _ => return call(),
     };
     if !PAGER.is_started() || !given::is_readable(argument as usize, bytes) {
-        return libc_answer(call()) as c_int;
+        return call();
     }
     let _argument = whole(argument as usize, bytes, true);
     // SAFETY: this many bytes are readable there.
@@ -47,9 +56,9 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     if request == REGISTER
         && let Err(errno) = cede(words[0], words[1])
     {
-        return libc_answer(-(errno as isize)) as c_int;
+        return -(errno as Answer);
     }
-    libc_answer(call()) as c_int
+    call()
 }
 
 /// The program wants the faults of `[start, start + bytes)`. An invalid range is left to the kernel

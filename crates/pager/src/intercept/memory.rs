@@ -443,7 +443,7 @@ pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
         set_errno(libc::ENOMEM);
         return -1;
     }
-    let moved = move_break(address);
+    let moved = move_break(address, true);
     let end = HEAP_END.load(Ordering::Acquire);
     if moved && known != 0 && end > known {
         locks::follow(known, end, libc::PROT_WRITE);
@@ -457,8 +457,21 @@ pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
     }
 }
 
-/// Requests another end of the heap from the kernel. Returns whether it was granted.
-fn move_break(address: *mut c_void) -> bool {
+/// `brk(2)` past libc, of which libc's own variable learns nothing: the end of the heap.
+pub(super) fn raw_brk(address: usize) -> Answer {
+    let known = HEAP_END.load(Ordering::Acquire);
+    let grows = (address as u64).saturating_sub(known);
+    let refused = known != 0 && grows > 0 && locks::refuses(grows, libc::PROT_WRITE);
+    if address != 0 && !refused {
+        move_break(address as *mut c_void, false);
+    }
+    // SAFETY: queries the present end.
+    unsafe { call3(libc::SYS_brk, 0, 0, 0) }
+}
+
+/// Requests another end of the heap from the kernel, `through_libc` where libc is to know it. Returns
+/// whether it was granted.
+fn move_break(address: *mut c_void, through_libc: bool) -> bool {
     let _quiet = PAGER.undisturbed();
     let _heap = HEAP.hold();
     // SAFETY: the program's own call.
@@ -472,7 +485,7 @@ fn move_break(address: *mut c_void) -> bool {
     };
     let end = answer as u64;
     let place = LIBC_BREAK.load(Ordering::Acquire);
-    if !place.is_null() {
+    if through_libc && !place.is_null() {
         // SAFETY: libc's own variable, which its `brk` sets in the same way.
         unsafe { *place = end as *mut c_void };
     }

@@ -6,6 +6,8 @@
 //! started, and if the start is refused: then it does what libc's function does.
 
 mod allocator;
+mod bypass;
+mod calls;
 mod detour;
 mod endings;
 mod environment;
@@ -77,6 +79,7 @@ extern "C" fn construct() {
     detour::while_writable(|| {
         exits = detour::install(&PAGER);
         forks::install();
+        bypass::prepare(first);
     });
     if !exits {
         process::prepare();

@@ -1,7 +1,8 @@
-//! SIGBUS belongs to the pager; the program's handler, mask and action for it are kept separately.
+//! SIGBUS and SIGSYS belong to the pager; the program's handler, mask and action for them are kept
+//! separately.
 //!
-//! The other signals are passed to libc unchanged. A mask that contains SIGBUS would end the
-//! program at its next fault, so it is removed on the way.
+//! The other signals are passed to libc unchanged. A mask that contains one of the two would end the
+//! program at its next fault, or its next call past libc, so both are removed on the way.
 
 use super::{given, libc_answer};
 use crate::handler::signal;
@@ -59,8 +60,8 @@ pub unsafe extern "C" fn sigaction(
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
 ) -> c_int {
-    if number != libc::SIGBUS || !PAGER.is_started() {
-        // While its handler runs, SIGBUS must not be blocked either.
+    if !signal::is_ours(number) {
+        // While its handler runs, neither of the two must be blocked.
         // SAFETY: the program's own structure, or null.
         let own = unsafe { new.as_ref().copied() }.map(|own| libc::sigaction {
             sa_mask: without(&raw const own.sa_mask).unwrap_or(own.sa_mask),
@@ -74,17 +75,20 @@ pub unsafe extern "C" fn sigaction(
             old
         );
     }
-    let former = signal::remembered();
+    let former = signal::remembered(number);
     // SAFETY: the program's own structures; libc's starts with the handler, and its mask starts with
     // the 64 bits that the kernel knows.
     unsafe {
         if let Some(new) = new.as_ref() {
-            signal::remember(&KernelAction {
-                handler: new.sa_sigaction,
-                flags: new.sa_flags as u64,
-                restorer: 0,
-                mask: (&raw const new.sa_mask).cast::<signals::Set>().read(),
-            });
+            signal::remember(
+                number,
+                &KernelAction {
+                    handler: new.sa_sigaction,
+                    flags: new.sa_flags as u64,
+                    restorer: 0,
+                    mask: (&raw const new.sa_mask).cast::<signals::Set>().read(),
+                },
+            );
         }
         if let Some(old) = old.as_mut() {
             old.sa_sigaction = former.handler;
@@ -103,16 +107,19 @@ pub unsafe extern "C" fn sigaction(
 /// As for the function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
-    if number != libc::SIGBUS || !PAGER.is_started() {
+    if !signal::is_ours(number) {
         return next!(c"signal", fn(c_int, usize) -> usize, number, handler);
     }
-    let former = signal::remembered();
-    signal::remember(&KernelAction {
-        handler,
-        flags: libc::SA_RESTART as u64,
-        restorer: 0,
-        mask: 0,
-    });
+    let former = signal::remembered(number);
+    signal::remember(
+        number,
+        &KernelAction {
+            handler,
+            flags: libc::SA_RESTART as u64,
+            restorer: 0,
+            mask: 0,
+        },
+    );
     former.handler
 }
 
@@ -124,13 +131,13 @@ macro_rules! other_signal {
         /// As for the function.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(number: c_int, handler: usize) -> usize {
-            /// For `sigset`: blocks the signal instead, which SIGBUS never is.
+            /// For `sigset`: blocks the signal instead, which these never are.
             const HOLD: usize = 2;
-            if number != libc::SIGBUS || !PAGER.is_started() {
+            if !signal::is_ours(number) {
                 return next!($text, fn(c_int, usize) -> usize, number, handler);
             }
             if handler == HOLD {
-                return signal::remembered().handler;
+                return signal::remembered(number).handler;
             }
             // SAFETY: the caller's arguments.
             unsafe { signal(number, handler) }
@@ -167,7 +174,8 @@ pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64
         return None;
     }
     match number {
-        libc::SYS_rt_sigaction if a as c_int == libc::SIGBUS => {
+        libc::SYS_rt_sigaction if signal::is_ours(a as c_int) => {
+            let number = a as c_int;
             let [new, old] = [b, c].map(|place| place as *mut KernelAction);
             if ![b, c]
                 .iter()
@@ -175,11 +183,11 @@ pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64
             {
                 return None;
             }
-            let former = signal::remembered();
+            let former = signal::remembered(number);
             // SAFETY: the program's own structures, which can be read.
             unsafe {
                 if let Some(new) = new.as_ref() {
-                    signal::remember(new);
+                    signal::remember(number, new);
                 }
                 if !old.is_null() {
                     old.write(former);
@@ -187,10 +195,19 @@ pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64
             }
             Some(0)
         }
+        libc::SYS_rt_sigaction if b != 0 && readable(b, size_of::<KernelAction>()) => {
+            // SAFETY: the program's own structure, which can be read.
+            let mut own = unsafe { (b as *const KernelAction).read_unaligned() };
+            own.mask &= !signal::ours();
+            let place = &raw const own as usize;
+            // SAFETY: the program's own call; the structure lives through it.
+            let answer = unsafe { call6(number, a, place, c, bytes, 0, 0) };
+            Some(libc_answer(answer) as i64)
+        }
         libc::SYS_rt_sigprocmask if b != 0 && readable(b, bytes) => {
             // SAFETY: this many bytes can be read.
             let mask = unsafe { (b as *const signals::Set).read_unaligned() };
-            let mask = mask & !signals::bit(libc::SIGBUS);
+            let mask = mask & !signal::ours();
             let place = &raw const mask as usize;
             // SAFETY: the program's own call; the mask lives through it.
             let answer = unsafe { call6(number, a, place, c, bytes, 0, 0) };
@@ -200,14 +217,12 @@ pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64
     }
 }
 
-/// A mask without SIGBUS.
+/// A mask without the pager's signals.
 fn without(mask: *const libc::sigset_t) -> Option<libc::sigset_t> {
     // SAFETY: the program's own set, or null.
     let mut mask = unsafe { mask.as_ref().copied() }?;
-    if PAGER.is_started() {
-        // SAFETY: this function's own set.
-        unsafe { libc::sigdelset(&raw mut mask, libc::SIGBUS) };
-    }
+    // SAFETY: this function's own set, which starts with the 64 bits that the kernel knows.
+    unsafe { *(&raw mut mask).cast::<signals::Set>() &= !signal::ours() };
     Some(mask)
 }
 

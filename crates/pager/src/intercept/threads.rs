@@ -1,10 +1,10 @@
 //! Every thread gets an alternate stack, so that a SIGBUS needs no room on the thread's own stack.
 
-use super::endings;
 use super::signals::next;
+use super::{endings, given};
 use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::paging::PAGER;
-use crate::sys::{self, signals::Blocked, thread};
+use crate::sys::{self, entry, signals::Blocked, thread};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -46,18 +46,25 @@ fn leave_to_kernel(start: u64, bytes: u64) {
     }
 }
 
+/// A thread is about to use this stack for signals. What cannot be read is left to the kernel to refuse.
+pub(super) fn given_stack(new: *const libc::stack_t) {
+    if new.is_null() || !given::is_readable(new as usize, size_of::<libc::stack_t>()) {
+        return;
+    }
+    // SAFETY: the program's own structure, which can be read.
+    let stack = unsafe { new.read_unaligned() };
+    if stack.ss_flags & libc::SS_DISABLE == 0 {
+        leave_to_kernel(stack.ss_sp as u64, stack.ss_size as u64);
+    }
+}
+
 /// `sigaltstack(2)`.
 ///
 /// # Safety
 /// As for the function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
-    // SAFETY: the program's own structure, or null.
-    if let Some(stack) = unsafe { new.as_ref() }
-        && stack.ss_flags & libc::SS_DISABLE == 0
-    {
-        leave_to_kernel(stack.ss_sp as u64, stack.ss_size as u64);
-    }
+    given_stack(new);
     next!(
         c"sigaltstack",
         fn(*const libc::stack_t, *mut libc::stack_t) -> c_int,
@@ -98,6 +105,7 @@ extern "C" fn begin(place: *mut c_void) -> *mut c_void {
     // SAFETY: the key was made before; its value is this thread's stack.
     unsafe { libc::pthread_setspecific(KEY.load(Ordering::Acquire), place) };
     use_stack(place);
+    entry::guard_thread();
     body(argument)
 }
 
@@ -123,8 +131,7 @@ pub unsafe extern "C" fn pthread_create(
     if named {
         leave_to_kernel(stack as u64, bytes as u64);
     }
-    let wanted = PAGER.is_started() && PAGER.by_signal.is_open();
-    let place = match wanted && KEY.load(Ordering::Acquire) != u32::MAX {
+    let place = match PAGER.is_started() && KEY.load(Ordering::Acquire) != u32::MAX {
         true => sys::map(STACK_BYTES),
         false => None,
     };

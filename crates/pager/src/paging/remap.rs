@@ -31,9 +31,11 @@ impl Pager {
         call: impl Fn(i32) -> Answer,
     ) -> Answer {
         let _quiet = self.quiet();
-        let kind = self
-            .regions
-            .find(from)
+        // One mapping may have parts that are managed and others that are not, as the kernel merges
+        // neighbours: what arrives is managed if any of it was.
+        let managed = self.regions.managed(from, from + old).next();
+        let kind = managed
+            .or_else(|| self.regions.find(from))
             .map_or(self.new_kind(), |region| region.kind);
         let stays = flags & libc::MREMAP_DONTUNMAP != 0;
         self.lock_pages(from, from + old);

@@ -1,6 +1,7 @@
 //! The kernel without libc: raw system calls that touch neither `errno` nor thread-local storage,
 //! so that they may run in signal handlers and on threads that libc does not know.
 
+pub mod entry;
 pub mod files;
 pub mod line;
 pub mod locks;
@@ -40,15 +41,15 @@ pub unsafe fn call6(
     f: usize,
 ) -> Answer {
     let answer: isize;
-    // SAFETY: the x86-64 system call convention; rcx and r11 are clobbered by the instruction. The
-    // caller guarantees the arguments.
+    // SAFETY: the x86-64 system call convention; rcx and r11 are clobbered by the instruction, to which
+    // the call goes. The caller guarantees the arguments.
     unsafe {
         asm!(
-            "syscall",
+            "call qword ptr [rip + {entry}]",
+            entry = sym entry::ENTRY,
             inlateout("rax") number as isize => answer,
             in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
             lateout("rcx") _, lateout("r11") _,
-            options(nostack)
         );
     }
     answer

@@ -76,8 +76,9 @@ core::arch::global_asm!(
     ".type pagewise_signal_return, @function",
     "pagewise_signal_return:",
     "mov eax, 15",
-    "syscall",
+    "jmp qword ptr [rip + {entry}]",
     ".size pagewise_signal_return, . - pagewise_signal_return",
+    entry = sym super::entry::ENTRY,
 );
 
 unsafe extern "C" {

@@ -26,27 +26,32 @@ const STACK_BYTES: usize = 128 << 10;
 const LOCAL_BYTES: usize = 32 << 10;
 
 // clone(2) must not return into Rust on the new stack. Arguments: flags, stack, -, -, local storage
-// (already in the register that the kernel expects: r8), and on the new stack the function and its
-// argument.
+// (already in the register that the kernel expects: r8), and on the new stack where the child continues,
+// the function and its argument.
 global_asm!(
     ".globl pagewise_start_thread",
     ".hidden pagewise_start_thread",
     ".type pagewise_start_thread, @function",
     "pagewise_start_thread:",
     "mov eax, 56",
-    "syscall",
-    "test rax, rax",
-    "jnz 2f",
+    "call qword ptr [rip + {entry}]",
+    "ret",
+    ".size pagewise_start_thread, . - pagewise_start_thread",
+    ".globl pagewise_new_thread",
+    ".hidden pagewise_new_thread",
+    ".type pagewise_new_thread, @function",
+    "pagewise_new_thread:",
     "xor ebp, ebp",
     "pop rax",
     "pop rdi",
     "call rax",
     "ud2",
-    "2: ret",
-    ".size pagewise_start_thread, . - pagewise_start_thread",
+    ".size pagewise_new_thread, . - pagewise_new_thread",
+    entry = sym super::entry::ENTRY,
 );
 
 unsafe extern "C" {
+    fn pagewise_new_thread();
     fn pagewise_start_thread(
         flags: usize,
         stack: *mut usize,
@@ -97,16 +102,17 @@ pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
         | libc::CLONE_SETTLS;
     let _quiet = Blocked::new();
     // SAFETY: stack and local storage are in the mapping made above, which is never unmapped. The
-    // function and its argument are on the stack as the assembly expects; 16-byte alignment holds
-    // at the call, because two words are popped from an aligned address.
+    // three words are on the stack as the assembly expects; 16-byte alignment holds at the call, because
+    // they are popped from 8 bytes above an aligned address.
     unsafe {
         let local = place.add(STACK_BYTES + LOCAL_BYTES).cast::<usize>();
         // The thread pointer points to itself (System V ABI), also where glibc keeps `self`.
         local.write(local as usize);
         local.add(2).write(local as usize);
-        let stack = place.add(STACK_BYTES - 64).cast::<usize>();
-        stack.write(body as *const () as usize);
-        stack.add(1).write(argument);
+        let stack = place.add(STACK_BYTES - 56).cast::<usize>();
+        stack.write(pagewise_new_thread as *const () as usize);
+        stack.add(1).write(body as *const () as usize);
+        stack.add(2).write(argument);
         let started = pagewise_start_thread(flags as usize, stack, 0, 0, local as usize) > 0;
         STARTED.fetch_add(u64::from(started), Ordering::SeqCst);
         started

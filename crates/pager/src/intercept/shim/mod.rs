@@ -10,9 +10,7 @@ mod paths;
 mod sockets;
 mod transfers;
 
-use super::{files, forks, ioctls, libc_answer, memory, process, signals};
-use crate::paging::PAGER;
-use crate::start;
+use super::{calls, libc_answer};
 use core::ffi::{c_int, c_void};
 pub use kept::whole;
 use kept::{forward, parts, raw};
@@ -86,24 +84,8 @@ pub unsafe extern "C" fn syscall(
     f: usize,
 ) -> i64 {
     // SAFETY: the program's own call, with its arguments.
-    let known = unsafe {
-        memory::by_number(number, [a, b, c, d, e, f])
-            .or_else(|| files::by_number(number, [a, b, c, d, e, f]))
-            .or_else(|| process::by_number(number, [a, b, c, d, e, f]))
-            .or_else(|| signals::by_number(number, [a, b, c, d, e, f]))
-    };
-    if let Some(answer) = known {
-        return answer;
-    }
-    if let Some(answer) = forks::by_number(number, [a, b, c, d, e, f]) {
+    if let Some(answer) = unsafe { calls::by_number(number, [a, b, c, d, e, f]) } {
         return libc_answer(answer) as i64;
-    }
-    if number == libc::SYS_ioctl {
-        // SAFETY: the program's own call.
-        return i64::from(unsafe { ioctls::ioctl(a as c_int, b as u64, c as *mut c_void) });
-    }
-    if matches!(number, libc::SYS_io_uring_setup | libc::SYS_io_setup) && PAGER.is_started() {
-        start::say_refused(&PAGER);
     }
     let _pin = match number {
         // The kernel accesses the page as for writing.
