@@ -276,12 +276,20 @@ pub(super) fn while_writable(work: impl FnOnce()) {
     }
 }
 
-/// Makes libc's code readable and executable, and adds the protection in `more`.
-fn protect(start: u64, end: u64, more: i32) -> bool {
+/// Makes libc's code, or the pager's beside it, readable and executable, and adds the protection in `more`.
+pub(super) fn protect(start: u64, end: u64, more: i32) -> bool {
     let protection = libc::PROT_READ | libc::PROT_EXEC | more;
     let (start, bytes) = (start as usize, (end - start) as usize);
     // SAFETY: the pages are libc's text, and executable before, while and after.
     unsafe { call3(libc::SYS_mprotect, start, bytes, protection as usize) == 0 }
+}
+
+/// `jmp` from `from` to `to`; `None` if that is too far.
+pub(super) fn jump(from: u64, to: u64) -> Option<[u8; 5]> {
+    let distance = to.cast_signed() - (from + 5).cast_signed();
+    let mut jump = [0xe9, 0, 0, 0, 0];
+    jump[1..].copy_from_slice(&i32::try_from(distance).ok()?.to_le_bytes());
+    Some(jump)
 }
 
 /// Writes `code` over libc's at `place`; returns whether the kernel allowed it.

@@ -10,8 +10,8 @@ use core::sync::atomic::Ordering;
 use pagewise_policy::Role;
 
 /// Prefault, and prefault writable (Linux 5.14).
-const MADV_POPULATE_READ: c_int = 22;
-const MADV_POPULATE_WRITE: c_int = 23;
+pub(super) const MADV_POPULATE_READ: c_int = 22;
+pub(super) const MADV_POPULATE_WRITE: c_int = 23;
 
 /// Flags beside private or shared that change nothing about the mapping's contents. What replaces
 /// other memory (`MAP_FIXED`) is left out, as that must happen in one step.

@@ -1,10 +1,10 @@
 //! `ioctl(2)`, for programs that have a userfaultfd of their own.
 
 use super::shim::whole;
-use super::{given, libc_answer};
+use super::{bypass, given, libc_answer};
 use crate::page::PAGE_BYTES;
 use crate::paging::PAGER;
-use crate::sys::{Answer, call3};
+use crate::sys::Answer;
 use core::ffi::{c_int, c_ulong, c_void};
 
 /// `UFFDIO_REGISTER` (linux/userfaultfd.h): a range of start and length, mode, and the result.
@@ -29,14 +29,9 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
 /// # Safety
 /// As for the system call.
 pub(super) unsafe fn answer(fd: c_int, request: c_ulong, argument: *mut c_void) -> Answer {
-    // SAFETY: the program's own call.
-    let call = || unsafe {
-        call3(
-            libc::SYS_ioctl,
-            fd as usize,
-            request as usize,
-            argument as usize,
-        )
+    let call = || {
+        let [fd, request, argument] = [fd as usize, request as usize, argument as usize];
+        bypass::make(libc::SYS_ioctl, [fd, request, argument, 0, 0, 0])
     };
     let bytes = match request {
         REGISTER => REGISTER_BYTES,

@@ -1,7 +1,7 @@
 //! Calls that change the address space.
 
 use super::detour::of_libc;
-use super::file_mappings;
+use super::file_mappings::{self, MADV_POPULATE_READ, MADV_POPULATE_WRITE};
 use super::forks::thread_pointer;
 use super::locks::{self, mlock, mlock2, mlockall, munlock, munlockall};
 use super::{libc_answer, set_errno};
@@ -337,10 +337,6 @@ pub unsafe extern "C" fn shmat(
     libc_answer(answer) as *mut c_void
 }
 
-/// Prefault (Linux 5.14).
-const MADV_POPULATE_READ: c_int = 22;
-/// Prefault, writable.
-const MADV_POPULATE_WRITE: c_int = 23;
 /// Drop locked pages as well (Linux 5.18).
 const MADV_DONTNEED_LOCKED: c_int = 24;
 /// Make huge pages now (Linux 6.1).

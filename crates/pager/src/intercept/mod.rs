@@ -79,8 +79,8 @@ extern "C" fn construct() {
     detour::while_writable(|| {
         exits = detour::install(&PAGER);
         forks::install();
-        bypass::prepare(first);
     });
+    bypass::prepare(first);
     if !exits {
         process::prepare();
     }

@@ -17,7 +17,7 @@ mod under_miri;
 #[cfg(not(miri))]
 use core::arch::asm;
 use core::ffi::CStr;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The result of a system call: a value, or the negated `errno`.
 pub type Answer = isize;
@@ -197,7 +197,8 @@ pub fn high(fd: i32) -> i32 {
             rlim_cur: 1024,
             rlim_max: 1024,
         };
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        let (place, which) = (&raw mut limit as usize, libc::RLIMIT_NOFILE as usize);
+        call6(libc::SYS_prlimit64, 0, which, 0, place, 0, 0);
         let from = limit.rlim_cur.clamp(64, 1 << 16) - 32;
         let moved = call3(
             libc::SYS_fcntl,
@@ -293,6 +294,14 @@ fn keeps_in_memory(system: &libc::statfs) -> bool {
     kinds.contains(&i128::from(system.f_type))
 }
 
+/// Whether the vDSO makes a call for the time, which would be reported ([`entry`]).
+static CLOCK_CALLS: AtomicBool = AtomicBool::new(false);
+
+/// The vDSO was seen to make a call for the time.
+pub fn clock_needs_call() {
+    CLOCK_CALLS.store(true, Ordering::Relaxed);
+}
+
 /// Monotonic time in nanoseconds. libc uses the vDSO where it can, or a system call.
 #[must_use]
 pub fn now_ns() -> u64 {
@@ -300,6 +309,12 @@ pub fn now_ns() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
+    if CLOCK_CALLS.load(Ordering::Relaxed) {
+        let (clock, place) = (libc::CLOCK_MONOTONIC as usize, &raw mut time as usize);
+        // SAFETY: the structure lives through the call.
+        unsafe { call3(libc::SYS_clock_gettime, clock, place, 0) };
+        return (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64;
+    }
     // SAFETY: libc's clock_gettime goes to the vDSO, takes no lock and sets errno only on failure,
     // which a valid clock excludes.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };

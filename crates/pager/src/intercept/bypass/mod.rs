@@ -4,24 +4,31 @@
 //! The kernel reports each of them by SIGSYS ([`crate::sys::entry`]), and the handler makes the call as
 //! libc's function of that name would make it here ([`serve`]). Code of libc is exempt, so libc's calls
 //! cost a comparison in the kernel; the pager's own calls go through an instruction that it puts into
-//! code of libc that no longer runs.
+//! code of libc that no longer runs. Where faults raise SIGBUS, libc's calls are reported as well, but for
+//! those that need not be ([`sites`]), and what they point to is brought in first ([`arguments`]).
 //!
 //! Threads start without the kernel's report, and are given it when they begin ([`returns`]).
 
+mod arguments;
+mod pointers;
 mod returns;
 mod serve;
+mod sites;
 
+pub(super) use arguments::{hold, make};
 pub(super) use returns::forked;
 
 use super::detour;
 use crate::handler::signal;
 use crate::inject;
-use crate::paging::fatal;
-use crate::sys::entry;
+use crate::page::PAGE_BYTES;
+use crate::paging::{PAGER, fatal};
 use crate::sys::signals::{self, KernelAction};
+use crate::sys::{self, entry};
 use core::ffi::c_void;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
+use pagewise_wire::shared::Delivery;
 
 /// `SYS_USER_DISPATCH` (asm-generic/siginfo.h): the cause of the signal, beside seccomp and kill(2).
 const DISPATCHED: i32 = 2;
@@ -34,21 +41,38 @@ static LINKER: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 pub(super) fn prepare(first: bool) {
     let unused = detour::unused();
     let code = code_around(unused.start);
-    let room = unused.end.saturating_sub(unused.start) as usize;
+    let room_in_libc = unused.end.saturating_sub(unused.start) as usize;
     let linker = code_around(linker_base());
     for (bound, value) in LINKER.iter().zip([linker.start, linker.end]) {
         bound.store(value, Ordering::Relaxed);
     }
-    let well = !inject::takes_away("user_dispatch")
-        && !code.is_empty()
-        && room >= entry::ENTER.len()
-        && detour::patch(unused.start as *mut u8, &entry::ENTER)
-        && answer_signals();
-    if well {
-        entry::exempt(&code, unused.start);
-        returns::use_room(unused.start + entry::ENTER.len() as u64..unused.end, &code);
-    }
-    if (!well || !entry::guard_thread()) && first {
+    let well = !inject::takes_away("user_dispatch") && !code.is_empty() && answer_signals();
+    let room = match PAGER.delivery.load(Ordering::Relaxed) & 0xff {
+        narrow if well && narrow == Delivery::Signal as u32 => sites::lead_away(&code),
+        _ => None,
+    };
+    let well = well
+        && match room {
+            Some(block) => {
+                entry::exempt(&block, block.start);
+                let others = block.start + 16..block.start + PAGE_BYTES as u64;
+                returns::use_room(others, &code);
+                true
+            }
+            None => {
+                let placed = room_in_libc >= entry::ENTER.len()
+                    && detour::patch(unused.start as *mut u8, &entry::ENTER);
+                if placed {
+                    entry::exempt(&code, unused.start);
+                    returns::use_room(unused.start + entry::ENTER.len() as u64..unused.end, &code);
+                }
+                placed
+            }
+        };
+    let guarded = well && entry::guard_thread();
+    // Where the kernel's clock cannot be read without a call, this finds out.
+    let _ = sys::now_ns();
+    if !guarded && first {
         fatal::say(format_args!(
             "calls that bypass libc are not seen (the kernel has no Syscall User Dispatch, Linux 5.11, or libc is not as expected): a program that drops, moves or forks its memory by such calls gets wrong bytes"
         ));
@@ -120,6 +144,10 @@ extern "C" fn on_call(number: i32, info: *mut libc::siginfo_t, context: *mut lib
         ],
         next: argument(libc::REG_RIP) as u64,
     };
+    if call.number == libc::SYS_clock_gettime && call.arguments[0] == libc::CLOCK_MONOTONIC as usize
+    {
+        sys::clock_needs_call();
+    }
     serve::serve(&call, context_now);
 }
 

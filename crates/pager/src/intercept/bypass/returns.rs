@@ -138,7 +138,7 @@ fn lead_over(index: usize, number: u32, room: &Range<u64>, code: &Range<u64>) ->
     let well = write_rest(index, place + LOAD as u64 + 2, behind)
         && detour::patch(room.start as *mut u8, &pattern[..LOAD])
         && write_piece(room.start + LOAD as u64, index)
-        && detour::patch(place as *mut u8, &jump(place, room.start)?);
+        && detour::patch(place as *mut u8, &detour::jump(place, room.start)?);
     well.then_some(bytes)
 }
 
@@ -165,19 +165,11 @@ pub(super) fn piece_for(place: u64) -> Option<u64> {
     Some(address(index))
 }
 
-/// `jmp` from `from` to `to`; `None` if that is too far.
-fn jump(from: u64, to: u64) -> Option<[u8; 5]> {
-    let distance = to.cast_signed() - (from + 5).cast_signed();
-    let mut jump = [0xe9, 0, 0, 0, 0];
-    jump[1..].copy_from_slice(&i32::try_from(distance).ok()?.to_le_bytes());
-    Some(jump)
-}
-
 /// Writes the piece at `address` that leads to the rest of this number.
 fn write_piece(address: u64, rest: usize) -> bool {
     let mut piece = [0x0f, 0x05, 0, 0, 0, 0, 0];
     let rest = RESTS.load(Ordering::Relaxed) + (rest * REST) as u64;
-    let Some(jump) = jump(address + 2, rest) else {
+    let Some(jump) = detour::jump(address + 2, rest) else {
         return false;
     };
     piece[2..].copy_from_slice(&jump);

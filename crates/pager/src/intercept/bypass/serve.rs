@@ -1,6 +1,6 @@
 //! What is done instead of a call that bypasses libc.
 
-use super::{Call, returns};
+use super::{Call, arguments, returns};
 use crate::intercept::{calls, forks, memory, threads};
 use crate::paging::{PAGER, fatal};
 use crate::start;
@@ -14,6 +14,10 @@ const FLAG_VFORK: u64 = libc::CLONE_VFORK as u64;
 /// Makes the call, and sets what the program finds in its registers when it continues.
 pub(super) fn serve(call: &Call, context: &mut libc::ucontext_t) {
     let a = call.arguments[0];
+    let _held = match call.number {
+        libc::SYS_rt_sigreturn | libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3 => None,
+        number => Some(arguments::hold(number, &call.arguments)),
+    };
     let answer = match call.number {
         libc::SYS_rt_sigreturn => {
             return leave_for(entry::ENTRY.load(Ordering::Acquire) as u64, context);
@@ -29,11 +33,11 @@ pub(super) fn serve(call: &Call, context: &mut libc::ucontext_t) {
             raw(call)
         }
         libc::SYS_brk if !call.is_the_linkers() => memory::raw_brk(a),
-        _ if call.is_the_linkers() => raw(call),
+        number if call.is_the_linkers() => arguments::make(number, call.arguments),
         number => {
             // SAFETY: the program's own call.
             let known = unsafe { calls::by_number(number, call.arguments) };
-            known.unwrap_or_else(|| raw(call))
+            known.unwrap_or_else(|| arguments::make(number, call.arguments))
         }
     };
     set_answer(context, answer);

@@ -17,6 +17,12 @@ pub fn is_needed() -> bool {
     PAGER.is_started() && (used || !PAGER.can(capability::MOVE))
 }
 
+/// Whether a buffer has to be pinned.
+pub fn raises(start: usize, bytes: usize) -> bool {
+    let (start, bytes) = (start as u64, bytes as u64);
+    is_needed() && bytes != 0 && PAGER.raises(start, start.saturating_add(bytes))
+}
+
 /// Pins a buffer. Also returns how much of its length can be pinned.
 pub fn buffer(start: usize, bytes: usize, write: bool) -> (usize, Option<Pin<'static>>) {
     if !is_needed() || !PAGER.raises(start as u64, (start as u64).saturating_add(bytes as u64)) {

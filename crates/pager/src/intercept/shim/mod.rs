@@ -1,22 +1,26 @@
 //! System calls on buffers whose faults raise SIGBUS: brought in first and pinned during the call.
 //!
-//! Calls that may transfer less than requested (read, write and similar ones) are cut to what can
-//! be pinned; their callers have to cope with that anyway. Memory whose faults go to handler
-//! threads is passed through: the kernel waits for these by itself. Any call not listed here fails
-//! with EFAULT on a missing page, which is why SIGBUS is not the default.
+//! Reads and writes are made in parts that can be pinned. Memory whose faults go to handler threads is
+//! passed through: the kernel waits for these by itself. Calls that are not listed here, and those that
+//! libc makes inside, are served by their numbers (`bypass`); these functions spare frequent ones the
+//! signal.
 
+mod held;
 mod kept;
 mod paths;
 mod sockets;
 mod transfers;
 
-use super::{calls, libc_answer};
+use super::{bypass, calls, libc_answer};
 use core::ffi::{c_int, c_void};
-pub use kept::whole;
-use kept::{forward, parts, raw};
+pub use held::Held;
+use kept::{forward, parts};
+pub use kept::{is_needed, whole};
 use transfers::List;
 
-pub use transfers::{inner_pread, inner_pwrite, inner_read, inner_write, prepare};
+pub use transfers::{
+    inner_pread, inner_pwrite, inner_read, inner_write, prepare, transfer_by_number,
+};
 
 /// `getrandom(2)`.
 ///
@@ -68,8 +72,8 @@ between_processes!(
     process_vm_writev, c"process_vm_writev", false
 );
 
-/// `syscall(2)`: calls that this library must see go the same way as libc's functions; buffers are
-/// pinned for futexes, for which libc has no function, and for calls that read or write one buffer.
+/// `syscall(2)`: calls that this library must see go the same way as libc's functions; what the others
+/// point to is pinned.
 ///
 /// # Safety
 /// As for the system call.
@@ -83,17 +87,9 @@ pub unsafe extern "C" fn syscall(
     e: usize,
     f: usize,
 ) -> i64 {
+    let arguments = [a, b, c, d, e, f];
+    let _held = bypass::hold(number, &arguments);
     // SAFETY: the program's own call, with its arguments.
-    if let Some(answer) = unsafe { calls::by_number(number, [a, b, c, d, e, f]) } {
-        return libc_answer(answer) as i64;
-    }
-    let _pin = match number {
-        // The kernel accesses the page as for writing.
-        libc::SYS_futex => whole(a, 4, true),
-        libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom => whole(b, c, true),
-        libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_sendto => whole(b, c, false),
-        libc::SYS_getrandom => whole(a, b, true),
-        _ => None,
-    };
-    libc_answer(raw(number, [a, b, c, d, e, f])) as i64
+    let known = unsafe { calls::by_number(number, arguments) };
+    libc_answer(known.unwrap_or_else(|| bypass::make(number, arguments))) as i64
 }

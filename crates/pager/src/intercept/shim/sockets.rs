@@ -2,7 +2,9 @@
 //! are pinned before the call.
 
 use super::kept::{forward, is_needed, whole};
+use super::transfers::cancellable;
 use crate::intercept::given;
+use crate::intercept::libc_answer;
 use crate::paging::pins::Pin;
 use core::ffi::{c_int, c_void};
 
@@ -14,6 +16,10 @@ use core::ffi::{c_int, c_void};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recv(fd: c_int, to: *mut c_void, count: usize, flags: c_int) -> isize {
     let _pin = whole(to as usize, count, true);
+    if is_needed() {
+        let call = [fd as usize, to as usize, count, flags as usize, 0, 0];
+        return libc_answer(cancellable(libc::SYS_recvfrom, call));
+    }
     forward!(
         c"recv",
         (fd, to, count, flags),
@@ -36,6 +42,19 @@ pub unsafe extern "C" fn recvfrom(
 ) -> isize {
     let _pin = whole(to as usize, count, true);
     let _address = whole(address as usize, size_of::<libc::sockaddr_storage>(), true);
+    let _length = whole(length as usize, size_of::<libc::socklen_t>(), true);
+    if is_needed() {
+        let (address, length) = (address as usize, length as usize);
+        let call = [
+            fd as usize,
+            to as usize,
+            count,
+            flags as usize,
+            address,
+            length,
+        ];
+        return libc_answer(cancellable(libc::SYS_recvfrom, call));
+    }
     forward!(
         c"recvfrom",
         (fd, to, count, flags, address, length),
@@ -80,7 +99,7 @@ pub unsafe extern "C" fn sendto(
 }
 
 /// The pins of a message: its own parts, and up to 16 parts of its buffer.
-type Pins = [Option<Pin<'static>>; 20];
+pub(super) type Pins = [Option<Pin<'static>>; 20];
 
 /// A number of a `msghdr`: `size_t` in glibc, narrower in musl.
 fn size(number: impl TryInto<usize>) -> usize {
@@ -88,7 +107,7 @@ fn size(number: impl TryInto<usize>) -> usize {
 }
 
 /// Pins everything that a message points to.
-fn message(message: *const libc::msghdr, write: bool) -> Pins {
+pub(super) fn message(message: *const libc::msghdr, write: bool) -> Pins {
     let mut pins = [const { None }; 20];
     let readable = |place: usize, bytes: usize| place != 0 && given::is_readable(place, bytes);
     if !is_needed() || !readable(message as usize, size_of::<libc::msghdr>()) {
@@ -132,6 +151,10 @@ fn message(message: *const libc::msghdr, write: bool) -> Pins {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recvmsg(fd: c_int, to: *mut libc::msghdr, flags: c_int) -> isize {
     let _pins = message(to, true);
+    if is_needed() {
+        let call = [fd as usize, to as usize, flags as usize, 0, 0, 0];
+        return libc_answer(cancellable(libc::SYS_recvmsg, call));
+    }
     forward!(
         c"recvmsg",
         (fd, to, flags),
