@@ -284,6 +284,11 @@ pub fn say_refused(pager: &Pager) {
 
 fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
     let file = high(open_store(&settings.store).map_err(Refusal::Store)?);
+    if sys::is_in_memory(file) && is_first(settings) {
+        fatal::say(format_args!(
+            "the store is in memory (tmpfs): what is evicted leaves the budget, not the machine's memory; name a folder on a disk (--store)"
+        ));
+    }
     let limit = sys::largest_file().filter(|_| sys::is_regular(file));
     let file_bytes = settings.store_bytes.min(limit.unwrap_or(u64::MAX));
     let pages = file_bytes / PAGE_BYTES as u64;

@@ -124,7 +124,11 @@ impl Uffd {
         let argument = core::ptr::from_mut(argument) as usize;
         // SAFETY: each request is called with the structure that the kernel defines for it, which
         // lives through the call; page contents that change belong to the pager.
-        unsafe { call3(libc::SYS_ioctl, self.fd() as usize, request, argument) }
+        let answer = unsafe { call3(libc::SYS_ioctl, self.fd() as usize, request, argument) };
+        if matches!(request, COPY | WRITEPROTECT) && is_refused(answer) {
+            end_refused();
+        }
+        answer
     }
 
     /// Missing and write-protect faults of `[start, end)` come here from now on.
@@ -227,6 +231,21 @@ impl Uffd {
             failed => Err(super::errno(failed)),
         }
     }
+}
+
+/// Whether a filter of the program's own answers so: the kernel has no such answer to these requests.
+fn is_refused(answer: Answer) -> bool {
+    [libc::EPERM, libc::EACCES, libc::ENOSYS]
+        .iter()
+        .any(|errno| answer == -(*errno as Answer))
+}
+
+/// No page can be had any more: the process ends, with the reason.
+fn end_refused() -> ! {
+    super::complain(
+        b"pagewise: this program's filter of system calls (seccomp) refuses ioctl, without which its memory cannot be paged: it ends with SIGBUS; let the filter allow ioctl, or use --delivery fd\n",
+    );
+    super::signals::die_by(libc::SIGBUS)
 }
 
 fn progress(answer: Answer, done: u64, wanted: u64) -> Progress {
