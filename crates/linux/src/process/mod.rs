@@ -23,6 +23,7 @@ pub use stopped::while_stopped;
 
 pub use crate::sys::file_lock::{is_byte_locked, try_lock};
 pub use crate::sys::process::effective_user;
+pub use crate::sys::process::share_memory;
 
 use crate::sys::numa::Nodes;
 use crate::sys::process as sys;

@@ -8,6 +8,16 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
+/// Whether two processes have one memory, as a child of vfork(2) and its parent have; `false` where the
+/// kernel does not tell (kcmp(2), `CONFIG_KCMP`).
+#[must_use]
+pub fn share_memory(one: u32, other: u32) -> bool {
+    /// `KCMP_VM` (linux/kcmp.h).
+    const MEMORY: libc::c_int = 1;
+    // SAFETY: plain numbers; the kernel compares and changes nothing.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, other, MEMORY, 0_usize, 0_usize) == 0 }
+}
+
 /// The child's program. Everything is prepared before the fork, because nothing may be allocated
 /// between fork and exec.
 pub struct Image<'a> {

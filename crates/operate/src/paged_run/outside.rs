@@ -2,6 +2,7 @@
 //! with the reason. This is reported without a request.
 
 use super::figures::Figures;
+use pagewise_linux::process::share_memory;
 use pagewise_model::units::Bytes;
 use pagewise_wire::shared::Stranger;
 use std::collections::BTreeMap;
@@ -102,11 +103,12 @@ pub fn has_passed(resident: u64, budget: u64) -> bool {
     resident > budget + budget / 10
 }
 
-/// The processes from `root` down, as far as the kernel lists children (`CONFIG_PROC_CHILDREN`).
+/// The processes from `root` down, as far as the kernel lists children (`CONFIG_PROC_CHILDREN`), but for
+/// those that have their parent's memory (vfork, posix_spawn): that counts once.
 pub fn tree(root: u32) -> Vec<u32> {
-    let mut found = vec![root];
+    let mut found = vec![(root, None)];
     let mut next = 0;
-    while let Some(&pid) = found.get(next).filter(|_| found.len() < MOST) {
+    while let Some(&(pid, _)) = found.get(next).filter(|_| found.len() < MOST) {
         next += 1;
         let threads = fs::read_dir(format!("/proc/{pid}/task"))
             .into_iter()
@@ -114,13 +116,19 @@ pub fn tree(root: u32) -> Vec<u32> {
             .flatten();
         for thread in threads.take(MOST) {
             let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            let children = text.split_whitespace();
             found.extend(
-                text.split_whitespace()
-                    .filter_map(|one| one.parse::<u32>().ok()),
+                children
+                    .filter_map(|one| one.parse::<u32>().ok())
+                    .map(|child| (child, Some(pid))),
             );
         }
     }
-    found
+    let owns = |(pid, parent): (u32, Option<u32>)| {
+        let shared = parent.is_some_and(|parent| share_memory(parent, pid));
+        (!shared).then_some(pid)
+    };
+    found.into_iter().filter_map(owns).collect()
 }
 
 /// Current sizes of process `pid`; `None` if it has ended.
@@ -189,11 +197,14 @@ fn parts(peak: &Peak, budget: u64) -> String {
             peak.shared,
             "shared memory (memfd, shm), which is not managed",
         ),
-        (peak.file, "file pages"),
+        (
+            peak.file,
+            "file pages (--files manages files that are mapped to be read)",
+        ),
         (other, words),
         (
             managed.unwrap_or(0),
-            "managed (held by the kernel, or the store is full)",
+            "managed (held by the kernel, copied after forks faster than evicted, or the store is full)",
         ),
     ];
     let mut all: Vec<_> = all
@@ -268,6 +279,20 @@ mod tests {
     }
 
     #[test]
+    fn a_child_with_memory_of_its_own_is_counted() {
+        use std::os::unix::process::CommandExt;
+        let me = std::process::id();
+        assert_eq!(tree(me)[0], me);
+        let mut own = std::process::Command::new("cat");
+        own.stdin(std::process::Stdio::piped()).process_group(0);
+        let mut child = own.spawn().expect("cat");
+        assert!(tree(me).contains(&child.id()), "it has memory of its own");
+        assert!(!share_memory(me, child.id()));
+        drop(child.stdin.take());
+        child.wait().expect("it ends");
+    }
+
+    #[test]
     fn what_passed_the_budget_is_told_largest_first() {
         let peak = Peak {
             name: "java".to_owned(),
@@ -277,6 +302,11 @@ mod tests {
             shared: 698 << 20,
             managed: Some(150 << 20),
         };
+        let files = Peak {
+            file: 500 << 20,
+            ..peak.clone()
+        };
+        assert!(parts(&files, 350 << 20).contains("500 MiB file pages (--files"));
         let sizes = Sizes {
             peaks: [(7, peak)].into(),
             ..Sizes::default()
