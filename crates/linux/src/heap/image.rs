@@ -14,10 +14,7 @@ pub trait Source {
     fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()>;
 }
 
-/// The memory of a process, read through `/proc/PID/mem`.
-///
-/// Not by `process_vm_readv(2)`: that pins pages, and the kernel first gives the process a copy of its
-/// own of each page that it shares with a fork.
+/// The memory of a process, read through `/proc/PID/mem`; pages that forks share stay shared.
 #[derive(Debug)]
 pub struct ProcessSource(io::Result<File>);
 
