@@ -6,9 +6,9 @@
 mod columns;
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_analyse::faults::Attributor;
-use pagewise_analyse::plan::Rules;
-use pagewise_analyse::profile::{ProfileCollector, ProfileRules, summarise};
+use pagewise_faults::Attributor;
+use pagewise_answer::plan::Rules;
+use pagewise_profile::{ProfileCollector, ProfileRules, summarise};
 use pagewise_formats::perf_data::PerfData;
 use pagewise_formats::{folded, function_graph, perf_script, trace_dat};
 use pagewise_model::profile::Profile;
@@ -79,7 +79,7 @@ fn faults(attributor: Attributor, sidecar: &Sidecar, profile: &Profile) {
     let names = SymbolTable::new(&keys, named);
     let rules = Rules::shipped().expect("shipped rules are right");
     let around = Surroundings::default();
-    let findings = pagewise_analyse::findings(
+    let findings = pagewise_answer::findings(
         &attribution,
         &names,
         sidecar,

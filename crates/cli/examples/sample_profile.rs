@@ -19,13 +19,13 @@
     reason = "numbers that are made here and small"
 )]
 
-use pagewise_analyse::profile::diff::{DiffOptions, SettingRules, diff};
-use pagewise_analyse::profile::{ProfileRules, summarise};
+use pagewise_compare::profile_diff::{DiffOptions, SettingRules, diff};
 use pagewise_model::profile::{
     CounterSeries, Frame, FrameId, FrameKind, NodeId, Profile, ProfileEvent, ProfileSample,
     ProfileThread, WeightUnit,
 };
 use pagewise_model::units::Nanos;
+use pagewise_profile::{ProfileRules, summarise};
 use pagewise_report::html::{render_profile, render_profile_diff};
 use std::error::Error;
 

@@ -1,13 +1,13 @@
 //! Content of a recording: faults, samples, or both.
 
 use anyhow::{Result, bail};
-use pagewise_analyse::profile::{ProfileRules, add_samples, summarise};
-use pagewise_analyse::recording::{Analysis, is_about_faults};
+use pagewise_answer::recording::{Analysis, is_about_faults};
 use pagewise_formats::perf_data::PerfData;
 use pagewise_model::event::EventSource;
 use pagewise_model::findings::Findings;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
+use pagewise_profile::{ProfileRules, add_samples, summarise};
 
 /// Content of a recording.
 pub enum Seen<'a> {

@@ -28,7 +28,7 @@ fn commands(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
     let trace = fixture("tests/fixtures/traces/anon-7.2.txt.zst");
     let recording = |name: &str| {
         fixture(&format!(
-            "crates/analyse/tests/fixtures/recordings/{name}.data.zst"
+            "crates/answer/tests/fixtures/recordings/{name}.data.zst"
         ))
     };
     // Stored recordings: if CPU time may not be sampled, ours would contain only whole runs.

@@ -9,8 +9,8 @@
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 
-use pagewise_analyse::faults::{Attribution, Attributor};
-use pagewise_analyse::measure;
+use pagewise_faults::measure;
+use pagewise_faults::{Attribution, Attributor};
 use pagewise_formats::perf_data::PerfData;
 use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::loss::LossKind;

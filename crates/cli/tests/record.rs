@@ -5,7 +5,7 @@
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 
-use pagewise_analyse::faults::Attributor;
+use pagewise_faults::Attributor;
 use pagewise_formats::perf_data::PerfData;
 use pagewise_model::event::Event;
 use pagewise_model::loss::LossKind;

@@ -1,9 +1,9 @@
 //! Decisions after few pairs: effects far beyond the noise, and arms that can no longer be proved.
 
-use super::interval::{student, student_p};
 use super::{Clock, Criteria, FEWEST_PAIRS, faster_by, sides};
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
+use pagewise_stats::{student, student_p};
 
 /// Below this number of pairs nothing is decided: two pairs have no meaningful spread.
 pub const FEWEST_EARLY: u32 = 3;

@@ -10,30 +10,32 @@
 
 #![forbid(unsafe_code)]
 
-pub mod blocks;
 mod early;
-mod interval;
+pub mod gate;
+#[cfg(test)]
+#[path = "../../profile/src/made.rs"]
+mod made;
 mod needed;
-mod signed_rank;
+pub mod profile_diff;
+pub mod proof;
+pub mod run_diff;
 mod stopping;
+pub mod tune;
 mod verdict;
 mod words;
 
 pub use early::{FEWEST_EARLY, is_hopeless, is_overwhelming};
-pub use interval::{Centre, centre};
 pub use needed::{Promise, promise};
 pub use pagewise_model::proof::Clock;
-pub use pagewise_model::random::Random;
-pub use signed_rank::p_value;
 pub use stopping::{FEWEST_PAIRS, Stopping, fewest_pairs, half_width};
 pub use verdict::{Criteria, faster_by};
 pub use words::{bytes_change, causal_doubt, promised, sentence};
 
 use early::Sides;
-pub use interval::{median, student};
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::{Bytes, Estimate};
+use pagewise_stats::{centre, median, p_value};
 
 /// Times below this are the kernel's accounting, not the program's (seconds).
 const SHORTEST: f64 = 1e-6;

@@ -1,9 +1,9 @@
 //! What an unproved comparison nevertheless suggests, and how many more runs would prove it.
 
-use super::interval::student;
 use super::{Criteria, FEWEST_PAIRS, fewest_pairs};
 use pagewise_model::proof::Comparison;
 use pagewise_model::units::Estimate;
+use pagewise_stats::student;
 
 /// A gain that is more likely than not, though not proved.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,6 +4,7 @@
 use super::*;
 use pagewise_model::quantity::percent_change;
 use pagewise_model::units::Nanos;
+use pagewise_stats::{Random, signed_rank};
 use proptest::prelude::*;
 
 /// A machine with drift, heavy-tailed noise and occasional stalls.

@@ -153,7 +153,7 @@ const PER_FAULT_SECONDS: (f64, f64) = (0.1e-6, 10e-6);
 )]
 pub fn causal_doubt(baseline: &[RunCost], arm: &[RunCost]) -> Option<String> {
     let median = |runs: &[RunCost], of: fn(&RunCost) -> f64| {
-        super::interval::median(&mut runs.iter().map(of).collect::<Vec<_>>())
+        pagewise_stats::median(&mut runs.iter().map(of).collect::<Vec<_>>())
     };
     let avoided = median(baseline, |r| r.faults() as f64) - median(arm, |r| r.faults() as f64);
     let saved =

@@ -23,7 +23,7 @@ use datafusion::arrow::compute::{cast, concat_batches};
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use pagewise_model::profile::{Frame, FrameKind};
-use pagewise_model::random::Random;
+use pagewise_stats::Random;
 use pagewise_report::exports::parquet::{Column, ParquetWriter, Value};
 use pagewise_report::exports::tables::identity::{self, Identifier};
 use pagewise_report::exports::tables::schema;

@@ -12,8 +12,8 @@ use pagewise_formats::trace_dat::TraceDat;
 use pagewise_formats::{folded, function_graph, perf_script, sniff};
 use pagewise_model::event::Event;
 use pagewise_model::profile::Profile;
-use pagewise_model::random::Random;
 use pagewise_model::trace_note::TraceNote;
+use pagewise_stats::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -326,7 +326,7 @@ fn of_recordings() {
         assert!(PerfData::parse(bytes).is_ok());
     }
     hold("recordings", &found, 40, recording);
-    found = files("crates/analyse/tests/fixtures/recordings", &[".data.zst"]);
+    found = files("crates/answer/tests/fixtures/recordings", &[".data.zst"]);
     hold("own_recordings", &found, 3, recording);
 }
 
@@ -395,7 +395,7 @@ fn stacks(bytes: &[u8], reading: &mut Reading) {
 fn of_folded_stacks() {
     let mut found = files("crates/report/tests/golden/folded", &[".folded"]);
     found.extend(files(
-        "crates/analyse/tests/fixtures/bottlenecks",
+        "crates/profile/tests/fixtures/bottlenecks",
         &[".folded"],
     ));
     hold("folded", &found, 10, stacks);

@@ -164,6 +164,11 @@ pub struct Site {
     pub main_cause: Cause,
 }
 
+impl Site {
+    /// Sites listed in a report.
+    pub const MOST: usize = 20;
+}
+
 /// Node of a flame graph, weights including the children's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -52,7 +52,6 @@ pub mod profile_diff;
 pub mod profile_findings;
 pub mod proof;
 pub mod quantity;
-pub mod random;
 pub mod ratio;
 pub mod recording;
 pub mod run;

@@ -1,7 +1,7 @@
 //! Analysis of recordings with names from this machine's files.
 
 use anyhow::{Context, Result};
-use pagewise_analyse::recording::{self, Analysis, Code};
+use pagewise_answer::recording::{self, Analysis, Code};
 use pagewise_formats::perf_data::{BuildId, PerfData};
 use pagewise_linux::symbols::unwind::StackFollower;
 use pagewise_linux::symbols::{KernelIdentity, Symbolizer};

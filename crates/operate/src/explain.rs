@@ -2,7 +2,7 @@
 
 use crate::analysis;
 use anyhow::{Context, Result};
-use pagewise_analyse::plan::{self, Rules};
+use pagewise_answer::plan::{self, Rules};
 use pagewise_formats::perf_data::{PerfData, replace_sidecar};
 use pagewise_linux::page_cache::page_read;
 use pagewise_linux::proc::runtime::{self, Libc};

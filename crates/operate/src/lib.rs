@@ -1,5 +1,5 @@
 //! Live operations of Pagewise: one validated request in, one result out. This crate connects the
-//! kernel (`pagewise-linux`) with the analysis (`pagewise-analyse`, `pagewise-simulate`), which do
+//! kernel (`pagewise-linux`) with the analysis (`pagewise-answer`, `pagewise-compare`, `pagewise-simulate`), which do
 //! not depend on each other.
 //!
 //! Deliberately absent: arguments, terminals, the layout of texts and pages. Callers pass a

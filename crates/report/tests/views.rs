@@ -19,7 +19,7 @@ fn fixture(name: &str) -> Vec<u8> {
 
 /// The answer of the analysis for the traces in `tests/fixtures/traces`.
 fn answer(name: &str) -> Vec<u8> {
-    let answers = "../analyse/tests/fixtures/answers";
+    let answers = "../answer/tests/fixtures/answers";
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join(answers)
         .join(name);

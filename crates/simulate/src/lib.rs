@@ -8,10 +8,12 @@
 //! | [`paging`] | paging policies on a recorded trace of faults, with Belady's MIN |
 //!
 //! [`balance`] contains the controllers themselves: they run in the simulator's loop and, through
-//! `pagewise huge balance`, on live processes.
+//! `pagewise huge balance`, on live processes. [`budget_shares`] divides the budget of a run among
+//! its processes.
 #![forbid(unsafe_code)]
 
 pub mod balance;
+pub mod budget_shares;
 pub mod page_sizes;
 pub mod paging;
 mod parallel;

@@ -1,9 +1,9 @@
 //! Comparisons of faults: a trace with itself, and with a planted change.
 
-use pagewise_compare::Random;
 use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{Answer, FaultDiff, Finding, Question, Subject};
 use pagewise_model::fault_paths::{Calibration, Class, Source};
+use pagewise_stats::Random;
 use pagewise_traces::fault_paths::{Criteria, Input, compare, estimate};
 use std::path::Path;
 

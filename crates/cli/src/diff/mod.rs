@@ -12,7 +12,7 @@ use crate::{page, stored, terminal};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use observed::Observed;
-use pagewise_analyse::run_diff::compare_paged;
+use pagewise_compare::run_diff::compare_paged;
 use pagewise_model::answer::{Document, Kind};
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::paged_run::PagedRun;

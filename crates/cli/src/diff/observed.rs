@@ -3,8 +3,8 @@
 use super::{Args, profiles};
 use crate::terminal;
 use anyhow::{Result, bail};
-use pagewise_analyse::profile::diff::SettingRules;
-use pagewise_analyse::run_diff::{Run, compare};
+use pagewise_compare::profile_diff::SettingRules;
+use pagewise_compare::run_diff::{Run, compare};
 use pagewise_formats::perf_data::PerfData;
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::answer::Document;

@@ -3,8 +3,8 @@
 use super::Args;
 use crate::{profile_input, terminal};
 use anyhow::{Result, bail};
-use pagewise_analyse::profile::diff::{DiffError, DiffOptions, SettingRules, diff};
-use pagewise_analyse::run_diff::with_runs;
+use pagewise_compare::profile_diff::{DiffError, DiffOptions, SettingRules, diff};
+use pagewise_compare::run_diff::with_runs;
 use pagewise_model::answer::Document;
 use pagewise_model::profile::{Profile, WeightUnit};
 use pagewise_model::profile_diff::ProfileDiff;

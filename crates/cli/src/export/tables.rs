@@ -5,7 +5,7 @@ use crate::seen::{Seen, seen};
 use crate::{bytes, profile_input};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use pagewise_analyse::recording::Analysis;
+use pagewise_answer::recording::Analysis;
 use pagewise_formats::perf_data::PerfData;
 use pagewise_model::answer::Document;
 use pagewise_model::findings::Findings;

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::ArgGroup;
-use pagewise_analyse::gate::Allowances;
+use pagewise_compare::gate::Allowances;
 use pagewise_linux::process::{Output, interrupt};
 use pagewise_model::answer::Document;
 use pagewise_model::gate::Gate;

@@ -326,7 +326,7 @@ fn point(part: f64, freedom: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::statistics::{FALSE_DISCOVERIES, discoveries};
-    use pagewise_model::random::Random;
+    use pagewise_stats::Random;
 
     fn even(random: &mut Random) -> f64 {
         (random.bits() as f64 + 0.5) / u64::MAX as f64

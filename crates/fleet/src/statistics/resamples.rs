@@ -1,7 +1,7 @@
 //! Intervals by resampling hosts: the bootstrap (Efron, 1979).
 
 use super::quantile;
-use pagewise_model::random::Random;
+use pagewise_stats::Random;
 use pagewise_model::units::Estimate;
 
 /// Resamples behind each interval: enough for its ends to vary by less than a tenth of its width.

@@ -152,7 +152,7 @@ pub fn usual(spreads: &[Spread]) -> Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::random::Random;
+    use pagewise_stats::Random;
 
     fn normal(random: &mut Random) -> f64 {
         let even = |random: &mut Random| (random.bits() as f64 + 0.5) / u64::MAX as f64;

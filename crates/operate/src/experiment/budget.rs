@@ -2,7 +2,7 @@
 
 use super::{Experiment, FOR_CONFIRMATION, Options, Run};
 use anyhow::Result;
-use pagewise_analyse::proof::not_run;
+use pagewise_compare::proof::not_run;
 use pagewise_compare::{FEWEST_PAIRS, Stopping, fewest_pairs};
 use pagewise_linux::process::Finished;
 use pagewise_model::proof::Proof;

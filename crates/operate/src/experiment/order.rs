@@ -1,6 +1,6 @@
 //! The order of runs within a round.
 
-use pagewise_compare::Random;
+use pagewise_stats::Random;
 
 /// Shuffles each round except the second, which runs the first backwards: within two rounds each
 /// arm has run before the baseline and after it, so that a command that is fast in every other run

@@ -7,7 +7,7 @@ use super::runner::{Run, Runner};
 use super::server::Failure;
 use super::{Listener, Options};
 use anyhow::{Result, bail};
-use pagewise_analyse::proof::{doubt_note, noise_note};
+use pagewise_compare::proof::{doubt_note, noise_note};
 use pagewise_compare::{Criteria, compare};
 use pagewise_linux::process::Finished;
 use pagewise_model::proof::{Arm, Comparison, Verdict};

@@ -2,8 +2,8 @@
 //! their runs.
 
 use super::Experiment;
-use pagewise_analyse::proof::fate::{Fate, Rules, Standing};
-use pagewise_analyse::proof::{
+use pagewise_compare::proof::fate::{Fate, Rules, Standing};
+use pagewise_compare::proof::{
     avoids_nothing, is_far_behind, is_untouched, trial_gain, why_no_more,
 };
 

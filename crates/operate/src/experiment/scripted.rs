@@ -3,10 +3,10 @@
 
 use super::{Candidate, Run, Runner};
 use anyhow::Result;
-use pagewise_compare::Random;
 use pagewise_linux::process::Finished;
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::units::{Bytes, Nanos};
+use pagewise_stats::Random;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 

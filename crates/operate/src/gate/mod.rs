@@ -10,10 +10,10 @@ pub use stored::{measure, read};
 
 use crate::Listener;
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::gate::{Allowances, Terms, Turn, batch, judge, order};
-use pagewise_compare::Random;
+use pagewise_compare::gate::{Allowances, Terms, Turn, batch, judge, order};
 use pagewise_model::answer::Document;
 use pagewise_model::gate::{Gate, GateSide, Metric};
+use pagewise_stats::Random;
 use runs::Program;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -2,7 +2,7 @@
 
 use super::together::Together;
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::gate::mean;
+use pagewise_compare::gate::mean;
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Finished, Gated, Input, Launch, Output, interrupt};
 use pagewise_model::gate::GateRun;

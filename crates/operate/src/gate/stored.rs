@@ -4,7 +4,7 @@ use super::culprit;
 use super::runs::{Program, Runner};
 use crate::Listener;
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::gate::{Comparable, Now, batch, comparable};
+use pagewise_compare::gate::{Comparable, Now, batch, comparable};
 use pagewise_linux::host;
 use pagewise_linux::proc::ContentionWatch;
 use pagewise_model::answer::{Document, Head, Kind, Subject};

@@ -8,7 +8,7 @@ mod run;
 pub use look::Refusal;
 pub use run::{Ran, program};
 
-use pagewise_analyse::memory::explain;
+use pagewise_answer::memory::explain;
 use pagewise_linux::proc::{ProcRoot, family};
 use pagewise_memory::finding;
 use pagewise_model::answer::{Document, Subject};

@@ -1,7 +1,7 @@
 //! Page sizes in an observation: of the machine, of a process; and the other size to try.
 
 use crate::huge::balance;
-use pagewise_analyse::page_sizes::{self, SMALL};
+use pagewise_answer::page_sizes::{self, SMALL};
 use pagewise_linux::hugepages::actuator::Target;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::zeros::zero_share;

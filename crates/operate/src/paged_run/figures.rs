@@ -2,7 +2,7 @@
 
 use super::samples;
 use anyhow::{Context, Result};
-use pagewise_analyse::paging::{Watched, heat};
+use pagewise_faults::paging::{Watched, heat};
 use pagewise_linux::process::is_byte_locked;
 use pagewise_model::paged_run::{
     FaultLatency, FilesPaged, OtherProcesses, PagedProcess, PagedRegion, PagesMoved, PagingFaults,

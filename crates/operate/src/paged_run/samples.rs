@@ -1,7 +1,7 @@
 //! Figures from the pager's samples of pages.
 
 use super::figures::PAGE_BYTES;
-use pagewise_analyse::paging::{Sample, Watched, larger_budget};
+use pagewise_faults::paging::{Sample, Watched, larger_budget};
 use pagewise_model::paging::{DistanceBucket, RefaultDistances};
 use pagewise_wire::counter;
 use pagewise_wire::histogram::least;

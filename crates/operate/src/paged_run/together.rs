@@ -2,10 +2,10 @@
 
 use super::outside::{self, has_passed};
 use anyhow::{Context, Result};
-use pagewise_analyse::budget_shares::{Member, divide, grant};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::is_byte_locked;
 use pagewise_model::units::Bytes;
+use pagewise_simulate::budget_shares::{Member, divide, grant};
 use pagewise_wire::counter;
 use pagewise_wire::snapshot::{self, ProcessBytes};
 use std::collections::BTreeMap;

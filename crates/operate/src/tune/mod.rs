@@ -10,7 +10,7 @@ pub use search::search;
 
 use crate::experiment::Candidate;
 use anyhow::{Result, anyhow};
-use pagewise_analyse::tune::{Recipe, recipes};
+use pagewise_compare::tune::{Recipe, recipes};
 use pagewise_linux::process::library;
 use pagewise_model::units::Bytes;
 use std::path::Path;

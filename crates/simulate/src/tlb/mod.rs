@@ -38,6 +38,7 @@ mod recent;
 mod replacement;
 mod reuse;
 mod simulation;
+pub mod steps;
 #[cfg(test)]
 mod tests;
 mod visit;

@@ -13,8 +13,8 @@ use super::machine::Machine;
 use super::visit::Visit;
 use super::workload::Workload;
 use crate::balance::{Action, Controller, Gauge, Observation, Pages, Reason, Refills, Victims};
-use pagewise_model::random::Random;
 use pagewise_model::units::Nanos;
+use pagewise_stats::Random;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -195,7 +195,7 @@ proptest! {
 
 /// Accesses that mix loops, jumps and neighbours, so that real machines hit and miss.
 fn mixed(seed: u64, count: usize) -> Vec<u64> {
-    let mut random = pagewise_model::random::Random::seeded(seed);
+    let mut random = pagewise_stats::Random::seeded(seed);
     let mut at = 0_u64;
     (0..count)
         .map(|index| {

@@ -12,9 +12,9 @@ use super::collector::Collector;
 use super::probe::Calibration;
 use super::ranked::{Chosen, Functions, Ranked, Sums};
 use super::signature::Class;
-use pagewise_compare::Random;
 use pagewise_formats::function_graph::Names;
 use pagewise_model::fault_paths::{Contrast, Excess, Overrepresented};
+use pagewise_stats::Random;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

@@ -8,9 +8,9 @@ use super::cells::Logged;
 use super::collector::Collector;
 use super::probe::Calibration;
 use super::signature::Class;
-use pagewise_compare::Random;
 use pagewise_model::fault_paths::{ChangePoint, Changed, TimeBlock, Timeline};
 use pagewise_model::histogram::Histogram;
+use pagewise_stats::Random;
 use std::collections::BTreeMap;
 
 const MOST_BLOCKS: usize = 128;

@@ -4,12 +4,12 @@
 
 #![allow(dead_code, reason = "tests and the example each use a part")]
 
-use pagewise_compare::Random;
 pub use pagewise_formats::function_graph::CallTree;
 use pagewise_formats::function_graph::{self, Names, Sink, Summary};
 use pagewise_model::answer::Document;
 use pagewise_model::fault_diff::{FaultDiff, Finding, Subject};
 use pagewise_model::fault_paths::{Calibration, Class};
+use pagewise_stats::Random;
 use pagewise_traces::fault_paths::{Collector, Criteria, Input, compare, estimate};
 use std::fmt::Write;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! The allocators to measure.
 
 use anyhow::{Context, Result, bail};
-use pagewise_analyse::tune::recipes;
+use pagewise_compare::tune::recipes;
 use pagewise_linux::heap::glibc_version;
 use pagewise_linux::process::library;
 use pagewise_model::advice::{Setting, Settings};

@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use anyhow::Result;
-use pagewise_analyse::balance_verdict::{Pair, faster};
+use pagewise_answer::balance_verdict::{Pair, faster};
 use pagewise_linux::hugepages::actuator::Change;
 use pagewise_linux::process::interrupt;
 use pagewise_simulate::balance::Victims;

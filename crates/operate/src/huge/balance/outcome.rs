@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use anyhow::Result;
-use pagewise_analyse::balance_verdict::{Evidence, verdict};
+use pagewise_answer::balance_verdict::{Evidence, verdict};
 use pagewise_linux::hugepages::vmm;
 use pagewise_linux::proc::ProcRoot;
 use pagewise_model::answer::Document;

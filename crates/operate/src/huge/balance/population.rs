@@ -3,13 +3,13 @@
 use super::member::Member;
 use super::selection::Selection;
 use anyhow::{Result, bail};
-use pagewise_compare::Random;
 use pagewise_linux::hugepages::actuator::{Act, Change, Outcome, Refusal, Target};
 use pagewise_linux::hugepages::map::{self, PageSizes};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_model::huge_pages::{HugeSummary, Obstacle, Slot};
 use pagewise_model::units::Bytes;
 use pagewise_simulate::balance::Victims;
+use pagewise_stats::Random;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,11 +2,11 @@
 
 use super::{Bench, LINE, STEPS, spread_line};
 use anyhow::Result;
-use pagewise_analyse::probe::{Reading, Step, steps};
 use pagewise_linux::hugepages::chase::Chase;
 use pagewise_linux::sys::anonymous::Anonymous;
 use pagewise_model::probe::{Curve, CurvePoint};
 use pagewise_model::units::Bytes;
+use pagewise_simulate::tlb::steps::{Reading, Step, steps};
 
 /// Points per octave of a curve.
 const DENSITY: f64 = 4.0;

@@ -3,13 +3,13 @@
 use super::memory::touch;
 use super::{Bench, LINE, STEPS, as_index};
 use anyhow::{Context, Result};
-use pagewise_analyse::probe::{estimate, ratio};
 use pagewise_linux::hugepages::chase::Chase;
 use pagewise_linux::hugepages::walks::{Counting, Cpu, table_for};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::sys::anonymous::{Anonymous, Pages};
 use pagewise_model::probe::EffectPoint;
 use pagewise_model::units::{Bytes, Estimate};
+use pagewise_simulate::tlb::steps::{estimate, ratio};
 use std::path::Path;
 
 /// Shares of huge pages in the chase that shows their effect.

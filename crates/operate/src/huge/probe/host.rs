@@ -2,11 +2,11 @@
 
 use super::{Bench, LINE, STEPS, spread_line};
 use anyhow::Result;
-use pagewise_analyse::probe::{Reading, extra_share, steps};
 use pagewise_linux::hugepages::chase::Chase;
 use pagewise_linux::sys::anonymous::Anonymous;
 use pagewise_model::probe::{HostFinding, HostPages};
 use pagewise_model::units::{Bytes, Estimate};
+use pagewise_simulate::tlb::steps::{Reading, extra_share, steps};
 use std::path::Path;
 
 /// Huge pages over which the chase is spread; fewer than the entries of any first-level TLB.

@@ -7,14 +7,14 @@ mod memory;
 
 use anyhow::Result;
 use effect::Effect;
-use pagewise_analyse::probe::{Reading, Step, steps};
-use pagewise_compare::Random;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::trial::{self, Found};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_model::answer::Document;
 use pagewise_model::probe::{ActuatorFinding, Probe, TlbLevel};
 use pagewise_model::units::{Bytes, Estimate};
+use pagewise_simulate::tlb::steps::{Reading, Step, steps};
+use pagewise_stats::Random;
 use std::path::Path;
 use std::time::Instant;
 

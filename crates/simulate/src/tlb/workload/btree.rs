@@ -1,7 +1,7 @@
 //! Lookups in a B-tree.
 
 use super::{BASE, Workload, below, shuffled};
-use pagewise_model::random::Random;
+use pagewise_stats::Random;
 
 /// Bytes of a node, as in InnoDB.
 pub const NODE: u64 = 16 << 10;

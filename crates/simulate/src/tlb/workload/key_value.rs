@@ -1,7 +1,7 @@
 //! A key-value store: a table of buckets, and values elsewhere.
 
 use super::{BASE, Workload, shuffled_below};
-use pagewise_model::random::Random;
+use pagewise_stats::Random;
 
 /// Bytes of a value.
 const VALUE: u64 = 512;

@@ -13,7 +13,7 @@
 //! from the root to a leaf, comparing the two children of each arc.
 
 use super::{BASE, Workload, below};
-use pagewise_model::random::Random;
+use pagewise_stats::Random;
 
 const ARCS: u64 = 0x1A1_0000;
 const ARC: u64 = 64;

@@ -6,7 +6,7 @@
 //! its own memory.
 
 use super::{BASE, Workload, below, btree, shuffled_below};
-use pagewise_model::random::Random;
+use pagewise_stats::Random;
 
 const LINE: u64 = 64;
 /// Memory of the server's sessions: parsing, sorting, sending.

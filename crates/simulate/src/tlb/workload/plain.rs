@@ -1,7 +1,7 @@
 //! Chases, streams and random updates.
 
 use super::{BASE, Workload, below, shuffled};
-use pagewise_model::random::Random;
+use pagewise_stats::Random;
 
 const LINE: u64 = 64;
 

@@ -49,7 +49,7 @@ fn a_chase_visits_every_line_once_a_round() {
 
 #[test]
 fn zipf_is_steep() {
-    let mut random = pagewise_model::random::Random::seeded(1);
+    let mut random = pagewise_stats::Random::seeded(1);
     let ranks: Vec<u64> = (0..100_000)
         .map(|_| key_value::zipf(&mut random, 1 << 20))
         .collect();

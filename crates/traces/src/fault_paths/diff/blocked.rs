@@ -9,8 +9,8 @@ use super::super::shapes::Shape;
 use super::super::signature::Class;
 use super::super::stretches::{Stretch, Stretches, join};
 use super::super::tally::reduce;
-use pagewise_compare::blocks::neighbour_correlation;
 use pagewise_formats::function_graph::{NameId, Names};
+use pagewise_stats::blocks::neighbour_correlation;
 use std::collections::BTreeMap;
 
 /// Blocks of a sufficiently long trace; a longer trace has longer blocks. For questions about the

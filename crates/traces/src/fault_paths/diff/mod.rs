@@ -3,7 +3,7 @@
 //! [`compare`] cuts both traces into blocks ([`blocked`]) and makes every figure a ratio of sums
 //! over blocks ([`figures`]). A few questions come first: how many faults, of which kinds, how long
 //! at the median, in the tail and overall. Their figures are tested together
-//! ([`pagewise_compare::blocks`]); explanations (paths, layers, functions) are tested only if one of
+//! ([`pagewise_stats::blocks`]); explanations (paths, layers, functions) are tested only if one of
 //! them differs. Programs have phases, and a trace contains few of them: a difference that only
 //! separates the recordings is reported as such. Differences beyond chance but too small to matter
 //! are not reported ([`assemble`]). Shifts of quantiles have intervals ([`shifts`]), and the

@@ -6,10 +6,10 @@
 
 use super::super::analyse::figures;
 use super::blocked::whole;
-use pagewise_compare::Random;
 use pagewise_model::fault_diff::{Pair, Pairs, QuantileShift, Shift};
 use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};
 use pagewise_model::units::Estimate;
+use pagewise_stats::Random;
 
 /// Quantiles of a shift, and how many values each needs.
 const QUANTILES: [(f64, usize); 15] = [

@@ -8,7 +8,7 @@ use super::flips;
 use super::population::Population;
 use super::signal::{Sample, Signal};
 use anyhow::Result;
-use pagewise_analyse::balance_verdict::Pair;
+use pagewise_answer::balance_verdict::Pair;
 use pagewise_linux::hugepages::progress::Progress;
 use pagewise_linux::hugepages::trial::Trial;
 use pagewise_linux::process::{Running, interrupt};

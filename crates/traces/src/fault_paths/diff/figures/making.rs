@@ -5,7 +5,7 @@ use super::super::super::signature::Class;
 use super::super::blocked::{Blocked, FunctionSums, Row, whole};
 use super::super::least::{CALLS, LEAST_NS, OF_MEAN};
 use super::{About, SLOW_SHARES, TESTED, Tests, Wait, thousandths};
-use pagewise_compare::blocks::Figure;
+use pagewise_stats::blocks::Figure;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Least number of faults or calls, in both traces together, behind a figure.

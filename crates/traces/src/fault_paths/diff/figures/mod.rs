@@ -9,10 +9,10 @@ use super::super::signature::Class;
 use super::super::stretches::bin_start;
 use super::blocked::{Blocked, FunctionSums, Row};
 use making::Making;
-use pagewise_compare::blocks::{
+use pagewise_model::fault_diff::Pair;
+use pagewise_stats::blocks::{
     Asked, Exchanges, Figure, Outcome, Tested, compare_blocks, difference, ratio,
 };
-use pagewise_model::fault_diff::Pair;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 

@@ -1,0 +1,171 @@
+//! What a program does if no problem takes its time: computing, work in the kernel, waiting.
+
+use super::open::Open;
+use super::symptom::Symptom;
+use super::verdict::{kinds, waits};
+use super::wording::words;
+use super::{kernel, say};
+use crate::page_sizes;
+use pagewise_faults::account::UNEXPLAINED;
+use pagewise_model::account::{ALLOCATOR, COLLECTOR, TimePart};
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::quantity::percent;
+
+/// A program is computing if its own code takes this share of the CPU time.
+const MOSTLY: f64 = 0.5;
+/// Other parts of the CPU time are reported from this share on, up to a limit.
+const WORTH_TELLING: f64 = 0.05;
+const MOST_PARTS: usize = 2;
+/// Share of the elapsed time from which waiting for a CPU is reported.
+const BUSY_MACHINE: f64 = 0.1;
+/// "One thread at a time" is reported if the program is on a CPU for this share of the elapsed
+/// time, and uses at most this multiple of it in CPU time.
+const MOST_OF_THE_TIME: f64 = 0.8;
+const ONE_CPU: f64 = 1.05;
+
+/// What the program does, in a few sentences, and how much of it is unexplained.
+pub(super) fn told(findings: &Findings) -> String {
+    let open = Open::of(findings, &findings.diagnoses);
+    let was_sampled = !findings.account.cpu.is_empty();
+    let kernels = kernels(findings);
+    let mut sentences = match (own(findings), findings.account.samples) {
+        (Some(own), _) => vec![computes(findings, own, kernels, open.is_little())],
+        (None, _) if !kernels.is_empty() => vec![say::is_of_kernel(kernels)],
+        (None, 0) if open.is_little() => vec![say::nothing_from_faults()],
+        (None, _) if open.is_little() => vec![say::nothing()],
+        (None, _) => vec![not_seen(findings)],
+    };
+    let waiting = open
+        .of_waits()
+        .map(|share| say::waits_too(percent(share), kinds(findings, waits(findings))));
+    sentences.extend(waiting);
+    sentences.extend(wants_a_cpu(findings));
+    sentences.extend(one_at_a_time(findings));
+    sentences.extend(open.told(was_sampled));
+    sentences.join(" ")
+}
+
+/// The program's own code as a finding, with its functions.
+pub(super) fn computing(findings: &Findings) -> Option<Diagnosis> {
+    let own = own(findings)?;
+    let share = share(findings, own);
+    let functions = own.places.iter().zip(&own.shares);
+    let lines = functions.map(|(name, share)| say::own_function(percent(*share), name));
+    let values = [("share", percent(share)), ("who", kernel::who(findings))];
+    Some(words(Symptom::Computing, None).found(Severity::Healthy, &values, lines.collect()))
+}
+
+/// Whether its own code takes most of the CPU time.
+pub(super) fn mostly_computes(findings: &Findings) -> bool {
+    own(findings).is_some_and(|own| share(findings, own) >= MOSTLY)
+}
+
+fn own(findings: &Findings) -> Option<&TimePart> {
+    findings.account.cpu.iter().find(|part| part.id == "own")
+}
+
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn share(findings: &Findings, part: &TimePart) -> f64 {
+    part.time.value / findings.cost.cpu().0.max(1) as f64
+}
+
+fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) -> String {
+    let shares = own.places.iter().zip(&own.shares);
+    let functions: Vec<String> = shares
+        .map(|(name, share)| say::function(name, percent(*share)))
+        .collect();
+    let functions = match functions.is_empty() {
+        true => String::new(),
+        false => say::functions(functions.join(", ")),
+    };
+    let own_share = share(findings, own);
+    // `; also 8.1 % reading (pread64)`.
+    let beside = match kernels.is_empty() {
+        true => String::new(),
+        false => say::beside(kernels),
+    };
+    let of_kernel: Vec<&TimePart> = others(findings).filter(|part| is_kernels(part)).collect();
+    let kernel_share: f64 = of_kernel.iter().map(|part| share(findings, part)).sum();
+    let what = match () {
+        () if own_share >= MOSTLY => say::computes(percent(own_share), functions) + &beside,
+        () if kernel_share >= MOSTLY => {
+            let kinds = listed(findings, of_kernel.into_iter());
+            say::is_mostly_kernel(kinds, percent(own_share), functions)
+        }
+        () => say::spends(percent(own_share), functions) + &beside,
+    };
+    match is_all {
+        true if findings.diagnoses.iter().any(page_sizes::is_note) => of_page_sizes(findings, what),
+        true => say::nothing_of_memory(what),
+        false => say::sentence(what),
+    }
+}
+
+/// What only runs or counters can show about page sizes, with the arm that a proof would try.
+fn of_page_sizes(findings: &Findings, what: String) -> String {
+    let enabled = findings.host.settings.get("thp.enabled");
+    match enabled.and_then(|enabled| page_sizes::other_size(findings, enabled)) {
+        Some((trial, _)) if !findings.collection.attached && findings.proof.is_none() => {
+            say::nothing_of_faults_trial(what, trial)
+        }
+        _ => say::nothing_of_faults(what),
+    }
+}
+
+/// `8.1 % reading (pread64) and 6.5 % forcing files to disk`: the work outside the program's own
+/// code.
+fn kernels(findings: &Findings) -> String {
+    listed(findings, others(findings))
+}
+
+fn listed<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) -> String {
+    let told: Vec<String> = parts
+        .take(MOST_PARTS)
+        .map(|part| say::part(percent(share(findings, part)), &part.label))
+        .collect();
+    told.join(&say::and())
+}
+
+/// Whether a part of the CPU time is what the kernel does for the program.
+fn is_kernels(part: &TimePart) -> bool {
+    ![ALLOCATOR, COLLECTOR, "observer"].contains(&&*part.id)
+}
+
+/// What is not the program's own code and takes a share worth telling, largest first.
+fn others(findings: &Findings) -> impl Iterator<Item = &TimePart> {
+    findings.account.cpu.iter().filter(|part| {
+        !["own", UNEXPLAINED].contains(&&*part.id) && share(findings, part) >= WORTH_TELLING
+    })
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a ratio of times")]
+fn not_seen(findings: &Findings) -> String {
+    let cost = &findings.cost;
+    let share = cost.system.0 as f64 / cost.cpu().0.max(1) as f64;
+    match share >= WORTH_TELLING {
+        true => say::not_seen(cost.cpu(), cost.system, percent(share)),
+        false => say::not_sampled(),
+    }
+}
+
+/// Share of the elapsed time of one of its parts.
+fn of_elapsed(findings: &Findings, id: &str) -> f64 {
+    let mut parts = findings.account.elapsed.iter().filter(|part| part.id == id);
+    let nanos = parts.next().map_or(0.0, |part| part.time.value);
+    nanos * 1e-9 / findings.cost.wall.as_secs_f64().max(1e-9)
+}
+
+fn wants_a_cpu(findings: &Findings) -> Option<String> {
+    let share = of_elapsed(findings, "ready");
+    (share >= BUSY_MACHINE).then(|| say::wants_a_cpu(percent(share)))
+}
+
+/// One thread at a time, although other CPUs were available.
+fn one_at_a_time(findings: &Findings) -> Option<String> {
+    let cost = &findings.cost;
+    let used = cost.cpu().as_secs_f64() / cost.wall.as_secs_f64().max(1e-9);
+    let is_one = (MOST_OF_THE_TIME..=ONE_CPU).contains(&used);
+    let others = findings.host.cpus > 1 && of_elapsed(findings, "ready") < BUSY_MACHINE;
+    let told = is_one && others && !findings.collection.whole_machine;
+    told.then(|| say::one_at_a_time(findings.host.cpus))
+}

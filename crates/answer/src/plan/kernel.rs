@@ -1,0 +1,189 @@
+//! The kernel's work for a program apart from page faults, in words: a program is not called
+//! healthy if a good part of its time is spent there.
+
+use super::diagnose::{range, severity_of};
+use super::say;
+use super::symptom::Symptom;
+use super::symptoms::Case;
+use super::wording::{When, words};
+use super::works;
+use pagewise_faults::account::KernelTable;
+use pagewise_model::account::KernelEntry;
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::quantity::percent;
+use pagewise_model::units::{Estimate, Nanos};
+
+/// Share of the CPU time from which the kernel's work apart from faults is reported.
+const TOLD: f64 = 0.10;
+/// Most entries reported, and the least share of the CPU time of each.
+const MOST_ENTRIES: usize = 4;
+const WORTH_A_LINE: f64 = 0.02;
+/// Starting a process takes the kernel some milliseconds, which need no explanation.
+const WORTH_ASKING: Nanos = Nanos(10_000_000);
+
+/// The kernel's work if it took a tenth of the CPU time or more apart from page faults, and the
+/// unexplained time if its stacks were not seen.
+pub(super) fn diagnosis(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
+    match findings.account.sees_kernel() {
+        true => seen(findings, symptoms),
+        false => unseen(findings, symptoms),
+    }
+}
+
+fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
+    let account = &findings.account;
+    let table = KernelTable::shipped();
+    // Calls that free and reallocate memory are part of churn, and reported there.
+    let churns = symptoms.iter().any(|one| {
+        one.kind.is_churn()
+            && severity_of(one.cost.value, findings.cost.cpu()) >= Some(Severity::Costly)
+    });
+    let told_elsewhere = |entry: &&KernelEntry| {
+        ["fault", "observer"].contains(&&*entry.id)
+            || (churns && table.is_memory_call(&entry.id))
+            || works::tell_of(symptoms, entry, findings)
+    };
+    let others: Vec<&KernelEntry> = account
+        .entries
+        .iter()
+        .filter(|one| !told_elsewhere(one))
+        .collect();
+    let others = with_their_gate(&others, &account.entries);
+    let times = others.iter().map(|entry| entry.time);
+    let mut share = share_of(together(times.chain([account.unexplained])), findings);
+    share.high = share.high.min(1.0);
+    let first = others.iter().find(|entry| !is_gate(entry))?;
+    if share.value < TOLD {
+        return None;
+    }
+    let lines = others
+        .iter()
+        .filter(|entry| share_of(entry.time, findings).value >= WORTH_A_LINE)
+        .take(MOST_ENTRIES);
+    let evidence: Vec<String> = lines.map(|entry| line(entry, findings)).collect();
+    let (severity, when) = graded(&others, share, findings)?;
+    let values = [("entry", first.label.clone()), ("who", who(findings))];
+    Some(Diagnosis {
+        share_of_cpu: Some(share),
+        ..words(Symptom::KernelWork, when).found(severity, &values, evidence)
+    })
+}
+
+/// The sum of estimates that err independently of each other.
+fn together(times: impl Iterator<Item = Estimate>) -> Estimate {
+    let (mut sum, mut below, mut above) = (0.0, 0.0, 0.0);
+    for time in times {
+        sum += time.value;
+        below += (time.value - time.low).powi(2);
+        above += (time.high - time.value).powi(2);
+    }
+    Estimate {
+        value: sum,
+        low: (sum - below.sqrt()).max(0.0),
+        high: sum + above.sqrt(),
+    }
+}
+
+fn is_gate(entry: &KernelEntry) -> bool {
+    entry.id == "gate"
+}
+
+/// Each call comes through the gate: the gate's time for calls that are reported elsewhere belongs
+/// to those.
+fn with_their_gate(told: &[&KernelEntry], all: &[KernelEntry]) -> Vec<KernelEntry> {
+    let call = |entry: &KernelEntry| match entry.id.starts_with("call.") {
+        true => entry.time.value,
+        false => 0.0,
+    };
+    let (here, calls) = (
+        told.iter().map(|entry| call(entry)).sum::<f64>(),
+        all.iter().map(call).sum::<f64>(),
+    );
+    let part = if calls > 0.0 { here / calls } else { 1.0 };
+    let one = |entry: &&KernelEntry| match is_gate(entry) {
+        true => KernelEntry {
+            time: entry.time.scaled(part),
+            ..(*entry).clone()
+        },
+        false => (*entry).clone(),
+    };
+    let mut found: Vec<KernelEntry> = told.iter().map(one).collect();
+    found.sort_by(|a, b| b.time.value.total_cmp(&a.time.value));
+    found
+}
+
+/// Work on files is the purpose of a program that requests it: it is not a problem by itself,
+/// however much it is.
+fn graded(
+    others: &[KernelEntry],
+    share: Estimate,
+    findings: &Findings,
+) -> Option<(Severity, Option<When>)> {
+    let table = KernelTable::shipped();
+    let sum = |wanted: &dyn Fn(&KernelEntry) -> bool| -> f64 {
+        let entries = others.iter().filter(|entry| wanted(entry));
+        entries
+            .map(|entry| share_of(entry.time, findings).value)
+            .sum()
+    };
+    // Each call comes through the gate.
+    let (gate, called) = (sum(&is_gate), sum(&|entry| !is_gate(entry)));
+    let through_gate = 1.0 + gate / called.max(f64::MIN_POSITIVE);
+    let files = through_gate * sum(&|entry| table.is_file_call(&entry.id));
+    let rest = share.value - files;
+    match files >= rest && rest < TOLD {
+        true => Some((Severity::Note, Some(When::Files))),
+        false => Some((severity_of(rest.max(TOLD), findings.cost.cpu())?, None)),
+    }
+}
+
+/// `52 % (48 to 56 %) of the CPU time: reading (pread64), most of it in filemap_read`.
+fn line(entry: &KernelEntry, findings: &Findings) -> String {
+    let share = share_of(entry.time, findings);
+    match entry.functions.is_empty() {
+        true => say::entry(range(share), &entry.label),
+        false => say::entry_within(range(share), &entry.label, entry.functions.join(", ")),
+    }
+}
+
+/// What neither the faults seen nor those inferred from totals explain.
+fn unseen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
+    let inferred = symptoms
+        .iter()
+        .find(|one| one.kind == Symptom::ChurnProbable);
+    let inferred = inferred.map_or(Estimate::default(), |one| one.cost);
+    let all = share_of(findings.account.unexplained, findings);
+    let share = Estimate {
+        value: (all.value - inferred.value).max(0.0),
+        low: (all.low - inferred.high).max(0.0),
+        high: (all.high - inferred.low).max(0.0),
+    };
+    let cpu = findings.cost.cpu().as_secs_f64();
+    let nanos = Nanos::from_secs_f64(share.value * cpu);
+    if share.value < TOLD || nanos < WORTH_ASKING {
+        return None;
+    }
+    let cost = &findings.cost;
+    let unexplained = say::unexplained(cost.system, cost.cpu(), nanos, percent(share.value));
+    let severity = severity_of(share.value, cost.cpu())?;
+    Some(Diagnosis {
+        share_of_cpu: Some(share),
+        ..words(Symptom::KernelUnexplained, None).found(severity, &[], vec![unexplained])
+    })
+}
+
+/// The program as options of a command.
+pub(super) fn who(findings: &Findings) -> String {
+    let subject = &findings.subject;
+    let is_running = findings.collection.attached || subject.command.is_empty();
+    match subject.pids.first().filter(|_| is_running) {
+        Some(pid) => format!("-p {pid}"),
+        None if findings.collection.whole_machine => "-a".to_owned(),
+        None => "-- CMD".to_owned(),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+fn share_of(time: Estimate, findings: &Findings) -> Estimate {
+    time.scaled(1.0 / findings.cost.cpu().0.max(1) as f64)
+}

@@ -1,0 +1,92 @@
+//! From findings to an answer: what is wrong, what to change, what to report first.
+//!
+//! Symptoms ([`symptom`]) are derived from the figures ([`symptoms`]), described in plain words
+//! ([`diagnose`], [`mod@evidence`], [`mod@verdict`]), and matched with rules that turn them into
+//! advice ([`advise`]) with a predicted gain ([`crate::gain`]). Rules and words are data,
+//! `crates/answer/rules/*.toml` ([`rules`], [`wording`], [`say`]). If a prediction is too small to
+//! matter, nothing is advised: a setting that does not help can hurt.
+
+mod advise;
+mod diagnose;
+mod doing;
+mod evidence;
+mod kernel;
+mod numa;
+mod open;
+mod reads;
+mod rules;
+mod say;
+mod symptom;
+mod symptoms;
+mod verdict;
+mod waits;
+mod wording;
+mod works;
+
+pub use reads::is_read_at_random;
+pub use rules::{Rule, Rules};
+pub use symptom::Symptom;
+
+use crate::page_sizes;
+use pagewise_model::advice::Advice;
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::proof::Proof;
+use pagewise_model::recording::Surroundings;
+
+/// Completes findings: fills `diagnoses`, `advice` and `verdict` from all other parts. A note on
+/// page sizes is kept, after all others.
+#[must_use]
+pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) -> Findings {
+    let symptoms = symptoms::of(&findings);
+    findings.advice = advise::advice(&findings, &symptoms, rules, around);
+    findings.diagnoses.retain(page_sizes::is_note);
+    let found = diagnose::diagnoses(&findings, &symptoms);
+    let notes = std::mem::replace(&mut findings.diagnoses, found);
+    lead_with_the_cured(&mut findings);
+    findings.diagnoses.extend(notes);
+    let trials = advise::trials(&findings, &symptoms, rules, around);
+    findings.verdict = verdict::verdict(&findings, &trials);
+    findings
+}
+
+/// Advice that may help much or do harm, so that only a proof decides: a proof tries it in addition
+/// to the regular advice.
+#[must_use]
+pub fn trials(findings: &Findings, rules: &Rules, around: &Surroundings) -> Vec<Advice> {
+    advise::trials(findings, &symptoms::of(findings), rules, around)
+}
+
+/// Moves the finding that the best setting fixes to the front, so that headline and advice are
+/// about the same thing.
+fn lead_with_the_cured(findings: &mut Findings) {
+    let Some(best) = findings
+        .advice
+        .first()
+        .filter(|best| !best.settings.0.is_empty())
+    else {
+        return;
+    };
+    let costly = |one: &Diagnosis| one.severity >= Severity::Costly;
+    let any_costly = findings.diagnoses.iter().any(costly);
+    let is_cured = |one: &Diagnosis| best.cures.contains(&one.id) && costly(one) == any_costly;
+    if let Some(at) = findings.diagnoses.iter().position(is_cured) {
+        findings.diagnoses[..=at].rotate_right(1);
+    }
+}
+
+/// The same findings with the results of runs with and without the advice. Settings with which the
+/// command failed are no longer advised.
+#[must_use]
+pub fn proved(mut findings: Findings, proof: Proof) -> Findings {
+    let fails = |one: &Advice| {
+        let mut arms = proof.arms.iter();
+        arms.any(|arm| arm.failed.is_some() && arm.name == one.name())
+    };
+    findings.advice.retain(|one| !fails(one));
+    findings.proof = Some(proof);
+    findings.verdict = verdict::verdict(&findings, &[]);
+    findings
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,503 @@
+//! The rule base: from symptom and allocator to settings. Data, so that a new fix is a few lines of
+//! TOML with its source.
+
+use super::Surroundings;
+use super::reads::Order;
+use super::symptom::Symptom;
+use super::symptoms::{Case, Owner};
+use pagewise_model::advice::{Risk, Setting};
+use pagewise_model::allocator::{Allocator, AllocatorKind};
+use pagewise_model::histogram::Histogram;
+use pagewise_model::units::Estimate;
+use pagewise_rules::Template;
+use pagewise_rules::{Content, Mistake, RuleError, RuleFile, read, rule_file};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Stable name.
+    pub id: String,
+    /// Symptoms that it fixes; one of them suffices.
+    symptoms: Vec<Symptom>,
+    /// Allocator family that must be in use; `none` requires that the program maps memory itself,
+    /// `unseen` that the mapper is unknown.
+    pub allocator: Option<String>,
+    /// First version of the allocator to which it applies.
+    pub from_version: Option<String>,
+    /// First version of the allocator to which it no longer applies.
+    pub before_version: Option<String>,
+    /// `dynamic` or `static`.
+    pub linkage: Option<Linkage>,
+    /// Only if released stretches are at most this long (bytes).
+    pub largest_block: Option<u64>,
+    /// Only if stretches of at most this length (bytes) are most of the released memory.
+    pub mostly_within: Option<u64>,
+    /// The same as `largest_block`, if threads other than the main one fault.
+    pub largest_block_in_threads: Option<u64>,
+    /// Only if threads fault and released stretches are longer than this (bytes).
+    pub smallest_block_in_threads: Option<u64>,
+    /// Only if this allocator's library is installed, or `pagewise` for our own; its path is
+    /// `{library}`.
+    pub library: Option<String>,
+    /// Only if none of these is installed.
+    #[serde(default)]
+    pub without_library: Vec<String>,
+    /// Settings; values may contain placeholders.
+    #[serde(default)]
+    pub(super) settings: Vec<SettingTemplate>,
+    /// What to do.
+    pub(super) headline: Template,
+    /// Why it helps.
+    pub(super) reason: Template,
+    /// What to do by hand.
+    pub(super) manual: Option<Template>,
+    /// Its effect other than avoiding faults.
+    pub effect: Option<Effect>,
+    /// Share of the faults that it avoids, if not nearly all of them.
+    pub avoids: Option<Estimate>,
+    /// Remaining share of the time in code of an allocator or collector.
+    pub left: Option<Estimate>,
+    /// Separator of a variable that contains a list: our value is appended to the current one.
+    pub join: Option<String>,
+    /// Only if this setting of the allocator is in force.
+    pub when_set: Option<String>,
+    /// Only if none of these is in force: the user's decision has priority.
+    #[serde(default)]
+    pub unless_set: Vec<String>,
+    /// Only if the process contains none of these runtimes.
+    #[serde(default)]
+    pub without_runtime: Vec<AllocatorKind>,
+    /// Only if the kernel allocates huge pages on request.
+    #[serde(default)]
+    pub needs_huge_pages: bool,
+    /// Not if reads of mapped files are in this order.
+    pub(super) unless_order: Option<Order>,
+    /// Only if reading single pages of them takes less time (true), or does not (false).
+    pub single_pages: Option<bool>,
+    /// Only if one memory node holds the program and has CPUs enough (true), or none does (false).
+    pub one_node: Option<bool>,
+    /// Whether it may also do harm: then it is advised only after a proof.
+    #[serde(default)]
+    pub trial: bool,
+    /// Trials that are no use beside these rules, because they try much the same.
+    #[serde(default)]
+    pub(super) unless_beside: Vec<String>,
+    /// Factor by which resident memory may grow, relative to its peak.
+    pub memory_times: Option<f64>,
+    /// Bytes by which resident memory may grow.
+    pub memory_more: Option<u64>,
+    /// Memory that it may cost in addition.
+    pub price: Price,
+    /// Risk.
+    pub risk: Risk,
+    /// What can go wrong.
+    pub(super) caveat: Option<Template>,
+}
+
+/// The name of the library that comes with Pagewise, in rules.
+const OWN_LIBRARY: &str = "pagewise";
+
+/// How an allocator came into the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Linkage {
+    /// A library that can be replaced by preloading and reads the environment.
+    Dynamic,
+    /// Part of the program.
+    Static,
+}
+
+/// An effect of a fix other than avoiding faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Small pages instead of huge ones: more faults, each of which zeroes only what it needs.
+    SmallPages,
+    /// The same calls, served faster.
+    FasterAllocator,
+    /// Less of the symptoms' cost, by `avoids` and `left`.
+    Less,
+    /// Large gain or harm: only runs can show.
+    Unknown,
+}
+
+/// Memory that a fix may keep resident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Price {
+    /// None.
+    None,
+    /// The difference between the usual resident memory and its peak.
+    Keep,
+    /// The same plus the allocator's own overhead.
+    Peak,
+}
+
+/// All rules, in the order of preference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules(pub Vec<Rule>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Advising {
+    rule: Vec<Rule>,
+}
+
+impl Content for Advising {
+    fn check(&self) -> Result<(), Mistake> {
+        self.rule.iter().try_for_each(Rule::check)
+    }
+}
+
+const SHIPPED: [RuleFile; 4] = [
+    rule_file!("glibc.toml"),
+    rule_file!("other_allocators.toml"),
+    rule_file!("runtime_heaps.toml"),
+    rule_file!("causes.toml"),
+];
+
+impl Rules {
+    /// The built-in rules.
+    ///
+    /// # Errors
+    /// [`RuleError`] for a rule file with a mistake; a test checks that there is none.
+    pub fn shipped() -> Result<Self, RuleError> {
+        let mut rules = Vec::new();
+        for file in SHIPPED {
+            rules.extend(file.read::<Advising>()?.rule);
+        }
+        Ok(Self(rules))
+    }
+
+    /// The rules of one file.
+    ///
+    /// # Errors
+    /// [`RuleError`] if the text is not a valid rule file.
+    pub fn parse(file: &str, text: &str) -> Result<Self, RuleError> {
+        Ok(Self(read::<Advising>(file, text)?.rule))
+    }
+}
+
+/// A setting whose value may refer to values of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SettingTemplate {
+    setting: Setting,
+    value: Template,
+}
+
+impl SettingTemplate {
+    /// The setting, with its value replaced by the result of `change` for its name and text.
+    pub(super) fn filled(&self, change: impl Fn(Option<&str>, &Template) -> String) -> Setting {
+        match &self.setting {
+            Setting::Env { name, .. } => Setting::Env {
+                name: name.clone(),
+                value: change(Some(name), &self.value),
+            },
+            Setting::GlibcTunable { name, .. } => Setting::GlibcTunable {
+                name: name.clone(),
+                value: change(None, &self.value),
+            },
+            Setting::Preload { .. } => Setting::Preload {
+                path: change(None, &self.value),
+            },
+            Setting::Thp { .. } => Setting::Thp {
+                mode: change(None, &self.value),
+            },
+            Setting::Numa { .. } => Setting::Numa {
+                options: change(None, &self.value),
+            },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SettingTemplate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Spanned::<Setting>::deserialize(deserializer)?;
+        let at = written.span().start;
+        let setting = written.into_inner();
+        let text = match &setting {
+            Setting::Env { value, .. } | Setting::GlibcTunable { value, .. } => value,
+            Setting::Preload { path } => path,
+            Setting::Thp { mode } => mode,
+            Setting::Numa { options } => options,
+        };
+        let value = Template::parse(text, at).map_err(D::Error::custom)?;
+        Ok(Self { setting, value })
+    }
+}
+
+/// Values that the texts of a rule may refer to, in addition to a setting that is in force; see
+/// glibc.toml.
+pub(super) const VALUES: [&str; 10] = [
+    "stretches",
+    "freed",
+    "share",
+    "keep",
+    "version",
+    "library",
+    "now",
+    "alone",
+    "node",
+    "cpus",
+];
+
+impl Rule {
+    fn check(&self) -> Result<(), Mistake> {
+        let in_force = self.when_set.as_deref();
+        let given: Vec<&str> = VALUES.into_iter().chain(in_force).collect();
+        let texts = [&self.headline, &self.reason].into_iter();
+        let values = self.settings.iter().map(|setting| &setting.value);
+        let mut texts = texts.chain(&self.manual).chain(&self.caveat).chain(values);
+        texts.try_for_each(|text| text.check(&given))?;
+        if self.manual.is_some() == self.settings.is_empty() {
+            return Ok(());
+        }
+        let what = format!("{} expected either settings or 'manual'", self.id);
+        Err(self.headline.mistake(what))
+    }
+
+    /// Whether a launcher has to set a policy of memory nodes for it.
+    pub(super) fn sets_nodes(&self) -> bool {
+        let is_of_nodes = |one: &SettingTemplate| matches!(one.setting, Setting::Numa { .. });
+        self.settings.iter().any(is_of_nodes)
+    }
+
+    /// The allocator to which this rule would apply, if it matches this symptom. Rules that need
+    /// none give `Some(None)`.
+    pub(super) fn fits<'a>(
+        &self,
+        symptom: &Case,
+        allocators: &'a [Allocator],
+        around: &Surroundings,
+    ) -> Option<Option<&'a Allocator>> {
+        let wanted = self.symptoms.contains(&symptom.kind);
+        let has = |kind: &AllocatorKind| allocators.iter().any(|one| one.kind == *kind);
+        let fits = wanted
+            && self.fits_blocks(symptom)
+            && self.fits_libraries(around)
+            && !self.without_runtime.iter().any(has);
+        if !fits {
+            return None;
+        }
+        match self.allocator.as_deref() {
+            None => Some(None),
+            Some("none") => (symptom.owner == Owner::Program).then_some(None),
+            Some("threads") => (symptom.owner == Owner::Threads).then_some(None),
+            Some("unseen") => (symptom.owner == Owner::Unknown).then_some(None),
+            Some(name) => {
+                let kind = kind_named(name)?;
+                let fitting = allocators
+                    .iter()
+                    .find(|one| self.fits_allocator(kind, one) && self.fits_settings(one))?;
+                // A setting that may not reach the memory is not a fix.
+                let reaches = match symptom.owner {
+                    Owner::Allocator => !has_own_heap(kind),
+                    Owner::Presumed => reaches(kind, allocators),
+                    Owner::Runtime(owner) => owner == kind,
+                    Owner::Threads | Owner::Program | Owner::Unknown => false,
+                };
+                reaches.then_some(Some(fitting))
+            }
+        }
+    }
+
+    fn fits_blocks(&self, symptom: &Case) -> bool {
+        let largest = symptom.sizes.max();
+        let below = |bound: Option<u64>| bound.is_none_or(|bound| largest <= bound);
+        let in_threads = !symptom.in_threads || below(self.largest_block_in_threads);
+        let above = self
+            .smallest_block_in_threads
+            .is_none_or(|bound| symptom.in_threads && largest > bound);
+        let mostly = self
+            .mostly_within
+            .is_none_or(|bound| is_mostly_within(&symptom.sizes, bound));
+        below(self.largest_block) && in_threads && above && mostly
+    }
+
+    fn fits_libraries(&self, around: &Surroundings) -> bool {
+        let has = |name: &String| self.path_of(name, around).is_some();
+        self.library.iter().all(has) && !self.without_library.iter().any(has)
+    }
+
+    /// Path of an installed library.
+    pub(super) fn path_of<'a>(&self, name: &str, around: &'a Surroundings) -> Option<&'a str> {
+        if name == OWN_LIBRARY {
+            return around.own_library.as_deref();
+        }
+        let kind = kind_named(name)?;
+        around
+            .libraries
+            .iter()
+            .find(|(one, _)| *one == kind)
+            .map(|(_, path)| path.as_str())
+    }
+
+    fn fits_allocator(&self, kind: AllocatorKind, allocator: &Allocator) -> bool {
+        let linkage = if allocator.is_static {
+            Linkage::Static
+        } else {
+            Linkage::Dynamic
+        };
+        allocator.kind == kind
+            && self.linkage.is_none_or(|wanted| wanted == linkage)
+            && self.fits_version(allocator.version.as_deref())
+    }
+
+    /// Settings in a list, such as `GODEBUG=a=1,madvdontneed=0`, are identified by their names.
+    fn fits_settings(&self, allocator: &Allocator) -> bool {
+        let has = |wanted: &String| {
+            let mut settings = allocator.settings.iter();
+            settings.any(|(name, value)| {
+                let mut listed = value.split([',', ' ']);
+                name == wanted || listed.any(|one| one.split('=').next() == Some(wanted))
+            })
+        };
+        self.when_set.iter().all(has) && !self.unless_set.iter().any(has)
+    }
+
+    /// An unknown version counts as a current one.
+    fn fits_version(&self, version: Option<&str>) -> bool {
+        let version = version.and_then(numbers);
+        let bound = |text: &Option<String>| text.as_deref().and_then(numbers);
+        match version {
+            None => self.before_version.is_none(),
+            Some(version) => {
+                bound(&self.from_version).is_none_or(|from| version >= from)
+                    && bound(&self.before_version).is_none_or(|before| version < before)
+            }
+        }
+    }
+}
+
+/// Whether this allocator's settings reach memory outside `malloc`: a language runtime with its own
+/// heap maps it without `malloc`.
+fn reaches(kind: AllocatorKind, allocators: &[Allocator]) -> bool {
+    has_own_heap(kind) || !allocators.iter().any(|one| has_own_heap(one.kind))
+}
+
+fn has_own_heap(kind: AllocatorKind) -> bool {
+    [AllocatorKind::Go, AllocatorKind::Jvm, AllocatorKind::V8].contains(&kind)
+}
+
+/// Whether stretches of at most `bound` bytes are half of all bytes; true if no sizes are known.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "sums of sizes, compared roughly"
+)]
+fn is_mostly_within(sizes: &Histogram, bound: u64) -> bool {
+    let bytes = |(start, end, count): (u64, u64, u64)| {
+        let middle = start as f64 / 2.0 + end as f64 / 2.0;
+        (start <= bound, middle * count as f64)
+    };
+    let (within, beyond) =
+        sizes
+            .buckets()
+            .map(bytes)
+            .fold((0.0, 0.0), |(within, beyond), (fits, bytes)| match fits {
+                true => (within + bytes, beyond),
+                false => (within, beyond + bytes),
+            });
+    within >= beyond
+}
+
+fn kind_named(name: &str) -> Option<AllocatorKind> {
+    use serde::de::IntoDeserializer;
+    let name: serde::de::value::StrDeserializer<'_, serde::de::value::Error> =
+        name.into_deserializer();
+    AllocatorKind::deserialize(name).ok()
+}
+
+/// `2.36` as comparable numbers; anything after the digits and dots is ignored.
+fn numbers(version: &str) -> Option<Vec<u32>> {
+    let digits = version
+        .split(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .next()?;
+    digits.split('.').map(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shipped_rules_parse_and_name_known_allocators() {
+        let rules = Rules::shipped().expect("shipped rules parse");
+        for rule in &rules.0 {
+            let named = rule
+                .allocator
+                .iter()
+                .chain(&rule.library)
+                .chain(&rule.without_library);
+            let words = ["none", "threads", "unseen", OWN_LIBRARY];
+            for name in named.filter(|name| !words.contains(&name.as_str())) {
+                assert!(kind_named(name).is_some(), "{} names {name}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_a_rule_file_is_told_with_its_place() {
+        let error = Rules::parse("mine.toml", "[[rule]]\nid = 3\n").expect_err("no string");
+        assert!(error.to_string().contains("mine.toml"), "{error}");
+        assert!(error.to_string().contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn a_rule_names_symptoms_and_values_that_there_are() {
+        let refused = |change: &[&str]| {
+            let text = SHIPPED[3].text.replacen(change[0], change[1], 1);
+            Rules::parse("mine.toml", &text)
+                .expect_err("a mistake")
+                .to_string()
+        };
+        let symptom = refused(&["\"first_touch\"", "\"last_touch\""]);
+        assert!(
+            symptom.contains("line 7: unknown variant `last_touch`"),
+            "{symptom}"
+        );
+        let value = refused(&["{share}", "{part}"]);
+        assert!(
+            value.contains("line 9: unknown value {part}, expected one of"),
+            "{value}"
+        );
+        let neither = refused(&["manual = ", "caveat = "]);
+        assert!(neither.contains("either settings or 'manual'"), "{neither}");
+    }
+
+    #[test]
+    fn blocks_larger_than_pythons_arenas_are_not_laid_to_them() {
+        let rules = Rules::shipped().expect("shipped rules parse");
+        let rule = rules.0.iter().find(|rule| rule.id == "python.keep-objects");
+        let rule = rule.expect("a shipped rule");
+        let fits = |sizes: &[(u64, u64)]| {
+            let mut all = Histogram::default();
+            for &(size, times) in sizes {
+                all.record_many(size, times);
+            }
+            rule.fits_blocks(&Case {
+                kind: Symptom::ChurnMmap,
+                faults: 1e6,
+                share: Estimate::exact(0.9),
+                cost: Estimate::exact(0.5),
+                sizes: all,
+                in_threads: false,
+                owner: Owner::Runtime(AllocatorKind::Cpython),
+            })
+        };
+        assert!(fits(&[(1 << 20, 100)]));
+        assert!(fits(&[(1 << 20, 100), (16 << 20, 2)]));
+        // Buffers of 64 MiB among some arenas.
+        assert!(!fits(&[(64 << 20, 124), (1 << 20, 30)]));
+    }
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert!(numbers("2.4") < numbers("2.36"));
+        assert_eq!(numbers("2.36-9+deb12u10"), numbers("2.36"));
+        assert_eq!(numbers("unknown"), None);
+    }
+}

@@ -1,0 +1,158 @@
+//! The overlaid stacks of two profiles.
+
+use pagewise_model::normal_name::{normal, normal_module};
+use pagewise_model::profile::{
+    Frame, FrameId, FrameKind, FrameTable, NodeId, Profile, ProfileSample, StackTree,
+};
+use pagewise_model::symbol::Unnamed;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Frames and stacks of both; equal names in equal files are one function, at any address. Of a file
+/// that has names on one side alone, the functions are not compared, only the file as a whole.
+pub(super) struct Union {
+    pub(super) frames: Vec<Frame>,
+    pub(super) tree: StackTree,
+    /// For each function on each node's path, whether this is its first occurrence.
+    pub(super) outermost: Vec<bool>,
+    /// The position of each node of A, and each of B, in `tree`.
+    places: [Vec<NodeId>; 2],
+}
+
+impl Union {
+    pub(super) fn of(a: &Profile, b: &Profile) -> Self {
+        let mut table = FrameTable::default();
+        let mut tree = StackTree::default();
+        let nameless = nameless([a, b]);
+        let mut reasons: FxHashMap<Box<str>, Unnamed> = FxHashMap::default();
+        let places = [a, b].map(|profile| {
+            let mut numbers: FxHashMap<(FrameId, &str), FrameId> = FxHashMap::default();
+            let mut places = vec![NodeId::ROOT; profile.stacks.len()];
+            for (node, parent, frame) in profile.stacks.nodes() {
+                let above = places[parent.0 as usize];
+                let of = &profile.frames[frame.0 as usize];
+                let module = normal_module(module(profile, parent, of));
+                let number = numbers.entry((frame, module)).or_insert_with(|| {
+                    table.intern(comparable(of, module, &nameless, &mut reasons))
+                });
+                let repeats = tree.frame(above) == Some(*number);
+                // How many calls were inlined is not known of code without names.
+                let is_merged = repeats && (nameless.contains(module) || of.is_of_broken_chain());
+                places[node.0 as usize] = match is_merged {
+                    true => above,
+                    false => tree.child(above, *number),
+                };
+            }
+            places
+        });
+        let frames = table.into_frames();
+        let holder = Profile {
+            frames,
+            stacks: tree,
+            ..Profile::default()
+        };
+        let outermost = pagewise_profile::weigh::outermost(&holder);
+        Self {
+            frames: holder.frames,
+            tree: holder.stacks,
+            outermost,
+            places,
+        }
+    }
+
+    /// The node of a sample of A (0) or B (1).
+    pub(super) fn place(&self, side: usize, sample: &ProfileSample) -> usize {
+        self.places[side][sample.stack.0 as usize].0 as usize
+    }
+
+    /// Whether a node's innermost function has no name.
+    pub(super) fn ends_unnamed(&self, node: usize) -> bool {
+        let node = NodeId(u32::try_from(node).unwrap_or(u32::MAX));
+        let frame = self.tree.frame(node);
+        frame.is_some_and(|frame| self.frames[frame.0 as usize].unnamed.is_some())
+    }
+
+    /// A node's functions, outermost first.
+    pub(super) fn names(&self, node: usize) -> Vec<String> {
+        let node = NodeId(u32::try_from(node).unwrap_or(u32::MAX));
+        let mut names: Vec<String> = self
+            .tree
+            .frames(node)
+            .map(|frame| self.frames[frame.0 as usize].name.to_string())
+            .collect();
+        names.reverse();
+        names
+    }
+}
+
+/// The file of a frame that is called from `parent`. Text does not name the file of inlined calls:
+/// it is that of the function around them.
+fn module<'a>(profile: &'a Profile, parent: NodeId, frame: &'a Frame) -> &'a str {
+    let has_none = |frame: &Frame| frame.kind == FrameKind::Inlined && frame.module.is_empty();
+    if !has_none(frame) {
+        return &frame.module;
+    }
+    let mut around = profile.stacks.frames(parent);
+    let found = around.find_map(|frame| {
+        let frame = &profile.frames[frame.0 as usize];
+        (!has_none(frame)).then_some(&*frame.module)
+    });
+    found.unwrap_or_default()
+}
+
+/// The frame in a form that is comparable between builds and runs: by its normal name, whether or
+/// not it was inlined, and without regard to the reason for which it has no name.
+fn comparable(
+    frame: &Frame,
+    module: &str,
+    nameless: &FxHashSet<String>,
+    reasons: &mut FxHashMap<Box<str>, Unnamed>,
+) -> Frame {
+    let kind = match frame.kind {
+        FrameKind::Inlined => FrameKind::User,
+        kind => kind,
+    };
+    let reason = match (frame.unnamed, nameless.contains(module)) {
+        (None, false) => {
+            return Frame {
+                name: normal(&frame.name).into(),
+                module: module.into(),
+                kind,
+                unnamed: None,
+            };
+        }
+        (reason, _) => reason.unwrap_or(Unnamed::NoSymbol),
+    };
+    Frame {
+        name: match module {
+            "" => "[unknown]".into(),
+            module => format!("[unknown in {module}]").into(),
+        },
+        module: module.into(),
+        kind,
+        unnamed: Some(*reasons.entry(module.into()).or_insert(reason)),
+    }
+}
+
+/// Files whose functions have no name on one of two sides, and have some on the other.
+fn nameless(sides: [&Profile; 2]) -> FxHashSet<String> {
+    let [a, b] = sides.map(|profile| {
+        let mut of: FxHashMap<&str, (bool, bool)> = FxHashMap::default();
+        for frame in profile
+            .frames
+            .iter()
+            .filter(|frame| !frame.module.is_empty())
+        {
+            let (named, unnamed) = of.entry(normal_module(&frame.module)).or_default();
+            match frame.unnamed {
+                None => *named = true,
+                Some(_) => *unnamed = true,
+            }
+        }
+        of
+    });
+    let only_on_one = a.iter().filter(|(module, (has_names, _))| {
+        let other = b.get(*module);
+        other.is_some_and(|(others, _)| has_names != others)
+    });
+    only_on_one.map(|(&module, _)| module.to_owned()).collect()
+}
