@@ -54,6 +54,17 @@ use std::process::ExitCode;
     after_help = EXAMPLES
 )]
 struct Cli {
+    /// When to colour text: auto is on a terminal only
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t,
+        global = true,
+        hide_possible_values = true
+    )]
+    color: terminal::Colour,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -143,6 +154,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    terminal::set_colour(cli.color);
     if looks_at_the_machine(&cli.command) {
         for one in pagewise_linux::left_behind::restore() {
             terminal::tell(&format!("pagewise: {one}"));

@@ -2,19 +2,44 @@
 
 use crate::standard_output::{StandardOutput, standard_output};
 use pagewise_report::border::{Border, Content, passed};
-use pagewise_report::text::Style;
+use pagewise_report::text::{Style, in_ascii};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
 /// Columns if unknown, as for a file or a pipe.
 const USUAL_WIDTH: usize = 100;
 
-/// Columns of the terminal on standard output.
+/// When text is coloured (`--color`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless the environment says otherwise.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+static COLOUR: OnceLock<Colour> = OnceLock::new();
+
+/// Sets when text is coloured, once, at the start.
+pub fn set_colour(when: Colour) {
+    // A second call would be a mistake in `main`; the first one counts.
+    let _ = COLOUR.set(when);
+}
+
+/// Columns of the terminal on standard output; for a file or a pipe `COLUMNS`.
 pub fn width() -> usize {
-    if !io::stdout().is_terminal() {
-        return USUAL_WIDTH;
-    }
-    columns().unwrap_or(USUAL_WIDTH)
+    let measured = match io::stdout().is_terminal() {
+        true => columns(),
+        false => None,
+    };
+    let stated = || std::env::var("COLUMNS").ok()?.parse().ok();
+    measured
+        .or_else(stated)
+        .filter(|&columns| columns > 0)
+        .unwrap_or(USUAL_WIDTH)
 }
 
 /// Columns of the terminal on standard output, otherwise on standard error; `None` if there is
@@ -68,14 +93,26 @@ pub fn print_json(document: &impl Serialize) -> anyhow::Result<()> {
 /// When it cannot be written.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = output(false);
-    out.write_all(text.as_bytes())?;
+    out.write_all(displayable(text).as_bytes())?;
     Ok(out.flush()?)
 }
 
 /// Writes lines to standard error, names in them made safe.
 pub fn tell(text: &str) {
     // If standard error cannot be written, that is no reason to stop.
-    let _ = writeln!(io::stderr(), "{}", passed(text, Content::Text));
+    let _ = writeln!(
+        io::stderr(),
+        "{}",
+        passed(&displayable(text), Content::Text)
+    );
+}
+
+/// In ASCII where the locale shows no more.
+fn displayable(text: &str) -> Cow<'_, str> {
+    match style().unicode {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(in_ascii(text)),
+    }
 }
 
 /// A listener that prints progress to standard error; silent if `quiet`.
@@ -91,8 +128,12 @@ pub fn progress(quiet: bool) -> impl Fn(&str) {
 /// that they cannot be displayed.
 pub fn style() -> Style {
     Style {
-        color: io::stdout().is_terminal() && has_colours(),
-        unicode: shows_unicode(),
+        color: match COLOUR.get().copied().unwrap_or_default() {
+            Colour::Auto => io::stdout().is_terminal() && has_colours(),
+            Colour::Always => true,
+            Colour::Never => false,
+        },
+        unicode: shows_unicode(|name| std::env::var(name).ok()),
     }
 }
 
@@ -119,15 +160,15 @@ pub fn rewrites_lines() -> bool {
 }
 
 /// The first of these variables that is set determines the locale (locale(7)). If none is set, most
-/// current terminals show UTF-8 nevertheless.
-fn shows_unicode() -> bool {
+/// current terminals show UTF-8 nevertheless; `C` and `POSIX` ask for ASCII.
+fn shows_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
-        .filter_map(|name| std::env::var(name).ok())
+        .filter_map(variable)
         .find(|value| !value.is_empty());
     locale.is_none_or(|name| {
         let name = name.to_ascii_lowercase();
-        name.contains("utf-8") || name.contains("utf8") || name == "c" || name == "posix"
+        name.contains("utf-8") || name.contains("utf8")
     })
 }
 
@@ -149,5 +190,14 @@ mod tests {
             let off: &'static [(&str, &str)] = Box::leak(Box::new(off));
             assert!(!with(off), "{off:?}");
         }
+    }
+
+    #[test]
+    fn the_c_locale_asks_for_ascii() {
+        let with = |name: &'static str, value: &'static str| {
+            shows_unicode(|asked| (asked == name).then(|| value.to_owned()))
+        };
+        assert!(with("LANG", "C.UTF-8") && with("LC_ALL", "de_DE.utf8") && with("LANG", ""));
+        assert!(!with("LANG", "C") && !with("LC_ALL", "POSIX") && !with("LC_CTYPE", "de_DE"));
     }
 }

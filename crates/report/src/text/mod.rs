@@ -34,6 +34,8 @@ pub mod topic;
 pub mod tune;
 mod wrap;
 
+pub use page::in_ascii;
+
 use page::Page;
 use pagewise_model::findings::Findings;
 

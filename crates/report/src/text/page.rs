@@ -197,14 +197,19 @@ impl Page {
         if self.style.unicode {
             self.out
         } else {
-            self.out.chars().map(ascii).collect::<String>()
+            in_ascii(&self.out)
         }
     }
 }
 
+/// Text for a terminal without Unicode; no byte of it is beyond ASCII.
+pub fn in_ascii(text: &str) -> String {
+    text.chars().map(ascii).collect()
+}
+
 /// The nearest ASCII to a character that this crate writes; anything else becomes `?`.
 fn ascii(c: char) -> &'static str {
-    const ASCII: &str = "\n\u{1b} !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
+    const ASCII: &str = "\n\t\u{1b} !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
     match c {
         '×' => "x",
         '•' | '●' => "*",
