@@ -222,18 +222,27 @@ fn lacks_program(error: &clap::Error) -> bool {
 
 /// If a word was refused where a program goes after `--`, adds how to write that.
 fn with_tip(mut error: clap::Error) -> clap::Error {
-    let text = |kind| error.get(kind).map(ToString::to_string);
-    let (word, usage) = (text(ContextKind::InvalidArg), text(ContextKind::Usage));
-    let (Some(word), Some(usage)) = (word, usage) else {
-        return error;
-    };
-    let takes_program = usage.contains("-- <CMD>...");
-    if error.kind() == ErrorKind::UnknownArgument && takes_program && !word.starts_with('-') {
+    if let Some(word) = program_without_dashes(&error) {
         let tip = format!("put a program and its arguments after --, as in: -- {word}");
         let tip = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tip);
     }
     error
+}
+
+/// The refused word, where it looks like a program.
+fn program_without_dashes(error: &clap::Error) -> Option<String> {
+    let text = |kind| error.get(kind).map(ToString::to_string);
+    let word = text(ContextKind::InvalidArg)?;
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let takes_program = text(ContextKind::Usage)?.contains("-- <CMD>...");
+            (takes_program && !word.starts_with('-')).then_some(word)
+        }
+        // `watch` takes a process without an option.
+        ErrorKind::ValueValidation if word == "[PID]" => text(ContextKind::InvalidValue),
+        _ => None,
+    }
 }
 
 /// Whether a reader such as `head` closed the pipe, having read all it wanted: not a failure.
@@ -274,6 +283,7 @@ mod tests {
             let text = told_for(command);
             assert!(text.contains("as in: -- ./x\n"), "{command}: {text}");
         }
+        assert!(told(&["pagewise", "watch", "./x"]).contains("as in: -- ./x\n"));
         assert!(!told_for("check").contains("as in"));
         assert!(!told(&["pagewise", "doctor", "--prov", "--", "x"]).contains("as in"));
     }

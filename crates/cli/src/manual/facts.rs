@@ -78,13 +78,17 @@ const FILES: &[Entry] = &[
 const ENVIRONMENT: &[Entry] = &[
     Entry {
         name: "NO_COLOR, CLICOLOR, TERM",
-        text: "No colours if NO_COLOR is not empty, CLICOLOR is 0, or TERM is dumb.",
+        text: "No colours if NO_COLOR is not empty, CLICOLOR is 0, or TERM is dumb; --color decides before them.",
+        commands: &[],
+    },
+    Entry {
+        name: "COLUMNS",
+        text: "Width of text in a file or a pipe, in columns; 100 if not set.",
         commands: &[],
     },
     Entry {
         name: "LC_ALL, LC_CTYPE, LANG",
-        text: "Characters beyond ASCII are shown unless the first of these that is set names a \
-               locale without UTF-8.",
+        text: "ASCII only if the first of these that is set names a locale without UTF-8, such as C.",
         commands: &[],
     },
     Entry {
