@@ -1,6 +1,6 @@
 //! MB/s of reading function_graph text: tokenizer alone, then with call trees.
 //!
-//! `cargo bench -p pagewise-model --bench function_graph -- TRACE.txt[.zst] [MIB]` repeats the
+//! `cargo bench -p pagewise-formats --bench function_graph -- TRACE.txt[.zst] [MIB]` repeats the
 //! trace to the given size (500 MiB) in memory and reads it three times per stage. CPU time is wall
 //! time on an idle machine; the best of the three is printed with all three.
 

@@ -1,6 +1,6 @@
 //! How fast perf.data is read: 10⁷ plain fault samples, and 2·10⁶ with chains of 16 frames.
 //!
-//! `cargo bench -p pagewise-model --bench perf_data [-- SAMPLES]`
+//! `cargo bench -p pagewise-formats --bench perf_data [-- SAMPLES]`
 //!
 //! The files are made here, as two rings drained in turn. Prints CPU seconds, samples per CPU
 //! second and the peak resident memory of a process that only reads. Each measurement runs in a

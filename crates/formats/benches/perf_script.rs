@@ -1,6 +1,6 @@
 //! MB/s of CPU time from the text of perf script to a profile, on one core.
 //!
-//! `cargo bench -p pagewise-model --bench perf_script [-- SCRIPT.txt]`; without a file, 512 MiB of
+//! `cargo bench -p pagewise-formats --bench perf_script [-- SCRIPT.txt]`; without a file, 512 MiB of
 //! samples with chains of 12 frames out of 3,000, generated while they are read.
 
 use pagewise_formats::perf_script;
