@@ -52,7 +52,7 @@ impl Attributor {
         let bytes = self.apply_entry(process, call, &mut args, stack);
         let totals = self.tally.calls.entry(call).or_default();
         totals.calls += sample.period.max(1);
-        totals.bytes += bytes;
+        totals.bytes = totals.bytes.saturating_add(bytes);
         self.threads[thread].call = Some(CallUnderWay {
             call,
             args,
@@ -426,9 +426,15 @@ impl Attributor {
         }
     }
 
+    /// Whole pages; none where the kernel refuses the call, since its address is inside a page or its end beyond
+    /// the address space (mm/mmap.c, `do_vmi_munmap`; mm/madvise.c, `do_madvise`; Linux 6.18).
     fn range(&self, process: usize, start: u64, length: u64) -> Range {
-        let start = self.page_down(start);
-        let end = self.page_up(start.saturating_add(length));
+        let end = match start.checked_add(length) {
+            Some(end) if end <= ADDRESS_SPACE && start == self.page_down(start) => {
+                self.page_up(end)
+            }
+            _ => start,
+        };
         Range {
             process,
             start,
@@ -445,6 +451,9 @@ impl Attributor {
         address.saturating_add(mask) & !mask
     }
 }
+
+/// More than any process can address: five levels of page tables span 2⁵⁶ bytes (x86-64, AArch64 less).
+const ADDRESS_SPACE: u64 = 1 << 56;
 
 /// The route by which an advice frees memory, if it does.
 fn released_by_advice(advice: u64) -> Option<Route> {

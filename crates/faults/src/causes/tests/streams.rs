@@ -306,6 +306,32 @@ const A: u64 = 0x7f00_0000_0000;
 const HEAP: u64 = 0x5500_0000_0000;
 
 #[test]
+fn calls_that_the_kernel_refuses_free_nothing() {
+    const EINVAL: i64 = -22;
+    let mut stream = Stream::new(Recorded::Fully);
+    stream.map(1, A, 100);
+    stream.touch(1, A, 100);
+    for [start, length] in [
+        [A, u64::MAX],
+        [A, u64::MAX - A],
+        [A + 8, 50 * PAGE],
+        [1 << 60, PAGE],
+    ] {
+        stream.call(1, MmCall::Munmap, &[start, length], EINVAL);
+        stream.call(1, MmCall::Madvise, &[start, length, 4], EINVAL);
+    }
+    stream.touch(1, A, 100);
+    let attribution = stream.finish();
+    assert!(!causes(&attribution).iter().any(|(cause, _)| {
+        matches!(
+            cause,
+            Cause::RefaultAfterMunmap | Cause::RefaultAfterDontneed
+        )
+    }));
+    assert_eq!(attribution.tally.calls[&MmCall::Munmap].bytes, 0);
+}
+
+#[test]
 fn each_route_of_giving_back_is_told_apart_page_by_page() {
     let mut stream = Stream::new(Recorded::Fully);
     stream.map(1, A, 100);
