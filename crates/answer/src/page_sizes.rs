@@ -373,13 +373,13 @@ pub fn verdict(proof: &Proof) -> Option<String> {
     let found = proof
         .comparisons
         .iter()
-        .find(|one| (one.arm == WITH || one.arm == WITHOUT) && one.pairs > 0)?;
+        .find(|one| (one.arm == WITH || one.arm == WITHOUT) && one.pairs > 1)?;
     // The arm's gain, relative to huge pages.
     let is_with = found.arm == WITH;
     let is_untouched = found.verdict == Verdict::NotReached;
     if is_with && (is_untouched || found.fault_ratio.low > UNCHANGED) {
         return Some(
-            "The setting that requests huge pages did not change the page faults, so it did not reach this program's memory: what huge pages would do for it was not measured."
+            "The setting that requests huge pages did not change the page faults, so what huge pages would do for this program was not measured."
                 .to_owned(),
         );
     }
@@ -402,7 +402,7 @@ pub fn verdict(proof: &Proof) -> Option<String> {
         (Verdict::Faster | Verdict::TooMuchMemory, true) | (Verdict::Slower, false) => "help",
         (Verdict::Slower, true) | (Verdict::Faster | Verdict::TooMuchMemory, false) => "hurt",
         (Verdict::NoDifference, _) => "make no measurable difference to",
-        (Verdict::Undecided | Verdict::NotReached, _) => "",
+        (Verdict::Undecided | Verdict::NotReached | Verdict::TriedOnce, _) => "",
     };
     let is_told = matches!(Ratio::of(&found.cpu_speedup), Ratio::Measured(_));
     let judged = match (is_with, effect) {

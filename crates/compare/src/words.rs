@@ -12,9 +12,10 @@ use pagewise_model::units::{Bytes, Estimate};
 /// %, peak memory +34.0 MiB". Gives CPU time when elapsed time shows nothing.
 #[must_use]
 pub fn sentence(comparison: &Comparison) -> String {
-    if comparison.verdict == Verdict::NotReached {
-        return "it does not reach the program: faults and memory did not change in a trial run"
-            .to_owned();
+    match comparison.verdict {
+        Verdict::NotReached => return "it does not reach the program".to_owned(),
+        Verdict::TriedOnce => return "a trial run showed no gain".to_owned(),
+        _ => {}
     }
     if comparison.pairs < 2 {
         return "too few runs to compare".to_owned();
@@ -104,7 +105,7 @@ fn speed_words(verdict: Verdict, speed: &Estimate, clock: &str) -> String {
         }
         Verdict::Slower => format!("{}slower{clock}", times(1.0 / speed.value)),
         Verdict::NoDifference => format!("no gain: {}the speed{clock}", times(speed.value)),
-        Verdict::Undecided | Verdict::NotReached => {
+        Verdict::Undecided | Verdict::NotReached | Verdict::TriedOnce => {
             format!("undecided: {}the speed{clock}", times(speed.value))
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::units::{Bytes, Estimate};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One setting that a launcher can apply without touching the program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -32,6 +33,11 @@ pub enum Setting {
         /// `never`.
         mode: String,
     },
+    /// An environment variable that is taken away.
+    Unset {
+        /// Its name.
+        name: String,
+    },
     /// Memory nodes, as numactl(8) sets them for a program before it starts.
     Numa {
         /// Its options: `--cpunodebind=1 --membind=1`, `--interleave=all`, `--localalloc`.
@@ -54,6 +60,51 @@ impl Settings {
         settings.any(|setting| matches!(setting, Setting::Numa { .. }))
     }
 
+    /// Names of the variables that are taken away.
+    pub fn unset(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|setting| match setting {
+            Setting::Unset { name } => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// These settings with the user's own beside them in the same variables, as a run with them has
+    /// both: `own` tunables that these do not replace, and `own` preloaded libraries behind these.
+    #[must_use]
+    pub fn beside_own(&self, own: &BTreeMap<String, String>) -> Self {
+        let has = |wanted: fn(&Setting) -> bool| self.0.iter().any(wanted);
+        let replaced = |name: &str| {
+            let mut settings = self.0.iter();
+            settings
+                .any(|one| matches!(one, Setting::GlibcTunable { name: ours, .. } if ours == name))
+        };
+        let tunables = own.iter().filter(|(name, _)| {
+            has(|one| matches!(one, Setting::GlibcTunable { .. }))
+                && name.starts_with("glibc.")
+                && !replaced(name)
+        });
+        let tunables = tunables.map(|(name, value)| Setting::GlibcTunable {
+            name: name.clone(),
+            value: value.clone(),
+        });
+        let preloads = has(|one| matches!(one, Setting::Preload { .. }));
+        let libraries = own.get("LD_PRELOAD").filter(|_| preloads);
+        let libraries = libraries
+            .into_iter()
+            .flat_map(|list| list.split([':', ' ']));
+        let libraries = libraries.filter(|path| !path.is_empty());
+        let libraries = libraries.map(|path| Setting::Preload {
+            path: path.to_owned(),
+        });
+        let libraries = libraries.filter(|library| !self.0.contains(library));
+        Self(
+            tunables
+                .chain(self.0.iter().cloned())
+                .chain(libraries)
+                .collect(),
+        )
+    }
+
     /// The settings as variables (name and value): tunables and libraries are joined; a later value
     /// of the same variable replaces an earlier one.
     #[must_use]
@@ -66,7 +117,7 @@ impl Settings {
                     join(&mut variables, "GLIBC_TUNABLES", &format!("{name}={value}"));
                 }
                 Setting::Preload { path } => join(&mut variables, "LD_PRELOAD", path),
-                Setting::Thp { .. } | Setting::Numa { .. } => {}
+                Setting::Unset { .. } | Setting::Thp { .. } | Setting::Numa { .. } => {}
             }
         }
         variables
@@ -151,6 +202,33 @@ impl Advice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_users_own_tunables_and_libraries_stay_beside_ours() {
+        let tunable = |name: &str, value: &str| Setting::GlibcTunable {
+            name: format!("glibc.malloc.{name}"),
+            value: value.to_owned(),
+        };
+        let preload = |path: &str| Setting::Preload {
+            path: path.to_owned(),
+        };
+        let own = [
+            ("glibc.malloc.perturb", "85"),
+            ("glibc.malloc.top_pad", "1"),
+            ("LD_PRELOAD", "/time.so /x.so"),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let own = BTreeMap::from(own);
+        let beside = |settings: Vec<Setting>| Settings(settings).beside_own(&own).0;
+        assert_eq!(
+            beside(vec![tunable("top_pad", "9")]),
+            [tunable("perturb", "85"), tunable("top_pad", "9")]
+        );
+        assert_eq!(
+            beside(vec![preload("/x.so")]),
+            [preload("/x.so"), preload("/time.so")]
+        );
+    }
 
     #[test]
     fn names_are_for_people() {

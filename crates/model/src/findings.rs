@@ -1,6 +1,7 @@
 //! What an analysis of a run found: one structure for the terminal text, the JSON and the HTML.
 
 use crate::account::Account;
+use crate::advice::Settings;
 use crate::allocator::Allocator;
 use crate::answer::{Document, Evidence, Kind};
 use crate::histogram::Histogram;
@@ -459,6 +460,14 @@ impl Evidence for Run {
 }
 
 impl Run {
+    /// Settings as they have to be exported: with the user's own in the same variables, which were in
+    /// force when they were proved.
+    #[must_use]
+    pub fn exported(&self, settings: &Settings) -> Settings {
+        let own = self.allocators.iter().flat_map(|one| one.settings.clone());
+        settings.beside_own(&own.collect())
+    }
+
     /// Whether its samples are more informative than its faults: in recordings of a whole machine,
     /// and in files of other tools, which contain no CPU times.
     #[must_use]

@@ -35,8 +35,10 @@ pub enum Verdict {
     TooMuchMemory,
     /// The budget ended before the interval was narrow enough to decide.
     Undecided,
-    /// A trial run showed that the settings change neither faults nor memory: nothing to compare.
+    /// The processes of a trial run show that the settings do not reach the program.
     NotReached,
+    /// A trial run showed no gain that would be worth pairs of runs.
+    TriedOnce,
 }
 
 /// Baseline compared with one arm, over pairs of runs.

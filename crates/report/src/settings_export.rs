@@ -112,26 +112,31 @@ type Form = fn(&[Variable]) -> String;
 
 struct Variable {
     name: String,
-    value: String,
+    /// `None` takes it away.
+    value: Option<String>,
 }
 
 fn joined_variables(settings: &Settings) -> Vec<Variable> {
+    let taken = settings.unset().map(|name| Variable {
+        name: name.to_owned(),
+        value: None,
+    });
     let joined = settings.variables().into_iter();
-    joined
-        .map(|(name, value)| Variable { name, value })
-        .collect()
+    let given = joined.map(|(name, value)| Variable {
+        name,
+        value: Some(value),
+    });
+    taken.chain(given).collect()
 }
 
 fn shell(variables: &[Variable]) -> String {
-    let line = |Variable { name, value }: &Variable| {
-        if is_shell_name(name) {
-            format!("export {name}={}", shell_word(value))
-        } else {
-            format!(
-                "# No shell can export the name {}; use the form with env.",
-                visible(name)
-            )
-        }
+    let line = |Variable { name, value }: &Variable| match value {
+        _ if !is_shell_name(name) => format!(
+            "# No shell can export the name {}; use the form with env.",
+            visible(name)
+        ),
+        Some(value) => format!("export {name}={}", shell_word(value)),
+        None => format!("unset {name}"),
     };
     variables.iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -140,6 +145,11 @@ fn one_command(variables: &[Variable], command: &str) -> String {
     let mut line = "env".to_owned();
     for Variable { name, value } in variables {
         line.push(' ');
+        let Some(value) = value else {
+            line.push_str("-u ");
+            line.push_str(&shell_word(name));
+            continue;
+        };
         if is_shell_name(name) {
             line.push_str(name);
             line.push('=');
@@ -156,6 +166,10 @@ fn one_command(variables: &[Variable], command: &str) -> String {
 fn systemd(variables: &[Variable]) -> String {
     let mut text = "[Service]".to_owned();
     for Variable { name, value } in variables {
+        let Some(value) = value else {
+            push(&mut text, format_args!("\nUnsetEnvironment={name}"));
+            continue;
+        };
         let mut quoted = String::new();
         for character in format!("{name}={value}").chars() {
             match character {
@@ -177,6 +191,9 @@ fn systemd(variables: &[Variable]) -> String {
 /// `ENV NAME="value"`: backslash escapes itself, `"` and `$`. A line break cannot be written.
 fn dockerfile(variables: &[Variable]) -> String {
     let line = |Variable { name, value }: &Variable| {
+        let Some(value) = value else {
+            return format!("# Remove ENV {}", visible(name));
+        };
         if value.contains(['\n', '\r']) || !is_shell_name(name) {
             return format!(
                 "# ENV cannot carry the name or the value of {}",
@@ -199,6 +216,10 @@ fn dockerfile(variables: &[Variable]) -> String {
 fn kubernetes(variables: &[Variable]) -> String {
     let mut text = "env:".to_owned();
     for Variable { name, value } in variables {
+        let Some(value) = value else {
+            push(&mut text, format_args!("\n  # Remove {}", visible(name)));
+            continue;
+        };
         let (name, value) = (yaml(name), yaml(&value.replace('$', "$$")));
         push(
             &mut text,
@@ -326,6 +347,24 @@ mod tests {
         assert!(text(settings.clone(), "Shell").starts_with("# No shell can export"));
         let line = command_line(&Settings(settings), &["env".into()]);
         assert!(sh(&line).contains("odd-name;id=x\n"));
+    }
+
+    #[test]
+    fn a_variable_that_is_taken_away_is_unset_in_each_form() {
+        let name = "MALLOC_TOP_PAD_".to_owned();
+        let settings = vec![env("A", "1"), Setting::Unset { name }];
+        let forms = [
+            ("Shell", "unset MALLOC_TOP_PAD_\nexport A=1"),
+            ("One command", "env -u MALLOC_TOP_PAD_ A=1 COMMAND"),
+            (
+                "systemd",
+                "[Service]\nUnsetEnvironment=MALLOC_TOP_PAD_\nEnvironment=\"A=1\"",
+            ),
+            ("Dockerfile", "# Remove ENV 'MALLOC_TOP_PAD_'\nENV A=\"1\""),
+        ];
+        for (label, form) in forms {
+            assert_eq!(text(settings.clone(), label), form);
+        }
     }
 
     #[test]

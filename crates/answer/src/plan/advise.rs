@@ -4,7 +4,7 @@ use super::numa::{self, FittingNode};
 use super::reads::{self, SinglePages};
 use super::rules::{Effect, Price, Rule, Rules, SettingTemplate};
 use super::symptom::Symptom;
-use super::symptoms::{Case, Owner, USUAL_FAULT_NS, nanos_each};
+use super::symptoms::{Case, USUAL_FAULT_NS, nanos_each};
 use super::wording::words;
 use super::{Surroundings, diagnose, say};
 use crate::gain::predicted_speedup;
@@ -90,45 +90,8 @@ pub(super) fn advice(
     advice
 }
 
-/// Advice that only runs of the user's own command can decide about: it may help much or do harm,
-/// or the symptom that it fixes was not seen. Advice for symptoms that were seen comes first.
-pub(super) fn trials(
-    findings: &Findings,
-    symptoms: &[Case],
-    rules: &Rules,
-    around: &Surroundings,
-) -> Vec<Advice> {
-    let runtimes = super::symptoms::runtimes(findings);
-    let is_advised = |rule: &Rule| findings.advice.iter().any(|one| one.rule == rule.id);
-    let untold = || rules.0.iter().filter(|rule| !is_advised(rule));
-    let mut trials: Vec<Advice> = untold()
-        .filter(|rule| rule.trial || may_harm(rule, symptoms))
-        .filter_map(|rule| from_rule(findings, symptoms, rule, around))
-        .collect();
-    let presumed = presumed(symptoms);
-    for rule in untold().filter(|rule| rule.allocator.is_some() && !rule.trial) {
-        trials.extend(from_rule(findings, &presumed, rule, around));
-    }
-    for rule in untold() {
-        if !trials.iter().any(|one| one.rule == rule.id) {
-            trials.extend(from_rule(findings, &runtimes, rule, around));
-        }
-    }
-    let names: Vec<String> = findings
-        .advice
-        .iter()
-        .chain(&trials)
-        .map(|one| one.rule.clone())
-        .collect();
-    trials.retain(|one| {
-        let rule = rules.0.iter().find(|rule| rule.id == one.rule);
-        !rule.is_some_and(|rule| rule.unless_beside.iter().any(|other| names.contains(other)))
-    });
-    trials
-}
-
 /// Whether a rule requires another allocator although the current one takes little time.
-fn may_harm(rule: &Rule, symptoms: &[Case]) -> bool {
+pub(super) fn may_harm(rule: &Rule, symptoms: &[Case]) -> bool {
     let hot = symptoms
         .iter()
         .find(|one| one.kind == Symptom::HotAllocator);
@@ -137,19 +100,7 @@ fn may_harm(rule: &Rule, symptoms: &[Case]) -> bool {
         && hot.is_some_and(|hot| hot.cost.value < SURELY_HOT)
 }
 
-/// Memory whose mapper was not seen, treated as if the allocator had mapped it: a run shows whether
-/// its settings reach that memory.
-fn presumed(symptoms: &[Case]) -> Vec<Case> {
-    let unseen = symptoms.iter().filter(|one| one.owner == Owner::Unknown);
-    unseen
-        .map(|one| Case {
-            owner: Owner::Allocator,
-            ..one.clone()
-        })
-        .collect()
-}
-
-fn from_rule(
+pub(super) fn from_rule(
     findings: &Findings,
     symptoms: &[Case],
     rule: &Rule,
@@ -164,7 +115,13 @@ fn from_rule(
         }
     }
     let gravest = cured.first()?;
-    if rule.needs_huge_pages && !gives_huge_pages(findings) {
+    if rule
+        .huge_pages
+        .is_some_and(|wanted| !wanted.holds(findings))
+    {
+        return None;
+    }
+    if rule.needs_threads && !has_threads(findings) {
         return None;
     }
     let not_in = |order| reads::order(findings) == Some(order);
@@ -216,8 +173,11 @@ fn from_rule(
         rule: rule.id.clone(),
         cures: cured.iter().map(|one| one.kind.id().to_owned()).collect(),
         headline: fill.text(&rule.headline),
+        // A reason with figures of a symptom that was not seen has none.
         reason: match gravest.kind {
-            Symptom::Runtime => words(Symptom::Runtime, None).explanation.plain(),
+            Symptom::Runtime if rule.reason.names().next().is_some() => {
+                words(Symptom::Runtime, None).explanation.plain()
+            }
             _ => fill.text(&rule.reason),
         },
         settings: Settings(
@@ -271,7 +231,7 @@ fn predicted(findings: &Findings, rule: &Rule, cured: &[&Case], faults: f64) -> 
 }
 
 /// The prediction if only runs can decide: too wide to be reported.
-const ANY_GAIN: Estimate = Estimate {
+pub(super) const ANY_GAIN: Estimate = Estimate {
     value: 1.0,
     low: 0.2,
     high: 5.0,
@@ -334,9 +294,10 @@ fn by_parts(rule: &Rule, cured: &[&Case]) -> Estimate {
     by_less(saved, Estimate::exact(0.0))
 }
 
-fn gives_huge_pages(findings: &Findings) -> bool {
-    let setting = findings.host.settings.get("thp.enabled");
-    setting.is_some_and(|modes| !modes.contains("[never]") && modes != "never")
+/// Whether a process with several threads faulted.
+fn has_threads(findings: &Findings) -> bool {
+    let mut threads = findings.by_thread.iter();
+    threads.any(|thread| thread.tid != thread.pid)
 }
 
 /// The result if the used part of each huge page is mapped by small pages instead: the range

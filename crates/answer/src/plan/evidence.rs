@@ -5,8 +5,9 @@ use super::reads::{Order, order_of};
 use super::symptom::Symptom;
 use super::symptoms::{Case, Owner, caller, faults_of, moved};
 use super::waits::{limit_hits, seen_reclaim};
-use super::{numa, say, works};
+use super::{numa, own_settings, say, works};
 use pagewise_faults::runtimes::Runtimes;
+use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, FileReads, Findings};
 use pagewise_model::quantity::{count, percent, percent_interval, rounded};
@@ -26,8 +27,26 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
         lines.extend(churn(findings, symptom));
     }
     lines.extend(of_its_own(findings, symptom));
+    lines.extend(set_by_the_user(findings, symptom));
     lines.extend(delays(findings, symptom));
     lines
+}
+
+/// What the user has set for the allocator or runtime that this is about.
+fn set_by_the_user(findings: &Findings, symptom: &Case) -> Vec<String> {
+    let is_of_allocators = symptom.kind.is_churn()
+        || [Symptom::HotAllocator, Symptom::HotCollector].contains(&symptom.kind);
+    let concerns = |kind: AllocatorKind| match symptom.owner {
+        Owner::Runtime(owner) => kind == owner,
+        Owner::Allocator => !Runtimes::shipped().has(kind),
+        Owner::Presumed => true,
+        Owner::Threads | Owner::Program | Owner::Unknown => false,
+    };
+    let concerned = findings.allocators.iter().filter(|one| concerns(one.kind));
+    match is_of_allocators {
+        true => own_settings::evidence(&concerned.collect::<Vec<_>>()),
+        false => Vec::new(),
+    }
 }
 
 /// The figures specific to this symptom.

@@ -13,11 +13,14 @@ mod evidence;
 mod kernel;
 mod numa;
 mod open;
+mod own_settings;
 mod reads;
+mod refuted;
 mod rules;
 mod say;
 mod symptom;
 mod symptoms;
+mod trials;
 mod verdict;
 mod waits;
 mod wording;
@@ -44,16 +47,16 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     let notes = std::mem::replace(&mut findings.diagnoses, found);
     lead_with_the_cured(&mut findings);
     findings.diagnoses.extend(notes);
-    let trials = advise::trials(&findings, &symptoms, rules, around);
+    let trials = trials::likely(&findings, &symptoms, rules, around);
     findings.verdict = verdict::verdict(&findings, &trials);
     findings
 }
 
-/// Advice that may help much or do harm, so that only a proof decides: a proof tries it in addition
-/// to the regular advice.
+/// What a proof tries in addition to the advice, in the order of promise: everything that can be applied
+/// to the program, whether or not a symptom asks for it.
 #[must_use]
 pub fn trials(findings: &Findings, rules: &Rules, around: &Surroundings) -> Vec<Advice> {
-    advise::trials(findings, &symptoms::of(findings), rules, around)
+    trials::all(findings, &symptoms::of(findings), rules, around)
 }
 
 /// Moves the finding that the best setting fixes to the front, so that headline and advice are
@@ -74,15 +77,18 @@ fn lead_with_the_cured(findings: &mut Findings) {
     }
 }
 
-/// The same findings with the results of runs with and without the advice. Settings with which the
-/// command failed are no longer advised.
+/// The same findings with the results of runs with and without the advice. What won comes first;
+/// settings that the runs refuted are no longer advised.
 #[must_use]
-pub fn proved(mut findings: Findings, proof: Proof) -> Findings {
-    let fails = |one: &Advice| {
-        let mut arms = proof.arms.iter();
-        arms.any(|arm| arm.failed.is_some() && arm.name == one.name())
-    };
-    findings.advice.retain(|one| !fails(one));
+pub fn proved(mut findings: Findings, mut proof: Proof) -> Findings {
+    let refuted = refuted::take_out(&mut findings.advice, &proof);
+    proof.notes.extend(refuted);
+    if let Some(won) = proof.winner.as_ref()
+        && let Some(at) = findings.advice.iter().position(|one| one.name() == *won)
+    {
+        findings.advice[..=at].rotate_right(1);
+        lead_with_the_cured(&mut findings);
+    }
     findings.proof = Some(proof);
     findings.verdict = verdict::verdict(&findings, &[]);
     findings

@@ -7,6 +7,7 @@ use super::symptom::Symptom;
 use super::symptoms::{Case, Owner};
 use pagewise_model::advice::{Risk, Setting};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
+use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::Estimate;
 use pagewise_rules::Template;
@@ -71,9 +72,11 @@ pub struct Rule {
     /// Only if the process contains none of these runtimes.
     #[serde(default)]
     pub without_runtime: Vec<AllocatorKind>,
-    /// Only if the kernel allocates huge pages on request.
+    /// Only with huge pages in this use.
+    pub(super) huge_pages: Option<HugePages>,
+    /// Only if threads other than the main one fault.
     #[serde(default)]
-    pub needs_huge_pages: bool,
+    pub(super) needs_threads: bool,
     /// Not if reads of mapped files are in this order.
     pub(super) unless_order: Option<Order>,
     /// Only if reading single pages of them takes less time (true), or does not (false).
@@ -109,6 +112,38 @@ pub enum Linkage {
     Dynamic,
     /// Part of the program.
     Static,
+}
+
+/// Use of huge pages by the machine and the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum HugePages {
+    /// The kernel gives them at least on request.
+    Given,
+    /// It gives them on request only.
+    OnRequest,
+    /// The program has some, or gets them without a request.
+    Used,
+}
+
+impl HugePages {
+    pub(super) fn holds(self, findings: &Findings) -> bool {
+        let setting = findings.host.settings.get("thp.enabled");
+        // The mode alone, or all with that in force in brackets.
+        let mode = setting.map(|modes| match modes.split_once('[') {
+            Some((_, rest)) => rest.split(']').next().unwrap_or_default(),
+            None => modes.as_str(),
+        });
+        let has_some = || {
+            let mut causes = findings.by_cause.iter();
+            causes.any(|line| line.key == Cause::HugePage && line.faults.value > 0.0)
+        };
+        match self {
+            Self::Given => mode.is_some_and(|mode| mode != "never"),
+            Self::OnRequest => mode == Some("madvise"),
+            Self::Used => mode == Some("always") || has_some(),
+        }
+    }
 }
 
 /// An effect of a fix other than avoiding faults.
@@ -197,6 +232,7 @@ impl SettingTemplate {
                 name: name.clone(),
                 value: change(Some(name), &self.value),
             },
+            Setting::Unset { name } => Setting::Unset { name: name.clone() },
             Setting::GlibcTunable { name, .. } => Setting::GlibcTunable {
                 name: name.clone(),
                 value: change(None, &self.value),
@@ -221,6 +257,7 @@ impl<'de> Deserialize<'de> for SettingTemplate {
         let setting = written.into_inner();
         let text = match &setting {
             Setting::Env { value, .. } | Setting::GlibcTunable { value, .. } => value,
+            Setting::Unset { name } => name,
             Setting::Preload { path } => path,
             Setting::Thp { mode } => mode,
             Setting::Numa { options } => options,

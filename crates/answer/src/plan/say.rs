@@ -37,6 +37,8 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| SHIPPED.shipped());
 
 phrases! {
     evidence: Evidence {
+        in_force(settings);
+        adaptation_is_off();
         of_this_kind(faults, all, share);
         faults_take(share);
         allocator_takes(share, functions);
@@ -164,6 +166,7 @@ phrases! {
         not_reached();
         with_arm(arm, gain);
         not_faster();
+        refuted(names);
         open();
         faster_measured(times, clock, low, high);
         faster_predicted(times, clock, low, high);
@@ -171,6 +174,9 @@ phrases! {
         faster_than_predicted(times, clock);
     }
     advice: Advice {
+        take_away(names);
+        taken_away();
+        taken_away_caveat();
         any_size();
         stretches();
         stretches_mostly(size);

@@ -30,7 +30,7 @@ const HOT_ALLOCATOR: f64 = 0.10;
 /// The same for a runtime's garbage collector: collecting is a normal part of such programs.
 const HOT_COLLECTOR: f64 = 0.15;
 /// CPU time from which a runtime's settings are worth trying.
-const WORTH_TRYING: Nanos = Nanos(150_000_000);
+pub(super) const WORTH_TRYING: Nanos = Nanos(150_000_000);
 /// Memory counts as moving if a process's first touches are this many times the pages of its peak
 /// resident memory…
 const MOVING: f64 = 2.0;

@@ -6,9 +6,9 @@ pub mod cold;
 pub mod driven;
 pub mod fate;
 pub mod predictions;
-mod reach;
+mod trial;
 mod words;
 
 pub use choice::{best, most_promising};
-pub use reach::{avoids_nothing, is_far_behind, is_untouched, trial_gain};
+pub use trial::{avoids_nothing, changes_nothing, promising, trial_gain};
 pub use words::{doubt_note, noise_note, not_run, summary, why_no_more};

@@ -4,6 +4,7 @@ use crate::FEWEST_PAIRS;
 use pagewise_model::advice::Advice;
 use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::quantity::told_factor;
+use pagewise_model::ratio::Ratio;
 
 /// Adds to the summary whether the prediction reported there was right, and to the notes the same
 /// for the other settings.
@@ -39,7 +40,13 @@ fn words(advice: &Advice, found: &Comparison) -> Option<String> {
     if found.pairs < FEWEST_PAIRS && found.verdict != Verdict::Faster {
         return None;
     }
-    let held = predicted.low <= measured.high && measured.low <= predicted.high;
+    // An end that is not shown bounds nothing.
+    let (at_least, at_most) = match Ratio::of(&predicted) {
+        Ratio::AtLeast(least) => (least, f64::INFINITY),
+        Ratio::AtMost(most) => (0.0, most),
+        Ratio::Measured(_) | Ratio::Unknown => (predicted.low, predicted.high),
+    };
+    let held = at_least <= measured.high && measured.low <= at_most;
     let (expected, came) = (told_factor(&predicted)?, told_factor(&measured)?);
     Some(match held {
         true => {
@@ -134,5 +141,7 @@ mod tests {
              measured in CPU time."
         );
         assert!(summary(1.1, 1.3).starts_with("Summary. The prediction failed: more than ×4.5"));
+        // Beyond the model's own upper end, which was not shown.
+        assert!(summary(190.0, 200.0).starts_with("Summary. The prediction held: more than ×4.5"));
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 /// An environment, ordered by name so that two runs get the same bytes on their stack.
 pub type Environment = BTreeMap<OsString, OsString>;
 
-/// `current` with `settings` applied: variables replaced, tunables joined with those already in
+/// `current` with `settings` applied: variables replaced or taken away, tunables joined with those already in
 /// `GLIBC_TUNABLES`, libraries put before those already in `LD_PRELOAD`.
 ///
 /// # Errors
@@ -24,6 +24,9 @@ pub fn with_settings(mut current: Environment, settings: &Settings) -> Result<En
             Setting::Env { name, value } => {
                 current.insert(name.into(), value.into());
             }
+            Setting::Unset { name } => {
+                current.remove(OsStr::new(name));
+            }
             Setting::GlibcTunable { name, value } => join_tunable(&mut current, name, value),
             Setting::Preload { path } => libraries.push(path.as_str()),
             Setting::Thp { .. } | Setting::Numa { .. } => {}
@@ -36,6 +39,7 @@ pub fn with_settings(mut current: Environment, settings: &Settings) -> Result<En
 fn check(setting: &Setting) -> Result<(), Error> {
     let (shown, problem) = match setting {
         Setting::Env { name, value } => (name, variable_problem(name, value)),
+        Setting::Unset { name } => (name, variable_problem(name, "")),
         Setting::GlibcTunable { name, value } => (name, tunable_problem(name, value)),
         Setting::Preload { path } => (path, library_problem(path)),
         Setting::Thp { mode } => (
@@ -100,15 +104,16 @@ fn preload(environment: &mut Environment, libraries: &[&str]) {
     if libraries.is_empty() {
         return;
     }
-    let mut joined = OsString::from(libraries.join(":"));
-    if let Some(before) = environment
-        .get(OsStr::new("LD_PRELOAD"))
-        .filter(|old| !old.is_empty())
-    {
-        joined.push(":");
-        joined.push(before);
-    }
-    environment.insert("LD_PRELOAD".into(), joined);
+    let before = environment.get(OsStr::new("LD_PRELOAD"));
+    let before = before.map_or(&[][..], |old| old.as_bytes());
+    let others = before.split(|byte| matches!(byte, b':' | b' '));
+    let others = others.filter(|path| {
+        let is_ours = libraries.iter().any(|ours| ours.as_bytes() == *path);
+        !path.is_empty() && !is_ours
+    });
+    let ours = libraries.iter().map(|path| path.as_bytes());
+    let joined = ours.chain(others).collect::<Vec<_>>().join(&b':');
+    environment.insert("LD_PRELOAD".into(), OsString::from_vec(joined));
 }
 
 /// The environment as `execve(2)` takes it. Names and values from our own environment contain no

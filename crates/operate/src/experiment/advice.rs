@@ -4,21 +4,17 @@ use super::{Candidate, Load, Options, prove};
 use super::{larger_limit, paged};
 use crate::Listener;
 use crate::explain::{OwnLibrary, trials};
-use crate::observe::other_size;
 use anyhow::Result;
 use pagewise_answer::page_sizes;
 use pagewise_answer::plan::proved;
 use pagewise_compare::proof::{cold, driven, not_run, predictions};
 use pagewise_linux::process::{Finished, Input, interrupt};
-use pagewise_model::advice::{Advice, Settings};
+use pagewise_model::advice::{Advice, Setting};
 use pagewise_model::findings::Findings;
 use pagewise_model::proof::Proof;
 use pagewise_model::units::Nanos;
 use std::ffi::OsString;
 use std::time::Duration;
-
-/// With more arms than this a proof takes too long for what the last ones can add.
-const MOST_ARMS: usize = 3;
 
 /// The command to run repeatedly.
 pub struct Request<'a> {
@@ -53,7 +49,6 @@ pub fn prove_advice(
     listeners: &Listeners<'_>,
 ) -> Result<Findings> {
     let trials = trials(&findings, request.command, request.library)?;
-    let other_size = other_page_size(&findings);
     let mut not_tried = Vec::new();
     let mut tried = |arm: Option<Result<Candidate, String>>, words: fn(&str) -> String| {
         let arm = arm?.map_err(|why| not_tried.push(words(&why)));
@@ -64,9 +59,11 @@ pub fn prove_advice(
         paged::candidate(&findings, request.command),
         paged::not_tried,
     );
-    let mut arms = candidates(&findings, &trials, &other_size);
     // First, because the limit is what the findings are about.
-    arms.splice(0..0, larger.iter().chain(&paged).cloned());
+    let mut arms: Vec<Candidate> = larger.iter().chain(&paged).cloned().collect();
+    let settled = findings.advice.iter();
+    let settled = settled.filter(|advice| !advice.settings.0.is_empty());
+    arms.extend(settled.chain(&trials).map(candidate));
     let mut proof = proof(&findings, &arms, request, listeners);
     for why in not_tried {
         larger_limit::tell(&mut findings.advice, &why);
@@ -80,16 +77,10 @@ pub fn prove_advice(
     for what in proved_larger.into_iter().chain(proved_paged) {
         larger_limit::tell(&mut findings.advice, &what);
     }
-    let huge_pages_won = other_size.is_some_and(|arm| has_won(&arm.name));
     if let Some(won) = trials.into_iter().find(|trial| has_won(&trial.name())) {
         findings.advice.insert(0, won);
     }
-    let mut findings = proved(findings, proof);
-    if huge_pages_won && let Some(sentence) = findings.proof.as_ref().and_then(page_sizes::verdict)
-    {
-        findings.verdict = sentence;
-    }
-    Ok(findings)
+    Ok(proved(findings, proof))
 }
 
 /// Runs the command with and without the advised settings, if there are any.
@@ -103,10 +94,10 @@ fn proof(
         return not_run("it was interrupted first");
     }
     if candidates.is_empty() {
-        return not_run("no setting is advised, so there is nothing to prove");
+        return not_run("no setting is known that could be applied to this program");
     }
     (listeners.begun)(
-        "Proving: running the command alternately with and without the advised settings.",
+        "Proving: one run with each setting that can be applied, then pairs of runs with the best.",
     );
     let cold = cold::files(findings);
     let options = Options {
@@ -136,31 +127,14 @@ fn proof(
     }
 }
 
-fn candidates(
-    findings: &Findings,
-    trials: &[Advice],
-    other_size: &Option<Candidate>,
-) -> Vec<Candidate> {
-    let settled = findings
-        .advice
-        .iter()
-        .filter(|advice| !advice.settings.0.is_empty());
-    let tried = settled.take(MOST_ARMS).chain(trials);
-    let arms = tried.map(|advice| Candidate {
+/// An arm that applies advice. Another allocator may gain by other means than fewer faults.
+fn candidate(advice: &Advice) -> Candidate {
+    let is_library = |setting: &Setting| matches!(setting, Setting::Preload { .. });
+    let another_allocator = advice.settings.0.iter().any(is_library);
+    Candidate {
         name: advice.name(),
         settings: advice.settings.clone(),
-        fewer_faults: advice.faults_avoided > 0.0,
+        fewer_faults: advice.faults_avoided > 0.0 && !another_allocator,
         ..Candidate::default()
-    });
-    arms.chain(other_size.clone()).collect()
-}
-
-/// The other page size as an arm.
-fn other_page_size(findings: &Findings) -> Option<Candidate> {
-    let (name, setting) = other_size(findings)?;
-    Some(Candidate {
-        name: name.to_owned(),
-        settings: Settings(vec![setting]),
-        ..Candidate::default()
-    })
+    }
 }

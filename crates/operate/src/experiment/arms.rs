@@ -1,6 +1,7 @@
 //! The competing candidates, and what their runs have shown so far.
 
 use super::larger_limit::LargerLimit;
+use super::reach::Reach;
 use pagewise_model::advice::Settings;
 use pagewise_model::proof::Arm;
 use pagewise_model::run::RunCost;
@@ -25,13 +26,15 @@ pub struct Candidate {
 #[derive(Clone, Debug)]
 pub(super) struct Contender {
     pub(super) candidate: Candidate,
+    /// The run that decided whether it deserves pairs. It chose the arm, so it is no part of them.
+    pub(super) trial: Option<RunCost>,
     pub(super) runs: Vec<RunCost>,
     /// How the command failed with it.
     pub(super) failed: Option<String>,
     /// Whether it gets no more runs, although it did not fail.
     pub(super) left_out: bool,
-    /// Whether its first run showed that its settings have no effect on the program.
-    pub(super) untouched: bool,
+    /// What its processes showed of its settings.
+    pub(super) reach: Reach,
     /// Whether it got no more runs because they would hardly have shown a gain.
     pub(super) given_up: bool,
 }
@@ -40,10 +43,11 @@ impl Contender {
     pub(super) fn new(candidate: Candidate) -> Self {
         Self {
             candidate,
+            trial: None,
             runs: Vec::new(),
             failed: None,
             left_out: false,
-            untouched: false,
+            reach: Reach::Unseen,
             given_up: false,
         }
     }
@@ -52,10 +56,14 @@ impl Contender {
 impl From<Contender> for Arm {
     fn from(contender: Contender) -> Self {
         let Candidate { name, settings, .. } = contender.candidate;
+        let mut runs = contender.runs;
+        if runs.is_empty() {
+            runs.extend(contender.trial);
+        }
         Self {
             name,
             settings,
-            runs: contender.runs,
+            runs,
             failed: contender.failed,
         }
     }

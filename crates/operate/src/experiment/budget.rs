@@ -3,12 +3,12 @@
 use super::{Experiment, FOR_CONFIRMATION, Options, Run};
 use anyhow::Result;
 use pagewise_compare::proof::not_run;
-use pagewise_compare::{FEWEST_PAIRS, Stopping, fewest_pairs};
+use pagewise_compare::{FEWEST_EARLY, FEWEST_PAIRS, Stopping, fewest_pairs};
 use pagewise_linux::process::Finished;
 use pagewise_model::proof::Proof;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Nanos;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Runs that make a proof: one that is not measured, and the fewest pairs.
 const RUNS_OF_A_PROOF: u32 = 1 + 2 * FEWEST_PAIRS;
@@ -24,6 +24,25 @@ pub(super) fn in_place_of_first(options: &Options) -> Option<Finished> {
 }
 
 impl Experiment<'_> {
+    /// What trial runs showed of `arms`, where there is no time for a pair.
+    pub(super) fn no_time_for_pairs(&self, arms: &[usize]) -> String {
+        let by_gain =
+            |a: &&usize, b: &&usize| self.trial_gain(**a).total_cmp(&self.trial_gain(**b));
+        let best = arms.iter().max_by(by_gain).copied().unwrap_or(0);
+        let took = |at: usize| self.arms[at].trial.unwrap_or_default();
+        let (with, without) = (took(best), took(0));
+        let enough = self.typical.saturating_mul(RUNS_OF_A_PROOF).mul_f64(1.2);
+        format!(
+            "Not proved: one run took {} ({} CPU time) with '{}', and {} ({}) without; pairs of runs need --budget {} or more.",
+            with.wall,
+            with.cpu(),
+            self.candidate(best).name,
+            without.wall,
+            without.cpu(),
+            rounded_up(self.options.budget + enough),
+        )
+    }
+
     /// One run of arm `at`, where there is no time for a pair: an indication, not a proof.
     pub(super) fn try_once(&mut self, at: usize) -> Result<Proof> {
         let budget = Nanos::from(self.options.budget);
@@ -59,22 +78,23 @@ impl Experiment<'_> {
     }
 }
 
-/// Leaves out the last arms, the least promising ones, if the budget does not suffice for a trial
-/// run of each arm and, for one arm, the pairs that a proof requires. `spent` of the budget is used
-/// up.
-pub(super) fn leave_out_untried(
-    experiment: &mut Experiment<'_>,
-    options: &Options,
-    spent: Duration,
-) {
-    let arms = experiment.in_play();
-    let left = options.budget.saturating_sub(spent);
-    let time = |count: usize| {
-        let trials = if count > 1 { &arms[..count] } else { &[] };
-        needed(experiment, &arms[..1], count, options) + experiment.round_time(trials)
-    };
-    let kept = (1..=arms.len()).rev().find(|&count| time(count) <= left);
-    leave_out(experiment, &arms, kept.unwrap_or(1), options, spent);
+/// Runs of pairs for which a screening leaves time, where there is some: those of a proof, or at least
+/// the few that prove what is far beyond the noise.
+const RUNS_AFTER_SCREENING: u32 = 2 * FEWEST_PAIRS;
+const FEWEST_AFTER_SCREENING: u32 = 2 * FEWEST_EARLY;
+
+/// When trial runs end that began now: half of the budget is theirs, more where pairs need less, and all
+/// of it where pairs do not fit anyway.
+pub(super) fn end_of_screening(experiment: &Experiment<'_>, deadline: Instant) -> Instant {
+    let now = experiment.now();
+    let left = deadline.saturating_duration_since(now);
+    let runs = |count: u32| experiment.run_time(0).saturating_mul(count);
+    // The baseline and one arm at least.
+    if left < runs(FEWEST_AFTER_SCREENING + 2) {
+        return deadline;
+    }
+    let half = (left / 2).min(left.saturating_sub(runs(FEWEST_AFTER_SCREENING)));
+    now + half.max(left.saturating_sub(runs(RUNS_AFTER_SCREENING)))
 }
 
 /// After a trial run of each arm, keeps as many of the best ones as the budget covers. The arms
@@ -82,14 +102,16 @@ pub(super) fn leave_out_untried(
 pub(super) fn leave_out_unpromising(
     experiment: &mut Experiment<'_>,
     options: &Options,
-    spent: Duration,
+    deadline: Instant,
 ) {
     let mut arms = experiment.in_play();
-    let (tried, left) = (arms.len(), options.budget.saturating_sub(spent));
+    let left = deadline.saturating_duration_since(experiment.now());
+    let tried = arms.len();
     let gain = |&at: &usize| experiment.trial_gain(at);
     arms.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
     let fits = |&count: &usize| needed(experiment, &arms[..count], tried, options) <= left;
     let kept = (1..=arms.len()).rev().find(fits).unwrap_or(1);
+    let spent = options.budget.saturating_sub(left);
     leave_out(experiment, &arms, kept, options, spent);
 }
 
@@ -109,13 +131,9 @@ fn leave_out(
         .map(|&at| format!("'{}'", experiment.candidate(at).name));
     let names: Vec<String> = names.collect();
     let all = needed(experiment, arms, arms.len(), options) + spent;
-    let looked = match experiment.runs(0).len() {
-        0 => "",
-        _ => ", which gained least in a trial run,",
-    };
     experiment.note(&format!(
-        "The time budget of {} is too short for enough runs of all {} settings, so {}{looked} {} \
-         left out. --budget {} is enough for all.",
+        "The time budget of {} is too short for enough runs of all {} settings that deserve them, so \
+         {}, which gained least in a trial run, {} left out. --budget {} is enough for all.",
         Nanos::from(options.budget),
         arms.len(),
         names.join(" and "),

@@ -8,8 +8,10 @@ mod budget;
 mod group;
 mod input;
 mod larger_limit;
+mod measuring;
 mod order;
 mod paged;
+mod reach;
 mod rounds;
 mod runner;
 mod screening;
@@ -21,13 +23,14 @@ pub use advice::{Listeners, Request, prove_advice};
 pub use arms::Candidate;
 pub use input::SavedInput;
 pub use larger_limit::LargerLimit;
+pub use reach::Reach;
 pub use rounds::{Experiment, Outcome};
 pub use runner::{Live, Run, Runner};
 pub use server::{Failure, Load, Ready, observe_driven};
 
 use crate::Listener;
 use anyhow::Result;
-use budget::{ended_early, leave_out_unpromising, leave_out_untried};
+use budget::{end_of_screening, ended_early, leave_out_unpromising};
 use pagewise_compare::proof::fate::Rules;
 use pagewise_compare::proof::{best, most_promising, summary};
 use pagewise_compare::{Criteria, FEWEST_EARLY, FEWEST_PAIRS, Stopping, correct_for_many};
@@ -112,15 +115,11 @@ pub fn prove_by(
 ) -> Result<Proof> {
     let started = runner.now();
     let mut experiment = Experiment::begin(runner, candidates, options, progress)?;
-    let spent = runner.now().saturating_duration_since(started);
-    leave_out_untried(&mut experiment, options, spent);
-    if experiment.in_play().len() > 1 {
-        return compete(experiment, options, progress, started);
-    }
     let deadline = started + options.budget;
-    if let &[only] = experiment.in_play().as_slice()
-        && !experiment.has_time(&[only], deadline, LEAST_ROUNDS)
-    {
+    let &[only] = experiment.in_play().as_slice() else {
+        return compete(experiment, options, progress, deadline);
+    };
+    if !experiment.has_time(&[only], deadline, LEAST_ROUNDS) {
         return experiment.try_once(only);
     }
     run_rounds(&mut experiment, options, progress, deadline, 1)?;
@@ -129,50 +128,66 @@ pub fn prove_by(
     Ok(conclude(experiment, comparisons, winner, None))
 }
 
-/// A proof of several arms: a trial run of each shows which are worth more; rounds of these choose one,
-/// and fresh runs confirm it.
+/// A proof of several arms: a trial run of each shows which deserve pairs of runs. Their rounds choose
+/// one, and fresh runs confirm it.
 fn compete(
     mut experiment: Experiment<'_>,
     options: &Options,
     progress: &Listener<'_>,
-    started: Instant,
+    deadline: Instant,
 ) -> Result<Proof> {
-    let tried = experiment.in_play();
-    progress(&experiment.status(&tried, options));
-    if experiment.round(&tried)? == Outcome::Complete {
-        experiment.leave_out_untouched();
-        experiment.leave_out_far_behind();
-        let spent = experiment.now().saturating_duration_since(started);
-        leave_out_unpromising(&mut experiment, options, spent);
+    let until = end_of_screening(&experiment, deadline);
+    if experiment.screen(until, progress)? == Outcome::Complete {
+        experiment.keep_promising();
+        leave_out_unpromising(&mut experiment, options, deadline);
     }
-    let deadline = started + options.budget;
-    if let &[chosen] = experiment.in_play().as_slice() {
-        // Its trial run chose it, so only runs after that count, and it competes with none.
-        let mut comparisons = experiment.comparisons(&options.criteria);
-        let mut fresh = experiment.fresh(chosen);
-        run_rounds(&mut fresh, options, progress, deadline, 1)?;
-        let found = fresh.compare(1, &options.criteria);
-        experiment.adopt(chosen, fresh);
-        if let Some(one) = comparisons.iter_mut().find(|one| one.arm == found.arm) {
-            *one = found;
+    let chosen = experiment.in_play();
+    let criteria = &options.criteria;
+    if let Some(&first) = chosen.first()
+        && !experiment.has_time(&[first], deadline, LEAST_ROUNDS)
+    {
+        let comparisons = experiment.comparisons(criteria);
+        let summary = experiment.no_time_for_pairs(&chosen);
+        let proof = conclude(experiment, comparisons, None, None);
+        return Ok(Proof { summary, ..proof });
+    }
+    let choosing = match chosen.len() {
+        1 => deadline,
+        _ => {
+            let left = deadline.saturating_duration_since(experiment.now());
+            deadline - left.mul_f64(FOR_CONFIRMATION)
         }
-        let winner = best(&comparisons, &options.criteria).map(|one| one.arm.clone());
-        return Ok(conclude(experiment, comparisons, winner, None));
-    }
-    let choosing = started + options.budget.mul_f64(1.0 - FOR_CONFIRMATION);
-    run_rounds(&mut experiment, options, progress, choosing, tried.len())?;
-    let mut comparisons = experiment.comparisons(&options.criteria);
-    correct_for_many(&mut comparisons, &options.criteria);
-    let winner = most_promising(&comparisons, &options.criteria).map(|one| one.arm.clone());
+    };
+    run_rounds(&mut experiment, options, progress, choosing, chosen.len())?;
+    let mut comparisons = experiment.comparisons(criteria);
+    let is_chosen = |one: &mut Comparison| {
+        let at = chosen.iter();
+        at.map(|&at| &experiment.candidate(at).name)
+            .any(|name| *name == one.arm)
+    };
+    // Others had no pairs, so they cannot win by chance.
+    let mut paired: Vec<Comparison> = comparisons.extract_if(.., is_chosen).collect();
+    correct_for_many(&mut paired, criteria);
+    let winner = match paired.len() {
+        1 => best(&paired, criteria),
+        _ => most_promising(&paired, criteria),
+    };
+    let winner = winner.map(|one| one.arm.clone());
     let confirmation = match &winner {
-        Some(name) if !experiment.was_stopped() => {
+        Some(name) if paired.len() > 1 && !experiment.was_stopped() => {
             let chosen = experiment.arm_named(name);
-            let again = confirm(&mut experiment, chosen, options, progress, deadline)?;
-            Some(again)
+            Some(confirm(
+                &mut experiment,
+                chosen,
+                options,
+                progress,
+                deadline,
+            )?)
         }
         _ => None,
     };
-    Ok(conclude(experiment, comparisons, winner, confirmation))
+    paired.append(&mut comparisons);
+    Ok(conclude(experiment, paired, winner, confirmation))
 }
 
 /// Rounds of all arms that need more pairs; `compared` arms competed from the beginning.
@@ -191,7 +206,7 @@ fn run_rounds(
             return Ok(());
         }
         if experiment.runs(0).len() == 1 {
-            experiment.leave_out_untouched();
+            experiment.leave_out_useless();
         }
         let in_play = experiment.in_play();
         active.retain(|arm| in_play.contains(arm));

@@ -2,7 +2,9 @@
 
 use super::arms::{Candidate, Contender, mean};
 use super::budget::in_place_of_first;
+use super::measuring::Measured;
 use super::order::Order;
+use super::reach::Reach;
 use super::runner::{Run, Runner};
 use super::server::Failure;
 use super::{Listener, Options};
@@ -33,26 +35,18 @@ pub struct Experiment<'a> {
     /// How the unchanged command ends.
     pub(super) reference: Ending,
     /// Runs that make one measurement, for very short commands.
-    batch: u32,
+    pub(super) batch: u32,
     /// A run that takes longer is ended and its arm rejected.
-    patience: Duration,
+    pub(super) patience: Duration,
     /// Time that one run of the baseline takes.
     pub(super) typical: Duration,
     /// Time that a server takes to start and to end, in addition to each run.
-    around: Duration,
+    pub(super) around: Duration,
     order: Order,
     /// No run starts after this moment, and one that still runs is ended.
     deadline: Option<Instant>,
     stopped: bool,
     pub(super) notes: Vec<String>,
-}
-
-/// Result of one measurement.
-enum Measured {
-    Cost(RunCost),
-    Failed(Failure),
-    Interrupted,
-    OutOfTime,
 }
 
 /// A single run shorter than this is dominated by the cost of starting it.
@@ -64,7 +58,7 @@ const PATIENCE_FACTOR: u32 = 10;
 /// … but is never ended sooner than this.
 const LEAST_PATIENCE: Duration = Duration::from_secs(10);
 /// Note if the budget ended within a round.
-const OUT_OF_TIME: &str = "The time budget ended in the middle of a round, because the machine or a setting became slower; that round is discarded.";
+pub(super) const OUT_OF_TIME: &str = "The time budget ended in the middle of a round, because the machine or a setting became slower; that round is discarded.";
 
 impl<'a> Experiment<'a> {
     /// Runs the command once, unmeasured: that fills caches, and shows how it ends and how long it
@@ -169,20 +163,24 @@ impl<'a> Experiment<'a> {
             if self.is_late() {
                 return Ok(self.stop(OUT_OF_TIME));
             }
-            match self.measure(at)? {
-                Measured::Cost(cost) => costs.push((at, cost)),
+            // The first round shows whether settings reach the program.
+            let looks = self.arms[0].runs.is_empty() && self.arms[at].reach == Reach::Unseen;
+            let failure = match self.measure(at, self.patience, looks)? {
+                Measured::Cost(cost) => {
+                    costs.push((at, cost));
+                    continue;
+                }
+                Measured::Failed(failure) => failure,
+                Measured::TooLong => self.too_long(),
                 Measured::OutOfTime => return Ok(self.stop(OUT_OF_TIME)),
                 Measured::Interrupted => {
                     return Ok(self.stop("Interrupted: only complete rounds count."));
                 }
-                Measured::Failed(Failure { who, how }) if at == 0 => {
-                    return Ok(self.stop(&format!(
-                        "The unchanged {who} {how}, unlike before: a proof needs a command that \
-                         ends the same way each time."
-                    )));
-                }
-                Measured::Failed(failure) => self.reject(at, &failure),
+            };
+            if at == 0 {
+                return Ok(self.stop_changed(&failure));
             }
+            self.reject(at, &failure);
         }
         for (at, cost) in costs {
             self.arms[at].runs.push(cost);
@@ -190,13 +188,21 @@ impl<'a> Experiment<'a> {
         Ok(Outcome::Complete)
     }
 
-    fn stop(&mut self, note: &str) -> Outcome {
+    pub(super) fn stop(&mut self, note: &str) -> Outcome {
         self.stopped = true;
         self.note(note);
         Outcome::Stopped
     }
 
-    fn reject(&mut self, at: usize, failure: &Failure) {
+    /// Ends the experiment because the unchanged command ended otherwise than at first.
+    pub(super) fn stop_changed(&mut self, Failure { who, how }: &Failure) -> Outcome {
+        self.stop(&format!(
+            "The unchanged {who} {how}, unlike before: a proof needs a command that ends the same \
+             way each time."
+        ))
+    }
+
+    pub(super) fn reject(&mut self, at: usize, failure: &Failure) {
         let name = &self.arms[at].candidate.name;
         self.notes
             .push(format!("'{name}' is rejected: with it, {failure}."));
@@ -204,46 +210,11 @@ impl<'a> Experiment<'a> {
     }
 
     /// What takes the measured time.
-    fn whom(&self) -> &'static str {
+    pub(super) fn whom(&self) -> &'static str {
         match self.options.load {
             Some(_) => "load",
             None => "command",
         }
-    }
-
-    fn measure(&self, at: usize) -> Result<Measured> {
-        let arm = &self.arms[at];
-        let mut costs = Vec::new();
-        let failed = |how| {
-            let who = self.whom();
-            Ok(Measured::Failed(Failure { who, how }))
-        };
-        for _ in 0..self.batch {
-            let finished = self.run_once(arm)?;
-            if self.runner.is_interrupted() {
-                return Ok(Measured::Interrupted);
-            }
-            match finished {
-                Run::TooLong if self.patience_now() < self.patience => {
-                    return Ok(Measured::OutOfTime);
-                }
-                Run::TooLong => {
-                    let limit = Nanos::from(self.patience);
-                    return failed(format!("took more than {limit} and was terminated"));
-                }
-                Run::Failed(failure) => return Ok(Measured::Failed(failure)),
-                Run::Ended(run) if run.ending != self.reference => {
-                    return failed(run.ending.clause());
-                }
-                Run::Ended(run) => costs.push(run.cost),
-            }
-        }
-        Ok(Measured::Cost(mean(&costs)))
-    }
-
-    /// One run, within what is left of the budget.
-    pub(super) fn run_once(&self, arm: &Contender) -> Result<Run> {
-        self.runner.run(&arm.candidate, self.patience_now())
     }
 
     /// The present moment, by the clock of the runs.
@@ -258,13 +229,13 @@ impl<'a> Experiment<'a> {
     }
 
     /// Whether the budget is used up.
-    fn is_late(&self) -> bool {
+    pub(super) fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| self.now() >= deadline)
     }
 
     /// How long a run that starts now may take: no longer than what is left of the budget, if it is
     /// known how long one takes.
-    fn patience_now(&self) -> Duration {
+    pub(super) fn patience_now(&self) -> Duration {
         let Some(deadline) = self.deadline.filter(|_| !self.typical.is_zero()) else {
             return self.patience;
         };
@@ -281,7 +252,7 @@ impl<'a> Experiment<'a> {
                 !(self.stopped
                     || arm.failed.is_some()
                     || arm.left_out
-                    || arm.untouched
+                    || matches!(arm.reach, Reach::Not(_))
                     || arm.given_up)
             })
             .collect()
@@ -313,10 +284,12 @@ impl<'a> Experiment<'a> {
         once.saturating_mul(self.batch)
     }
 
-    fn run_time(&self, at: usize) -> Duration {
-        let run = match self.arms[at].runs.as_slice() {
-            [] => self.typical,
-            runs => Duration::from_nanos(mean(runs).wall.0),
+    pub(super) fn run_time(&self, at: usize) -> Duration {
+        let arm = &self.arms[at];
+        let run = match (arm.runs.as_slice(), arm.trial) {
+            ([], None) => self.typical,
+            ([], Some(trial)) => Duration::from_nanos(trial.wall.0),
+            (runs, _) => Duration::from_nanos(mean(runs).wall.0),
         };
         run + self.around
     }
@@ -336,21 +309,27 @@ impl<'a> Experiment<'a> {
     #[must_use]
     pub fn compare(&self, at: usize, criteria: &Criteria) -> Comparison {
         let arm = &self.arms[at];
-        let found = compare_arm(&self.arms[0].runs, &arm.candidate, &arm.runs, criteria);
-        match arm.untouched {
-            true => Comparison {
-                verdict: Verdict::NotReached,
-                ..found
-            },
-            false => found,
-        }
+        let pairs = [&self.arms[0], arm].map(|one| match arm.runs.is_empty() {
+            // Only its trial run tells.
+            true => one.trial.as_slice(),
+            false => &one.runs,
+        });
+        let found = compare_arm(pairs[0], &arm.candidate, pairs[1], criteria);
+        let verdict = match arm.reach {
+            Reach::Not(_) => Verdict::NotReached,
+            _ if arm.runs.len() < 2 && arm.given_up => Verdict::TriedOnce,
+            _ => found.verdict,
+        };
+        Comparison { verdict, ..found }
     }
 
     /// Each arm against the baseline, except arms with which the command fails and those never
     /// tried.
     #[must_use]
     pub fn comparisons(&self, criteria: &Criteria) -> Vec<Comparison> {
-        let is_untried = |arm: &Contender| arm.left_out && arm.runs.is_empty();
+        let is_untried = |arm: &Contender| {
+            (arm.left_out || arm.given_up) && arm.runs.is_empty() && arm.trial.is_none()
+        };
         let is_sound = |arm: &Contender| arm.failed.is_none() && !is_untried(arm);
         let sound = (1..self.arms.len()).filter(|&at| is_sound(&self.arms[at]));
         sound.map(|at| self.compare(at, criteria)).collect()
@@ -415,19 +394,6 @@ impl<'a> Experiment<'a> {
     pub fn adopt_notes(&mut self, other: &Self) {
         self.notes.extend(other.notes.iter().cloned());
         self.stopped |= other.stopped;
-    }
-
-    /// Adopts the notes, the stop and the runs of an experiment made by [`Experiment::fresh`] for the
-    /// arm `chosen`.
-    pub(super) fn adopt(&mut self, chosen: usize, other: Self) {
-        self.adopt_notes(&other);
-        for (at, arm) in [0, chosen].into_iter().zip(other.arms) {
-            let own = &mut self.arms[at];
-            own.runs.extend(arm.runs);
-            own.given_up |= arm.given_up;
-            own.untouched |= arm.untouched;
-            own.failed = own.failed.take().or(arm.failed);
-        }
     }
 
     /// Adds a note for the reader.

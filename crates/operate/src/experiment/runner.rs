@@ -2,11 +2,12 @@
 
 use super::group::spawn;
 use super::larger_limit::LargerLimit;
+use super::reach::{Observer, Reach};
 use super::server::{self, Failure};
 use super::{Candidate, Options};
 use anyhow::{Context, Result};
 use pagewise_linux::page_cache;
-use pagewise_linux::process::{Finished, Launch, interrupt};
+use pagewise_linux::process::{Finished, Launch, Running, interrupt};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,13 @@ pub trait Runner {
     /// # Errors
     /// If it cannot be started or waited for.
     fn run(&self, arm: &Candidate, patience: Duration) -> Result<Run>;
+
+    /// The same, and whether the settings of `arm` are seen in its processes, which costs the run a
+    /// little.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    fn run_observed(&self, arm: &Candidate, patience: Duration) -> Result<(Run, Reach)>;
 
     /// The present moment.
     fn now(&self) -> Instant;
@@ -55,31 +63,80 @@ impl<'a> Live<'a> {
     }
 }
 
-impl Runner for Live<'_> {
-    fn run(&self, arm: &Candidate, patience: Duration) -> Result<Run> {
+impl Live<'_> {
+    /// What is run for an arm.
+    fn launch(&self, arm: &Candidate) -> Result<Launch> {
         let command = [&arm.under, self.command].concat();
         let launch = Launch::of(&command).context("no command was given")?;
-        let launch = Launch {
+        Ok(Launch {
             settings: arm.settings.clone(),
             input: self.options.input.clone(),
             output: self.options.output.clone(),
             ..launch
-        };
+        })
+    }
+
+    fn run_one(&self, arm: &Candidate, patience: Duration, looks: bool) -> Result<(Run, Reach)> {
+        let launch = self.launch(arm)?;
         for file in &self.options.cold {
             // The major faults show whether it worked.
             let _ = page_cache::evict(file);
         }
         let larger = arm.larger_limit.as_ref();
         let room = larger.map(LargerLimit::make).transpose()?;
+        let mut reach = Reach::Unseen;
         let ended = match &self.options.load {
             Some(load) => server::once(&launch, load, room.as_ref(), patience),
-            None => Ok(spawn(&launch, room.as_ref())?.wait_within(patience, GRACE)?),
+            None => {
+                let running = spawn(&launch, room.as_ref())?;
+                match looks {
+                    true => {
+                        let mut observer = Observer::new(&arm.settings, running.pid());
+                        let ended = watched(running, &mut observer, patience);
+                        reach = observer.reach();
+                        ended
+                    }
+                    false => Ok(running.wait_within(patience, GRACE)?),
+                }
+            }
         };
-        match ended {
-            Ok(Some(finished)) => Ok(Run::Ended(finished)),
-            Ok(None) => Ok(Run::TooLong),
-            Err(error) => error.downcast().map(Run::Failed),
+        let run = match ended {
+            Ok(Some(finished)) => Run::Ended(finished),
+            Ok(None) => Run::TooLong,
+            Err(error) => Run::Failed(error.downcast()?),
+        };
+        Ok((run, reach))
+    }
+}
+
+/// Waits for the end of a program, and looks at its processes meanwhile.
+fn watched(
+    mut running: Running,
+    observer: &mut Observer<'_>,
+    patience: Duration,
+) -> Result<Option<Finished>> {
+    loop {
+        let next = observer.next();
+        if next >= patience || interrupt::requested().is_some() {
+            return Ok(running.wait_within(patience, GRACE)?);
         }
+        let left = next.saturating_sub(running.elapsed());
+        if let Some(finished) = running.wait_for(left)? {
+            return Ok(Some(finished));
+        }
+        if running.elapsed() >= next {
+            observer.look();
+        }
+    }
+}
+
+impl Runner for Live<'_> {
+    fn run(&self, arm: &Candidate, patience: Duration) -> Result<Run> {
+        Ok(self.run_one(arm, patience, false)?.0)
+    }
+
+    fn run_observed(&self, arm: &Candidate, patience: Duration) -> Result<(Run, Reach)> {
+        self.run_one(arm, patience, true)
     }
 
     fn now(&self) -> Instant {

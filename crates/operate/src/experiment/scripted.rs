@@ -1,7 +1,7 @@
 //! Runs by a script, on a clock that only they advance: tests of what an experiment decides take no
 //! time, and decide the same on every machine.
 
-use super::{Candidate, Run, Runner};
+use super::{Candidate, Reach, Run, Runner};
 use anyhow::Result;
 use pagewise_linux::process::Finished;
 use pagewise_model::run::{Ending, RunCost};
@@ -19,6 +19,8 @@ pub(crate) struct Scene {
     pub(crate) faults: u64,
     pub(crate) peak: Bytes,
     pub(crate) status: i32,
+    /// What its processes show.
+    pub(crate) reach: Reach,
 }
 
 impl Scene {
@@ -30,6 +32,7 @@ impl Scene {
             faults,
             peak: Bytes(64 << 20),
             status: 0,
+            reach: Reach::Unseen,
         }
     }
 
@@ -107,16 +110,20 @@ impl<S: Fn(&Candidate, usize) -> Scene> Scripted<S> {
 
 impl<S: Fn(&Candidate, usize) -> Scene> Runner for Scripted<S> {
     fn run(&self, arm: &Candidate, patience: Duration) -> Result<Run> {
+        Ok(self.run_observed(arm, patience)?.0)
+    }
+
+    fn run_observed(&self, arm: &Candidate, patience: Duration) -> Result<(Run, Reach)> {
         let scene = (self.script)(arm, self.runs());
         self.played.borrow_mut().push(arm.clone());
         let noise = self.noise();
         let wall = Duration::from_secs_f64(scene.seconds * noise);
         self.advance(AROUND + wall.min(patience));
         if wall > patience {
-            return Ok(Run::TooLong);
+            return Ok((Run::TooLong, scene.reach));
         }
         let cpu = scene.cpu * noise;
-        Ok(Run::Ended(Finished {
+        let finished = Finished {
             ending: Ending::Exited(scene.status),
             cost: RunCost {
                 wall: wall.into(),
@@ -126,7 +133,8 @@ impl<S: Fn(&Candidate, usize) -> Scene> Runner for Scripted<S> {
                 max_rss: scene.peak,
                 ..RunCost::default()
             },
-        }))
+        };
+        Ok((Run::Ended(finished), scene.reach))
     }
 
     fn now(&self) -> Instant {

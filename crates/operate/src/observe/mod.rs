@@ -9,7 +9,6 @@ mod running;
 mod seen;
 
 pub use ending::{end, end_in_time};
-pub use page_sizes::other_size;
 pub use running::is_alive;
 
 use pagewise_linux::host;

@@ -1,14 +1,12 @@
 //! Page sizes in an observation: of the machine, of a process; and the other size to try.
 
 use crate::huge::balance;
-use pagewise_answer::page_sizes::{self, SMALL};
+use pagewise_answer::page_sizes::SMALL;
 use pagewise_linux::hugepages::actuator::Target;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::zeros::zero_share;
 use pagewise_linux::hugepages::{first_touch, transparent};
 use pagewise_linux::proc::ProcRoot;
-use pagewise_model::advice::Setting;
-use pagewise_model::findings::Findings;
 use pagewise_model::recording::{HugePageUse, PageSizesSeen, ProcessPages};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Bytes;
@@ -64,11 +62,4 @@ pub(super) fn pages_of(pid: i32) -> Option<(ProcessPages, Option<HugePageUse>)> 
         zeros: zero_share(&ProcRoot::default(), pid, &map),
     });
     Some((pages, held))
-}
-
-/// The other page size, if the program has enough memory: its name, and the setting.
-#[must_use]
-pub fn other_size(findings: &Findings) -> Option<(&'static str, Setting)> {
-    let enabled = transparent(Path::new("/sys"))?.enabled;
-    page_sizes::other_size(findings, &enabled)
 }

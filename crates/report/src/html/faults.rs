@@ -51,7 +51,7 @@ impl<'a> Faults<'a> {
         Self {
             command_line: command_line(&findings.subject.command),
             exports: exports
-                .map(|advice| labelled_exports(&advice.settings))
+                .map(|advice| labelled_exports(&findings.exported(&advice.settings)))
                 .collect(),
             churn_causes: churn.collect(),
             frames_left_out: 0,

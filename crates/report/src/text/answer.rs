@@ -7,7 +7,7 @@ use pagewise_model::advice::{Advice, Risk};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::quantity::{
-    byte_change, count, counted, percent, percent_interval, told_factor,
+    byte_change, count, counted, factor_digits, percent, percent_interval, told_factor,
 };
 use pagewise_model::run::{Ending, signal_name};
 
@@ -129,21 +129,21 @@ fn diagnosis_part(page: &mut Page, label: &str, diagnosis: &Diagnosis) {
 /// The best advice.
 pub fn fix(page: &mut Page, findings: &Findings) {
     if let Some(best) = findings.advice.first() {
-        advice_part(page, "Fix", best);
+        advice_part(page, "Fix", best, findings);
     }
 }
 
 /// The other advice, below the proof.
 pub fn alternatives(page: &mut Page, findings: &Findings) {
     for advice in findings.advice.iter().skip(1) {
-        advice_part(page, "Or", advice);
+        advice_part(page, "Or", advice, findings);
     }
 }
 
-fn advice_part(page: &mut Page, label: &str, advice: &Advice) {
+fn advice_part(page: &mut Page, label: &str, advice: &Advice, findings: &Findings) {
     page.paragraph(label, Ink::Strong, &visible(&advice.headline));
     page.paragraph("", Ink::Plain, &visible(&advice.reason));
-    if let Some(export) = exports(&advice.settings).first() {
+    if let Some(export) = exports(&findings.exported(&advice.settings)).first() {
         page.gap();
         page.verbatim("", &export.text);
         page.gap();
@@ -221,6 +221,7 @@ fn measured(comparison: &Comparison, room: usize) -> String {
         Verdict::TooMuchMemory => "faster, but too much memory",
         Verdict::Undecided => "undecided",
         Verdict::NotReached => "does not reach the program",
+        Verdict::TriedOnce => "no more runs",
     };
     let told = |clock: &str, ratio| told_factor(ratio).map(|told| format!("{clock} {told}"));
     let mut parts: Vec<String> = [
@@ -230,11 +231,17 @@ fn measured(comparison: &Comparison, room: usize) -> String {
     .into_iter()
     .flatten()
     .collect();
-    if parts.is_empty() {
-        parts.push(format!(
+    match comparison.pairs {
+        _ if !parts.is_empty() => {}
+        1 => parts.push(format!(
+            "one run: elapsed ×{}, CPU ×{}",
+            factor_digits(comparison.wall_speedup.value),
+            factor_digits(comparison.cpu_speedup.value)
+        )),
+        pairs => parts.push(format!(
             "{} of runs, too few to tell",
-            counted(u64::from(comparison.pairs), "pair")
-        ));
+            counted(u64::from(pairs), "pair")
+        )),
     }
     parts.push(format!(
         "faults to {}",

@@ -121,6 +121,7 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::TooMuchMemory => "too much memory",
         Verdict::Undecided => "undecided",
         Verdict::NotReached => "no effect",
+        Verdict::TriedOnce => "no more runs",
     }
 }
 

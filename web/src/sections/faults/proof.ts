@@ -130,6 +130,7 @@ const VERDICT: Record<Comparison["verdict"], string> = {
   too_much_memory: "faster, too much memory",
   undecided: "undecided",
   not_reached: "does not reach the program",
+  tried_once: "no more runs",
 };
 
 function verdicts(proof: Proof): HTMLElement {

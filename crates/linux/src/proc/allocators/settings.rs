@@ -3,6 +3,17 @@
 use pagewise_model::allocator::AllocatorKind;
 use std::collections::BTreeMap;
 
+/// The variable that puts libraries before those of the program.
+const PRELOAD: &str = "LD_PRELOAD";
+/// Families that a preloaded library may be, or replaces.
+const REPLACEABLE: [AllocatorKind; 5] = [
+    AllocatorKind::Glibc,
+    AllocatorKind::Musl,
+    AllocatorKind::Jemalloc,
+    AllocatorKind::Tcmalloc,
+    AllocatorKind::Mimalloc,
+];
+
 /// Settings of one family, by environment variable, tunable or flag.
 pub(super) fn settings_of(
     kind: AllocatorKind,
@@ -24,6 +35,14 @@ pub(super) fn settings_of(
 
 fn concerns(kind: AllocatorKind, name: &str) -> bool {
     let listed = |names: &[&str]| names.contains(&name);
+    if name == PRELOAD {
+        return REPLACEABLE.contains(&kind);
+    }
+    // glibc up to 2.38 ends each tunable with NUL where the list is (elf/dl-tunables.c,
+    // parse_tunables): those after the first look like variables.
+    if name.starts_with("glibc.") {
+        return kind == AllocatorKind::Glibc;
+    }
     match kind {
         AllocatorKind::Glibc => {
             name.starts_with("MALLOC_") && name.ends_with('_')
@@ -48,8 +67,8 @@ fn concerns(kind: AllocatorKind, name: &str) -> bool {
 fn tunables(value: &str) -> impl Iterator<Item = (String, String)> {
     value.split(':').filter_map(|part| {
         let (name, value) = part.split_once('=')?;
-        let concerns_memory = name.starts_with("glibc.malloc.") || name.starts_with("glibc.mem.");
-        concerns_memory.then(|| (name.to_string(), value.to_string()))
+        name.starts_with("glibc.")
+            .then(|| (name.to_string(), value.to_string()))
     })
 }
 
@@ -101,6 +120,7 @@ mod tests {
                 "GLIBC_TUNABLES",
                 "glibc.malloc.trim_threshold=1:glibc.cpu.x=2:glibc.mem.tagging=3",
             ),
+            ("glibc.malloc.perturb", "85"),
             ("MALLOC_TOP_PAD_", "1048576"),
             ("MALLOC_ARENA_MAX", "2"),
             ("MALLOC_CONF", "dirty_decay_ms:-1"),
@@ -113,6 +133,8 @@ mod tests {
             [
                 "MALLOC_ARENA_MAX=2",
                 "MALLOC_TOP_PAD_=1048576",
+                "glibc.cpu.x=2",
+                "glibc.malloc.perturb=85",
                 "glibc.malloc.trim_threshold=1",
                 "glibc.mem.tagging=3"
             ]

@@ -191,7 +191,12 @@ impl<'a> Head<'a> {
         let (proof, name) = (self.proof?, advice.name());
         let confirmed = proof.confirmation.iter().filter(|found| found.arm == name);
         let mut tried = confirmed.chain(proof.comparisons.iter().filter(|found| found.arm == name));
-        tried.find(|found| !matches!(found.verdict, Verdict::Undecided | Verdict::NotReached))
+        tried.find(|found| {
+            !matches!(
+                found.verdict,
+                Verdict::Undecided | Verdict::NotReached | Verdict::TriedOnce
+            )
+        })
     }
 }
 

@@ -1,10 +1,10 @@
-//! Whether settings reach a program, judged from its first run with them.
+//! What the first run with settings shows: whether they deserve more.
 
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Nanos;
 
-/// Settings that change faults and memory by at most one part in this many did not reach the
-/// program: fault counts of one program repeat within about 1 %.
+/// Settings that change faults and memory by at most one part in this many change nothing: fault counts
+/// of one program repeat within about 1 %.
 const UNTOUCHED: u64 = 100;
 /// The same for small programs, whose stack and libraries are at other addresses in each run.
 const UNTOUCHED_FAULTS: u64 = 32;
@@ -16,10 +16,16 @@ const UNTOUCHED_KERNEL: u64 = 4;
 const UNTOUCHED_SYSTEM: Nanos = Nanos(20_000_000);
 /// … and the waits of a shell for its children.
 const UNTOUCHED_WAITS: u64 = 32;
-/// Regardless of everything else, a setting with which the program is this much faster reached it …
-const TOUCHED_GAIN: f64 = 1.5;
-/// … unless its gain in elapsed time can be explained by waiting for a busy CPU.
-const TOUCHED_WALL: Nanos = Nanos(500_000_000);
+/// Regardless of everything else, a setting that saves this much CPU time does something …
+const GAIN: f64 = 1.05;
+/// … or elapsed time, unless that can be explained by waiting for a busy CPU.
+const WALL_GAIN: f64 = 1.5;
+const WALL_SAVED: Nanos = Nanos(500_000_000);
+/// Arms whose first run was slower than the baseline's by more than runs of one program differ get no
+/// pairs.
+const LEAST_GAIN: f64 = 0.97;
+/// Most arms that get pairs of runs: a proof of more takes too long for what the last ones can add.
+const MOST_PAIRED: usize = 4;
 /// An arm whose first run took this many times as long as that of the best is no competitor: runs of
 /// one program differ by less on all but the busiest machines.
 const FAR_BEHIND: f64 = 1.3;
@@ -28,7 +34,7 @@ const FAR_BEHIND: f64 = 1.3;
 /// can change: faults, memory, system time, waits, and reads if each run `has_reads`, having found
 /// its files on disk.
 #[must_use]
-pub fn is_untouched(baseline: &RunCost, run: &RunCost, has_reads: bool) -> bool {
+pub fn changes_nothing(baseline: &RunCost, run: &RunCost, has_reads: bool) -> bool {
     let alike = |of: fn(&RunCost) -> u64, part: u64, least: u64| {
         let (a, b) = (of(baseline), of(run));
         a.abs_diff(b) <= (a.max(b) / part).max(least)
@@ -67,8 +73,9 @@ pub fn avoids_nothing(baseline: &RunCost, run: &RunCost) -> bool {
 
 fn is_faster(baseline: &RunCost, run: &RunCost) -> bool {
     let gained = baseline.wall.0.saturating_sub(run.wall.0);
-    ratio(baseline.cpu(), run.cpu()) >= TOUCHED_GAIN
-        || (gained >= TOUCHED_WALL.0 && ratio(baseline.wall, run.wall) >= TOUCHED_GAIN)
+    let saved = baseline.cpu().0.saturating_sub(run.cpu().0);
+    (saved >= UNTOUCHED_SYSTEM.0 && ratio(baseline.cpu(), run.cpu()) >= GAIN)
+        || (gained >= WALL_SAVED.0 && ratio(baseline.wall, run.wall) >= WALL_GAIN)
 }
 
 /// Speed-up of one run over the baseline's, in CPU time or elapsed time: an indication of where
@@ -78,10 +85,24 @@ pub fn trial_gain(baseline: &RunCost, run: &RunCost) -> f64 {
     ratio(baseline.wall, run.wall).max(ratio(baseline.cpu(), run.cpu()))
 }
 
+/// The runs that deserve pairs of runs, by index: those that are not far behind the best, at most some,
+/// and none that lost.
+#[must_use]
+pub fn promising(baseline: &RunCost, runs: &[RunCost]) -> Vec<usize> {
+    let gain = |run: &RunCost| trial_gain(baseline, run);
+    let best = runs.iter().max_by(|a, b| gain(a).total_cmp(&gain(b)));
+    let deserves = |run: &RunCost| {
+        gain(run) >= LEAST_GAIN && best.is_none_or(|best| !is_far_behind(best, run))
+    };
+    let mut kept: Vec<usize> = (0..runs.len()).filter(|&at| deserves(&runs[at])).collect();
+    kept.sort_by(|&a, &b| gain(&runs[b]).total_cmp(&gain(&runs[a])));
+    kept.truncate(MOST_PAIRED);
+    kept
+}
+
 /// Whether the first run of an arm took so much more time than that of another, by both clocks, that
 /// more runs of it would hardly make it the better one.
-#[must_use]
-pub fn is_far_behind(best: &RunCost, run: &RunCost) -> bool {
+fn is_far_behind(best: &RunCost, run: &RunCost) -> bool {
     ratio(run.wall, best.wall) >= FAR_BEHIND
         && ratio(run.cpu(), best.cpu()) >= FAR_BEHIND
         // Of short programs the clock's ticks are that much.
@@ -130,8 +151,33 @@ mod tests {
     };
 
     #[test]
+    fn another_allocator_with_as_many_faults_may_gain() {
+        let faster = RunCost {
+            user: Nanos(700_000_000),
+            ..BASELINE
+        };
+        assert!(!changes_nothing(&BASELINE, &faster, false));
+    }
+
+    #[test]
+    fn the_best_few_that_do_not_lose_deserve_pairs() {
+        let run = |user: u64| RunCost {
+            wall: Nanos(user * 1_000_000),
+            user: Nanos(user * 1_000_000),
+            ..RunCost::default()
+        };
+        let of = |users: &[u64]| {
+            let runs: Vec<RunCost> = users.iter().map(|user| run(*user)).collect();
+            promising(&run(1_000), &runs)
+        };
+        assert_eq!(of(&[1_010, 200, 1_500, 210]), [1, 3]);
+        assert_eq!(of(&[990, 1_010, 980, 1_000, 970]), [4, 2, 0, 3]);
+        assert_eq!(of(&[1_100, 1_300]), []);
+    }
+
+    #[test]
     fn a_setting_reached_what_uses_the_kernel_or_waits_otherwise_with_it() {
-        let untouched = |run: RunCost| is_untouched(&BASELINE, &run, false);
+        let untouched = |run: RunCost| changes_nothing(&BASELINE, &run, false);
         assert!(untouched(RunCost {
             minor_faults: 100_900,
             system: Nanos(1_200_000_000),
@@ -161,7 +207,11 @@ mod tests {
             system: Nanos(10_000_000),
             ..BASELINE
         };
-        assert!(is_untouched(&short(400_000_000), &short(60_000_000), false));
+        assert!(changes_nothing(
+            &short(400_000_000),
+            &short(60_000_000),
+            false
+        ));
     }
 
     #[test]
@@ -170,7 +220,7 @@ mod tests {
             max_rss: Bytes(2 << 30),
             ..BASELINE
         };
-        assert!(!is_untouched(&BASELINE, &more_memory, false));
+        assert!(!changes_nothing(&BASELINE, &more_memory, false));
         assert!(avoids_nothing(&BASELINE, &more_memory));
         for less in [
             RunCost {
@@ -200,8 +250,8 @@ mod tests {
             major_faults: 500,
             ..BASELINE
         };
-        assert!(is_untouched(&BASELINE, &run, false));
-        assert!(!is_untouched(&BASELINE, &run, true));
+        assert!(changes_nothing(&BASELINE, &run, false));
+        assert!(!changes_nothing(&BASELINE, &run, true));
     }
 
     #[test]
@@ -218,6 +268,6 @@ mod tests {
             voluntary_switches: 20,
             ..small
         };
-        assert!(is_untouched(&small, &again, false));
+        assert!(changes_nothing(&small, &again, false));
     }
 }

@@ -1,0 +1,99 @@
+//! Advice that runs of the user's own command refuted.
+
+use super::say;
+use pagewise_model::advice::Advice;
+use pagewise_model::proof::{Proof, Verdict};
+
+/// Takes settings that did not help out of the advice. Returns a note that names them, unless the
+/// command failed with them, which the proof says.
+pub(super) fn take_out(advice: &mut Vec<Advice>, proof: &Proof) -> Option<String> {
+    let fails = |name: &str| {
+        let mut arms = proof.arms.iter();
+        arms.any(|arm| arm.failed.is_some() && arm.name == name)
+    };
+    let mut refuted = Vec::new();
+    advice.retain(|one| {
+        let name = one.name();
+        let has_settings = !one.settings.0.is_empty();
+        let is_refuted = has_settings && is_refuted(proof, &name);
+        if is_refuted {
+            refuted.push(format!("'{name}'"));
+        }
+        !is_refuted && !(has_settings && fails(&name))
+    });
+    (!refuted.is_empty()).then(|| say::refuted(refuted.join(", ")))
+}
+
+/// Whether runs showed that an arm does not help.
+fn is_refuted(proof: &Proof, name: &str) -> bool {
+    let confirmed = proof.confirmation.as_ref().filter(|one| one.arm == name);
+    let compared = proof.comparisons.iter().find(|one| one.arm == name);
+    let Some(found) = confirmed.or(compared) else {
+        return false;
+    };
+    match found.verdict {
+        Verdict::Slower | Verdict::NoDifference | Verdict::NotReached | Verdict::TriedOnce => true,
+        Verdict::Faster | Verdict::TooMuchMemory | Verdict::Undecided => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proof::not_run;
+    use pagewise_model::advice::{Risk, Setting, Settings};
+    use pagewise_model::proof::Comparison;
+    use pagewise_model::units::{Bytes, Estimate};
+
+    fn advice(rule: &str) -> Advice {
+        Advice {
+            rule: rule.to_owned(),
+            cures: Vec::new(),
+            headline: String::new(),
+            reason: String::new(),
+            settings: Settings(vec![Setting::Unset { name: "A".into() }]),
+            manual: None,
+            predicted_speedup: Estimate::exact(2.0),
+            faults_avoided: 0.0,
+            rss_price: Bytes(0),
+            risk: Risk::Low,
+            caveat: None,
+        }
+    }
+
+    fn left(verdict: Verdict) -> (Vec<String>, Option<String>) {
+        let mut proof = not_run("");
+        proof.comparisons = vec![Comparison {
+            arm: "thresholds".to_owned(),
+            wall_speedup: Estimate::exact(1.0),
+            cpu_speedup: Estimate::exact(1.0),
+            fault_ratio: Estimate::exact(1.0),
+            rss_change_bytes: 0.0,
+            p_adjusted: 1.0,
+            pairs: 1,
+            verdict,
+        }];
+        let mut all = vec![advice("glibc.thresholds"), advice("glibc.other")];
+        let note = take_out(&mut all, &proof);
+        (all.into_iter().map(|one| one.name()).collect(), note)
+    }
+
+    #[test]
+    fn a_trial_that_refutes_advice_takes_it_out() {
+        for verdict in [
+            Verdict::TriedOnce,
+            Verdict::NotReached,
+            Verdict::NoDifference,
+        ] {
+            let (names, note) = left(verdict);
+            assert_eq!(names, ["other"]);
+            assert!(note.is_some_and(|note| note.contains("'thresholds'")));
+        }
+        for verdict in [Verdict::Faster, Verdict::Undecided] {
+            assert_eq!(
+                left(verdict),
+                (vec!["thresholds".into(), "other".into()], None)
+            );
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Advice that only runs of the user's own command can decide about.
+
+use super::Surroundings;
+use super::advise::{from_rule, may_harm};
+use super::own_settings;
+use super::rules::{Rule, Rules};
+use super::symptom::Symptom;
+use super::symptoms::{Case, Owner, WORTH_TRYING, plain, runtimes};
+use pagewise_model::advice::Advice;
+use pagewise_model::findings::Findings;
+
+/// Advice that may help much or do harm, or whose symptom was not seen for certain. Advice for symptoms
+/// that were seen comes first.
+pub(super) fn likely(
+    findings: &Findings,
+    symptoms: &[Case],
+    rules: &Rules,
+    around: &Surroundings,
+) -> Vec<Advice> {
+    let runtimes = runtimes(findings);
+    let is_advised = |rule: &Rule| findings.advice.iter().any(|one| one.rule == rule.id);
+    let untold = || rules.0.iter().filter(|rule| !is_advised(rule));
+    let mut trials: Vec<Advice> = untold()
+        .filter(|rule| rule.trial || may_harm(rule, symptoms))
+        .filter_map(|rule| from_rule(findings, symptoms, rule, around))
+        .collect();
+    let presumed = presumed(symptoms);
+    for rule in untold().filter(|rule| rule.allocator.is_some() && !rule.trial) {
+        trials.extend(from_rule(findings, &presumed, rule, around));
+    }
+    for rule in untold() {
+        if !trials.iter().any(|one| one.rule == rule.id) {
+            trials.extend(from_rule(findings, &runtimes, rule, around));
+        }
+    }
+    let names: Vec<String> = findings
+        .advice
+        .iter()
+        .chain(&trials)
+        .map(|one| one.rule.clone())
+        .collect();
+    trials.retain(|one| {
+        let rule = rules.0.iter().find(|rule| rule.id == one.rule);
+        !rule.is_some_and(|rule| rule.unless_beside.iter().any(|other| names.contains(other)))
+    });
+    trials
+}
+
+/// Everything that can be applied to the program, in the order of promise: what is likely, the user's
+/// own settings taken away, and what no symptom asks for.
+pub(super) fn all(
+    findings: &Findings,
+    symptoms: &[Case],
+    rules: &Rules,
+    around: &Surroundings,
+) -> Vec<Advice> {
+    let mut trials = likely(findings, symptoms, rules, around);
+    if findings.cost.cpu() < WORTH_TRYING {
+        return trials;
+    }
+    trials.extend(own_settings::without(findings));
+    let in_use = Case {
+        owner: Owner::Allocator,
+        ..plain(findings, Symptom::Runtime, 0.0, &[])
+    };
+    for rule in &rules.0 {
+        let of_rule = from_rule(findings, std::slice::from_ref(&in_use), rule, around);
+        let Some(one) = of_rule.filter(|one| !one.settings.0.is_empty()) else {
+            continue;
+        };
+        // Of two with one name, the first is nearer to the program.
+        let is_like = |other: &Advice| other.name() == one.name() || other.settings == one.settings;
+        if !findings.advice.iter().chain(&trials).any(is_like) {
+            trials.push(one);
+        }
+    }
+    trials
+}
+
+/// Memory whose mapper was not seen, treated as if the allocator had mapped it: a run shows whether
+/// its settings reach that memory.
+fn presumed(symptoms: &[Case]) -> Vec<Case> {
+    let unseen = symptoms.iter().filter(|one| one.owner == Owner::Unknown);
+    unseen
+        .map(|one| Case {
+            owner: Owner::Allocator,
+            ..one.clone()
+        })
+        .collect()
+}
