@@ -14,7 +14,7 @@ use pagewise_model::run::{Ending, signal_name};
 use pagewise_model::units::Bytes;
 use pagewise_operate::destination;
 use pagewise_operate::experiment::{
-    Listeners, Load, Request, SavedInput, observe_driven, prove_advice,
+    Listeners, Load, Request, SavedInput, observe_driven, offer, prove_advice,
 };
 use pagewise_operate::explain::{explain, keep_proof};
 use pagewise_operate::observe::{Observation, ObserveOptions, Subject, observe};
@@ -43,7 +43,7 @@ const REPORT: &str = "pagewise-report.html";
 ///
 /// Runs the program once under observation, prints the answer and writes a report that opens in any
 /// browser. Observing a program that mostly faults costs 2 to 5 % of its CPU time. With --prove the
-/// command then runs several more times, alternating with and without the advised settings.
+/// command then runs once with each setting that can be applied, and repeatedly with the best ones.
 ///
 /// With --load the program is a server: Pagewise starts it, runs the load once it listens, observes
 /// it meanwhile, and stops it. A proof measures the load's elapsed time and the server's CPU time,
@@ -64,8 +64,8 @@ pub struct Args {
     )]
     command: Vec<OsString>,
 
-    /// Run the command repeatedly, with and without the advised settings, and compare. Files that
-    /// it waited for are dropped from the page cache before each run. A server needs --load
+    /// Run the command once with each setting that can be applied, and then repeatedly with and without
+    /// the best ones. Files that it waited for are dropped from the page cache before each run. A server needs --load
     #[arg(long)]
     prove: bool,
 
@@ -161,6 +161,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     let is_delivered = deliver(args, &findings)?;
+    if !(args.prove || args.command.is_empty() || args.server.has_load())
+        && let Some(line) = offer(&findings, &args.command, own_library::installed)?
+    {
+        args.tell(&line);
+    }
     if let (Some(_), Some(folder)) = (&args.tables.export, &args.output) {
         let path = &observation.path;
         let Written(words) = tables::export(path, Some(&findings), &args.tables, 0, folder)?;

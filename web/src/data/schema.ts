@@ -53,6 +53,13 @@ export type Setting =
       mode: string;
     }
   | {
+      kind: "unset";
+      /**
+       * Its name.
+       */
+      name: string;
+    }
+  | {
       kind: "numa";
       /**
        * Its options: `--cpunodebind=1 --membind=1`, `--interleave=all`, `--localalloc`.
@@ -342,7 +349,8 @@ export type Clock = "elapsed" | "cpu";
 /**
  * The verdict on one arm compared with the baseline.
  */
-export type Verdict = "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided" | "not_reached";
+export type Verdict =
+  "faster" | "no_difference" | "slower" | "too_much_memory" | "undecided" | "not_reached" | "tried_once";
 /**
  * Kinds of documents, each with a schema of its own (`docs/schema`).
  */

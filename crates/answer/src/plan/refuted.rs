@@ -40,7 +40,7 @@ fn is_refuted(proof: &Proof, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proof::not_run;
+    use pagewise_compare::proof::not_run;
     use pagewise_model::advice::{Risk, Setting, Settings};
     use pagewise_model::proof::Comparison;
     use pagewise_model::units::{Bytes, Estimate};

@@ -64,6 +64,10 @@ pub(super) fn all(
         ..plain(findings, Symptom::Runtime, 0.0, &[])
     };
     for rule in &rules.0 {
+        let mut known = findings.advice.iter().chain(&trials);
+        if known.any(|one| rule.unless_beside.contains(&one.rule)) {
+            continue;
+        }
         let of_rule = from_rule(findings, std::slice::from_ref(&in_use), rule, around);
         let Some(one) = of_rule.filter(|one| !one.settings.0.is_empty()) else {
             continue;

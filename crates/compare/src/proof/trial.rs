@@ -100,6 +100,27 @@ pub fn promising(baseline: &RunCost, runs: &[RunCost]) -> Vec<usize> {
     kept
 }
 
+/// A peak of memory below this part of the baseline's is a gain of its own …
+const LESS_MEMORY: f64 = 0.9;
+/// … for programs that take no longer than so many times as long …
+const FOR_MEMORY: f64 = 1.5;
+/// … of this many arms at most.
+const MOST_FOR_MEMORY: usize = 2;
+
+/// The runs with least memory among those that save some, by index.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+pub fn smallest(baseline: &RunCost, runs: &[RunCost]) -> Vec<usize> {
+    let saves = |run: &RunCost| {
+        (run.max_rss.0 as f64) < LESS_MEMORY * baseline.max_rss.0 as f64
+            && ratio(run.cpu(), baseline.cpu()) <= FOR_MEMORY
+    };
+    let mut kept: Vec<usize> = (0..runs.len()).filter(|&at| saves(&runs[at])).collect();
+    kept.sort_by_key(|&at| runs[at].max_rss);
+    kept.truncate(MOST_FOR_MEMORY);
+    kept
+}
+
 /// Whether the first run of an arm took so much more time than that of another, by both clocks, that
 /// more runs of it would hardly make it the better one.
 fn is_far_behind(best: &RunCost, run: &RunCost) -> bool {
@@ -172,7 +193,24 @@ mod tests {
         };
         assert_eq!(of(&[1_010, 200, 1_500, 210]), [1, 3]);
         assert_eq!(of(&[990, 1_010, 980, 1_000, 970]), [4, 2, 0, 3]);
-        assert_eq!(of(&[1_100, 1_300]), []);
+        assert!(of(&[1_100, 1_300]).is_empty());
+    }
+
+    #[test]
+    fn an_arm_with_a_fraction_of_the_memory_gets_pairs_too() {
+        let run = |mib: u64, user: u64| RunCost {
+            max_rss: Bytes(mib << 20),
+            user: Nanos(user * 1_000_000),
+            ..RunCost::default()
+        };
+        let runs = [
+            run(190, 700),
+            run(14, 900),
+            run(180, 900),
+            run(15, 5_000),
+            run(20, 900),
+        ];
+        assert_eq!(smallest(&run(190, 1_000), &runs), [1, 4]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use pagewise_answer::plan::proved;
 use pagewise_compare::proof::{cold, driven, not_run, predictions};
 use pagewise_linux::process::{Finished, Input, interrupt};
 use pagewise_model::advice::{Advice, Setting};
-use pagewise_model::findings::Findings;
+use pagewise_model::findings::{Findings, Severity};
 use pagewise_model::proof::Proof;
 use pagewise_model::units::Nanos;
 use std::ffi::OsString;
@@ -81,6 +81,44 @@ pub fn prove_advice(
         findings.advice.insert(0, won);
     }
     Ok(proved(findings, proof))
+}
+
+/// A program that takes longer is not run again by the way.
+const WORTH_OFFERING: Nanos = Nanos(10_000_000_000);
+/// Names in an offer.
+const MOST_NAMED: usize = 4;
+
+/// What a proof of a short program would try, in one line; `None` if there is nothing to try, or nothing
+/// to gain.
+///
+/// # Errors
+/// If a rule that ships with Pagewise is invalid.
+pub fn offer(
+    findings: &Findings,
+    command: &[OsString],
+    library: OwnLibrary,
+) -> Result<Option<String>> {
+    let took = findings.cost.wall;
+    let gravest = findings.diagnoses.first();
+    let is_healthy = gravest.is_none_or(|one| one.severity == Severity::Healthy);
+    if took > WORTH_OFFERING || is_healthy {
+        return Ok(None);
+    }
+    let trials = trials(findings, command, library)?;
+    let settled = findings.advice.iter();
+    let settled = settled.filter(|advice| !advice.settings.0.is_empty());
+    let names: Vec<String> = settled
+        .chain(&trials)
+        .map(|one| format!("'{}'", one.name()))
+        .collect();
+    let named = names[..names.len().min(MOST_NAMED)].join(", ");
+    let tried = match names.len() {
+        0 => return Ok(None),
+        1 => format!("{named} by runs of about {took}"),
+        count if count <= MOST_NAMED => format!("{named} by runs of about {took} each"),
+        count => format!("{count} settings by runs of about {took} each: {named} and others"),
+    };
+    Ok(Some(format!("pagewise doctor --prove tries {tried}.")))
 }
 
 /// Runs the command with and without the advised settings, if there are any.

@@ -19,7 +19,7 @@ mod screening;
 pub(crate) mod scripted;
 mod server;
 
-pub use advice::{Listeners, Request, prove_advice};
+pub use advice::{Listeners, Request, offer, prove_advice};
 pub use arms::Candidate;
 pub use input::SavedInput;
 pub use larger_limit::LargerLimit;

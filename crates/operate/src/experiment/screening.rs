@@ -8,7 +8,7 @@ use super::{Experiment, Listener};
 use anyhow::Result;
 use pagewise_compare::proof::fate::{Fate, Rules, Standing};
 use pagewise_compare::proof::{
-    avoids_nothing, changes_nothing, promising, trial_gain, why_no_more,
+    avoids_nothing, changes_nothing, promising, smallest, trial_gain, why_no_more,
 };
 use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ impl Experiment<'_> {
     ///
     /// # Errors
     /// If a run cannot be started or waited for.
-    pub(super) fn screen(&mut self, deadline: Instant, progress: &Listener<'_>) -> Result<Outcome> {
+    pub fn screen(&mut self, deadline: Instant, progress: &Listener<'_>) -> Result<Outcome> {
         progress("trial run without any setting");
         if !self.screen_baseline(deadline)? {
             return Ok(Outcome::Stopped);
@@ -129,7 +129,7 @@ impl Experiment<'_> {
     }
 
     /// Gives no more runs to arms whose trial run shows that they do not deserve pairs of runs.
-    pub(super) fn keep_promising(&mut self) {
+    pub fn keep_promising(&mut self) {
         let Some(baseline) = self.arms[0].trial else {
             return;
         };
@@ -150,6 +150,22 @@ impl Experiment<'_> {
         for (index, (at, _)) in tried.iter().enumerate() {
             let is_kept = kept.contains(&index) || self.has_own_question(*at);
             self.arms[*at].given_up = !is_kept;
+        }
+    }
+
+    /// Gives runs to arms of which the trial run needed least memory, too.
+    pub fn keep_small(&mut self) {
+        let Some(baseline) = self.arms[0].trial else {
+            return;
+        };
+        let sound = (1..self.arms.len()).filter_map(|at| {
+            let arm = &self.arms[at];
+            let runs = arm.failed.is_none() && !matches!(arm.reach, Reach::Not(_));
+            Some((at, arm.trial.filter(|_| runs)?))
+        });
+        let (arms, runs): (Vec<usize>, Vec<_>) = sound.unzip();
+        for index in smallest(&baseline, &runs) {
+            self.arms[arms[index]].given_up = false;
         }
     }
 

@@ -1,5 +1,5 @@
-//! The search: successive halving over all settings, the smallest value that suffices, and a
-//! confirmation with fresh runs.
+//! The search: one run of each setting, successive halving over those that deserve more, the smallest
+//! value that suffices, and a confirmation with fresh runs.
 
 use super::Trial;
 use crate::Listener;
@@ -28,10 +28,11 @@ enum Fate {
 const RUNG: usize = 2;
 /// Number of settings in the last, long rung.
 const FINALISTS: usize = 3;
-/// Shares of the budget used up after the sweep and after the search for the smallest value; the
-/// rest is for confirmation.
-const AFTER_SWEEP: f64 = 0.55;
-const AFTER_SMALLEST: f64 = 0.75;
+/// Shares of the budget used up after one run of each setting, after the sweep over those that deserve
+/// more, and after the search for the smallest value; the rest is for confirmation.
+const AFTER_SCREENING: f64 = 0.4;
+const AFTER_SWEEP: f64 = 0.65;
+const AFTER_SMALLEST: f64 = 0.8;
 /// Pairs per step of the search for the smallest value.
 const PAIRS_PER_STEP: usize = 3;
 /// No allocator threshold below this is worth setting: glibc's default is 128 KiB.
@@ -79,7 +80,11 @@ fn search_by(
     notes.iter().for_each(|note| experiment.note(note));
     let until = |share: f64| started + options.budget.mul_f64(share);
 
-    sweep(&mut experiment, options, progress, until(AFTER_SWEEP))?;
+    if experiment.screen(until(AFTER_SCREENING), progress)? == Outcome::Complete {
+        experiment.keep_promising();
+        experiment.keep_small();
+        sweep(&mut experiment, options, progress, until(AFTER_SWEEP))?;
+    }
     let mut comparisons = experiment.comparisons(&options.criteria);
     correct_for_many(&mut comparisons, &options.criteria);
     let leader =
@@ -126,7 +131,7 @@ fn search_by(
     Ok(Document::of(found).with_notes(notes))
 }
 
-/// Halves the field every [`RUNG`] rounds, then runs the finalists until their intervals are
+/// Halves the field of those in play every [`RUNG`] rounds, then runs the finalists until their intervals are
 /// narrow.
 fn sweep(
     experiment: &mut Experiment<'_>,
@@ -134,10 +139,13 @@ fn sweep(
     progress: &Listener<'_>,
     deadline: Instant,
 ) -> Result<()> {
-    let (mut active, rounds) = affordable(experiment, deadline);
+    let mut active = experiment.in_play();
+    if !experiment.has_time(&active, deadline, 0) {
+        return Ok(());
+    }
     let stopping = options.stopping.among(active.len(), options.criteria.level);
     while !active.is_empty() {
-        let rung = if active.len() > FINALISTS { rounds } else { 1 };
+        let rung = if active.len() > FINALISTS { RUNG } else { 1 };
         for _ in 0..rung {
             progress(&experiment.status(&active, options));
             if experiment.round(&active)? == Outcome::Stopped {
@@ -167,30 +175,6 @@ fn sweep(
         }
     }
     Ok(())
-}
-
-/// The settings for which there is time, at least one, and the rounds between two halvings. All
-/// rungs together take about twice the first.
-fn affordable(experiment: &mut Experiment<'_>, deadline: Instant) -> (Vec<usize>, usize) {
-    let mut arms = experiment.in_play();
-    let left = deadline.saturating_duration_since(experiment.now());
-    let fits = |arms: &[usize], rounds: u32| {
-        experiment.round_time(arms).saturating_mul(2 * rounds) <= left
-    };
-    if fits(&arms, 2) {
-        return (arms, RUNG);
-    }
-    let all = arms.len();
-    while arms.len() > 1 && !fits(&arms, 1) {
-        arms.pop();
-    }
-    if arms.len() < all {
-        experiment.note(&format!(
-            "{} of {all} settings were not tried for lack of time; a larger --budget tries more.",
-            all - arms.len()
-        ));
-    }
-    (arms, 1)
 }
 
 /// Settings that need more memory than allowed get no more runs.
@@ -396,6 +380,6 @@ mod tests {
     fn a_small_budget_tries_few_settings_and_says_so() {
         let found = searched(0.3, Duration::from_secs(3));
         let notes = found.notes.join("\n");
-        assert!(notes.contains("were not tried for lack of time"), "{notes}");
+        assert!(notes.contains("Not tried for lack of time: "), "{notes}");
     }
 }

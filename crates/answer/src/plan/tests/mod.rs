@@ -623,9 +623,9 @@ fn advice_follows_the_largest_finding() {
     assert_eq!(answer.advice[0].cures, ["cow.fork"]);
 }
 
-/// Thresholds are advised; an allocator that keeps memory otherwise is only tried, and once.
+/// Thresholds are advised; allocators that keep memory otherwise are only tried.
 #[test]
-fn churn_is_tried_on_one_other_allocator_beside_the_thresholds() {
+fn churn_is_tried_on_each_installed_allocator() {
     let installed = |libraries: &[AllocatorKind]| Surroundings {
         libraries: libraries
             .iter()
@@ -644,7 +644,8 @@ fn churn_is_tried_on_one_other_allocator_beside_the_thresholds() {
             .collect()
     };
     let both = [AllocatorKind::Jemalloc, AllocatorKind::Tcmalloc];
-    assert_eq!(tried(zlib_churn(), &both), ["glibc.tcmalloc-instead"]);
+    let of_both = ["glibc.tcmalloc-instead", "glibc.jemalloc-instead"];
+    assert_eq!(tried(zlib_churn(), &both), of_both);
     assert_eq!(tried(zlib_churn(), &both[..1]), ["glibc.jemalloc-instead"]);
     assert!(tried(zlib_churn(), &[]).is_empty());
     // An allocator that is slow as well is tried for that reason.
@@ -662,4 +663,45 @@ fn churn_is_tried_on_one_other_allocator_beside_the_thresholds() {
         again.iter().all(|one| !one.rule.ends_with("-instead")),
         "{again:?}"
     );
+}
+
+#[test]
+fn what_no_symptom_asks_for_is_tried_all_the_same() {
+    let mut findings = run(900, 100, 2_000);
+    findings.allocators = vec![allocator(AllocatorKind::Glibc, "2.36")];
+    let thp = (
+        "thp.enabled".to_owned(),
+        "always [madvise] never".to_owned(),
+    );
+    findings.host.settings.extend([thp]);
+    let own = [
+        ("MALLOC_TRIM_THRESHOLD_", "65536"),
+        ("glibc.malloc.perturb", "85"),
+    ];
+    let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    findings.allocators[0].settings.extend(own);
+    let rules = Rules::shipped().expect("shipped rules");
+    let around = Surroundings {
+        libraries: vec![(AllocatorKind::Mimalloc, "/lib/libmimalloc.so.3".to_owned())],
+        ..Surroundings::default()
+    };
+    let names = |findings: &Findings| -> Vec<String> {
+        let tried = trials(findings, &rules, &around);
+        tried.iter().map(Advice::name).collect()
+    };
+    assert_eq!(
+        names(&findings),
+        [
+            "without glibc settings",
+            "keep freed memory",
+            "mimalloc",
+            "huge pages"
+        ]
+    );
+    // A static program reads its tunables; nothing can be preloaded into it.
+    findings.allocators[0].is_static = true;
+    findings.allocators[0].settings.clear();
+    assert_eq!(names(&findings), ["keep freed memory", "huge pages"]);
+    findings.cost = run(90, 10, 2_000).cost;
+    assert!(names(&findings).is_empty());
 }

@@ -66,12 +66,12 @@ fn arms(findings: &Findings) -> Vec<(String, String)> {
     let rules = Rules::shipped().expect("shipped rules");
     let trials = crate::plan::trials(findings, &rules, &Surroundings::default());
     let options = |settings: &Settings| match &settings.0[..] {
-        [Setting::Numa { options }] => options.clone(),
-        other => panic!("{other:?}"),
+        [Setting::Numa { options }] => Some(options.clone()),
+        _ => None,
     };
     trials
         .iter()
-        .map(|one| (one.name(), options(&one.settings)))
+        .filter_map(|one| Some((one.name(), options(&one.settings)?)))
         .collect()
 }
 
