@@ -19,7 +19,7 @@ pub(super) fn take_out(advice: &mut Vec<Advice>, proof: &Proof) -> Option<String
         if is_refuted {
             refuted.push(format!("'{name}'"));
         }
-        !is_refuted && !(has_settings && fails(&name))
+        !(is_refuted || has_settings && fails(&name))
     });
     (!refuted.is_empty()).then(|| say::refuted(refuted.join(", ")))
 }
