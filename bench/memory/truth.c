@@ -1,6 +1,7 @@
-/* Preloaded by bench/memory/run: what glibc's malloc counts about itself, at the end of a program or
- * when it calls pagewise_truth(). Writes one line to TRUTH, waits for a byte in GO, then writes what
- * is resident before and after malloc_trim(0). Only in the program named by TRUTH_OF. */
+/* Preloaded by bench/memory/run: what glibc's malloc, or jemalloc where that is preloaded, too, counts
+ * about itself, at the end of a program or when it calls pagewise_truth(). Writes one line to TRUTH,
+ * waits for a byte in GO, then writes what is resident before and after malloc_trim(0), or a purge.
+ * Only in the program named by TRUTH_OF. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,42 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
+
+static size_t counter(const char *name)
+{
+	size_t value = 0, length = sizeof value;
+
+	mallctl(name, &value, &length, NULL, 0);
+	return value;
+}
+
+/* The counters as a line; jemalloc has none of free blocks. */
+static int count(char *line, size_t room)
+{
+	struct mallinfo2 now;
+
+	if (mallctl) {
+		unsigned long epoch = 1;
+
+		mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
+		return snprintf(line, room, "{\"pid\": %d, \"allocator\": \"jemalloc\", \"in_use\": %zu, \"mapped\": 0}\n",
+		    (int)getpid(),
+		    counter("stats.allocated"));
+	}
+	now = mallinfo2();
+	return snprintf(line, room, "{\"pid\": %d, \"in_use\": %zu, \"free\": %zu, \"mapped\": %zu}\n",
+	    (int)getpid(), now.uordblks, now.fordblks, now.hblkhd);
+}
+
+static void trim(void)
+{
+	if (mallctl)
+		mallctl("arena.4096.purge", NULL, NULL, NULL, 0); /* MALLCTL_ARENAS_ALL */
+	else
+		malloc_trim(0);
+}
 
 static long resident_kib(void)
 {
@@ -28,7 +65,6 @@ void pagewise_truth(void)
 {
 	static int done;
 	const char *of = getenv("TRUTH_OF");
-	struct mallinfo2 now;
 	char line[256], byte;
 	int out, go, length;
 	long before;
@@ -38,17 +74,14 @@ void pagewise_truth(void)
 	done = 1;
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	out = open(getenv("TRUTH"), O_WRONLY | O_APPEND);
-	now = mallinfo2();
-	length = snprintf(line, sizeof line,
-	    "{\"pid\": %d, \"in_use\": %zu, \"free\": %zu, \"mapped\": %zu}\n", (int)getpid(),
-	    now.uordblks, now.fordblks, now.hblkhd);
+	length = count(line, sizeof line);
 	if (write(out, line, length) != length)
 		_exit(9);
 	go = open(getenv("GO"), O_RDONLY);
 	if (read(go, &byte, 1) != 1)
 		_exit(9);
 	before = resident_kib();
-	malloc_trim(0);
+	trim();
 	length = snprintf(line, sizeof line, "{\"before\": %ld, \"after\": %ld}\n", before, resident_kib());
 	if (write(out, line, length) != length)
 		_exit(9);

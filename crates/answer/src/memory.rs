@@ -22,9 +22,14 @@ pub fn explain(memory: Memory) -> Document<Memory> {
     let advice = finding
         .fixes
         .iter()
-        .map(|fix| advice(*fix, finding))
+        .map(|fix| advice(*fix, finding, moment))
         .collect();
-    let notes = broken_lists(moment).into_iter().collect();
+    let notes = [
+        broken_lists(moment),
+        collected_later(moment),
+        unsearched(moment),
+    ];
+    let notes = notes.into_iter().flatten().collect();
     (document.diagnoses, document.advice) = (vec![diagnoses], advice);
     document.notes = notes;
     document
@@ -37,15 +42,17 @@ fn id(verdict: MemoryVerdict) -> &'static str {
         MemoryVerdict::Fragmentation => "memory.fragmentation",
         MemoryVerdict::Bloat => "memory.bloat",
         MemoryVerdict::Cache => "memory.cache",
+        MemoryVerdict::LimitTooSmall => "memory.limit",
         MemoryVerdict::CannotTell => "memory.unknown",
     }
 }
 
 fn diagnosis(finding: &MemoryFinding, moment: &MemoryMoment, headline: &str) -> Diagnosis {
     let severity = match finding.verdict {
-        MemoryVerdict::Retention | MemoryVerdict::Fragmentation | MemoryVerdict::Bloat => {
-            Severity::Costly
-        }
+        MemoryVerdict::Retention
+        | MemoryVerdict::Fragmentation
+        | MemoryVerdict::Bloat
+        | MemoryVerdict::LimitTooSmall => Severity::Costly,
         MemoryVerdict::AllInUse | MemoryVerdict::Cache => Severity::Healthy,
         MemoryVerdict::CannotTell => Severity::Note,
     };
@@ -69,13 +76,35 @@ fn broken_lists(moment: &MemoryMoment) -> Option<String> {
     })
 }
 
+/// What "in use" means where a collector frees.
+fn collected_later(moment: &MemoryMoment) -> Option<String> {
+    let mut heaps = moment.processes.iter().flat_map(|one| &one.heaps);
+    heaps
+        .any(|heap| heap.allocator == AllocatorKind::Go && heap.in_use.0 > 0)
+        .then(|| {
+            "Go: objects are in use until a garbage collection frees them. GOGC and GOMEMLIMIT \
+             decide how many wait for one."
+                .to_owned()
+        })
+}
+
+fn unsearched(moment: &MemoryMoment) -> Option<String> {
+    let bytes: Bytes = moment.processes.iter().map(|one| one.huge_unsearched).sum();
+    (bytes.0 > 0).then(|| {
+        format!("{bytes} in huge pages were not searched for zeros: there may be more of them.")
+    })
+}
+
 fn explanation(verdict: MemoryVerdict) -> &'static str {
     match verdict {
+        MemoryVerdict::LimitTooSmall => {
+            "The memory cgroup is at its limit. The kernel reclaims its pages, and the tasks wait until they are read again."
+        }
         MemoryVerdict::AllInUse => {
             "What the program holds is what it uses. To need less, it must hold less."
         }
         MemoryVerdict::Retention => {
-            "The program freed these blocks. The allocator keeps their pages for later requests, and returns them only from the end of a heap or when it is told to."
+            "The program freed these blocks. The allocator keeps their pages for later requests."
         }
         MemoryVerdict::Fragmentation => {
             "The program freed much of what is on these pages. A page goes back to the kernel only when no block on it is in use."
@@ -115,7 +144,7 @@ fn heap_fact(heap: &Heap) -> String {
 /// The heap's name in a sentence.
 #[must_use]
 pub fn part_name(heap: &Heap) -> String {
-    let allocator = allocator_name(heap.allocator);
+    let allocator = heap.allocator.name();
     match heap.part {
         HeapPart::Main => format!("{allocator}'s main heap"),
         HeapPart::Threads => match heap.count {
@@ -124,18 +153,6 @@ pub fn part_name(heap: &Heap) -> String {
         },
         HeapPart::Mapped => format!("{allocator}'s blocks with mappings of their own"),
         HeapPart::Arenas => format!("{allocator}'s arenas"),
-    }
-}
-
-fn allocator_name(kind: AllocatorKind) -> &'static str {
-    match kind {
-        AllocatorKind::Glibc => "glibc",
-        AllocatorKind::Cpython => "Python",
-        AllocatorKind::Musl => "musl",
-        AllocatorKind::Jemalloc => "jemalloc",
-        AllocatorKind::Mimalloc => "mimalloc",
-        AllocatorKind::Go => "Go",
-        _ => "the allocator",
     }
 }
 
@@ -150,8 +167,8 @@ struct Words {
     caveat: Option<&'static str>,
 }
 
-fn advice(fix: MemoryFix, finding: &MemoryFinding) -> Advice {
-    let words = words(fix, finding);
+fn advice(fix: MemoryFix, finding: &MemoryFinding, moment: &MemoryMoment) -> Advice {
+    let words = words(fix, finding, moment);
     Advice {
         rule: words.rule.to_owned(),
         cures: vec![id(finding.verdict).to_owned()],
@@ -174,7 +191,16 @@ fn tunable(name: &str, value: &str) -> Setting {
     }
 }
 
-fn words(fix: MemoryFix, finding: &MemoryFinding) -> Words {
+/// What Go's heaps have in use, and a quarter more.
+fn memory_limit(moment: &MemoryMoment) -> String {
+    let heaps = moment.processes.iter().flat_map(|one| &one.heaps);
+    let go = heaps.filter(|heap| heap.allocator == AllocatorKind::Go);
+    let most = go.map(|heap| heap.in_use.0).max().unwrap_or(0);
+    format!("{}MiB", (most / 4 * 5).div_ceil(1 << 20).max(4))
+}
+
+fn words(fix: MemoryFix, finding: &MemoryFinding, moment: &MemoryMoment) -> Words {
+    let most = finding.returnable.map_or(Bytes(0), |range| range.high);
     let returned = finding.returnable.map_or(Bytes(0), |range| range.low);
     match fix {
         MemoryFix::Trim => Words {
@@ -224,10 +250,43 @@ fn words(fix: MemoryFix, finding: &MemoryFinding) -> Words {
             risk: Risk::Medium,
             caveat: None,
         },
+        MemoryFix::JemallocDecay => Words {
+            rule: "jemalloc.decay",
+            headline: "Let jemalloc purge freed pages after a second, in threads of its own.",
+            reason: "By default it purges over 10 s, and only while the program calls it: what an idle program has freed stays.".to_owned(),
+            settings: vec![Setting::Env {
+                name: "MALLOC_CONF".to_owned(),
+                value: "background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0".to_owned(),
+            }],
+            manual: Some("A jemalloc that was built with a prefix reads its own variable: JE_MALLOC_CONF in Redis, _RJEM_MALLOC_CONF in Rust programs."),
+            risk: Risk::Low,
+            caveat: Some("Each page that is used again afterwards costs a fault."),
+        },
+        MemoryFix::GoMemoryLimit => Words {
+            rule: "go.memory-limit",
+            headline: "Give Go a memory limit.",
+            reason: "Above the limit, Go returns freed pages at once; without one, it keeps what its next collection may need, and returns the rest slowly.".to_owned(),
+            settings: vec![Setting::Env {
+                name: "GOMEMLIMIT".to_owned(),
+                value: memory_limit(moment),
+            }],
+            manual: Some("debug.FreeOSMemory() returns everything once, after a collection."),
+            risk: Risk::Medium,
+            caveat: Some("Close to the limit, Go collects more often. This value is what is in use now, and a quarter more."),
+        },
+        MemoryFix::LargerLimit => Words {
+            rule: "cgroup.limit",
+            headline: "Raise the limit of the memory cgroup, or need less.",
+            reason: "At this limit the program waits for its own pages.".to_owned(),
+            settings: Vec::new(),
+            manual: Some("pagewise run --memory SIZE -- CMD measures what a smaller or larger budget costs."),
+            risk: Risk::Low,
+            caveat: None,
+        },
         MemoryFix::NoHugePages => Words {
             rule: "thp.never",
             headline: "Run the program without huge pages.",
-            reason: format!("{returned} are zeros that only huge pages make resident."),
+            reason: format!("Up to {most} are zeros that only huge pages make resident: what the program has filled with zeros itself stays."),
             settings: vec![Setting::Thp {
                 mode: "never".to_owned(),
             }],

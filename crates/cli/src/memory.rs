@@ -1,5 +1,6 @@
 //! `pagewise memory`: where the memory of a process went.
 
+use crate::progress::Progress;
 use crate::{status, terminal};
 use anyhow::{Context, Result};
 use pagewise_linux::process::{Launch, Output, interrupt};
@@ -41,8 +42,8 @@ Examples:
   sudo pagewise memory -p 4242             a process of another user
   pagewise memory -- ./simulate input.dat  a program at its peak and its end
 
-glibc's malloc (2.31 to 2.43) is read; memory of other allocators is one row,
-'not readable'. pagewise help memory has the guide.";
+glibc's malloc (2.31 to 2.43), jemalloc, Go and Python are read; memory of other
+allocators is one row, 'not readable'. pagewise help memory has the guide.";
 
 /// Looks and prints the account. Exits with the status of the program that was run.
 ///
@@ -54,7 +55,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         false => Scope::Process,
     };
     let (document, code) = match args.pid {
-        Some(pid) => (running(pid, scope)?, ExitCode::SUCCESS),
+        Some(pid) => {
+            let progress = Progress::new();
+            progress.show("Reading the heaps");
+            let found = running(pid, scope);
+            progress.finish();
+            (found?, ExitCode::SUCCESS)
+        }
         None => {
             interrupt::install()?;
             match program(&args.launch()?) {

@@ -2,7 +2,7 @@
 
 use crate::extents::{Extent, ExtentSums, PageBytes};
 use pagewise_model::memory::{
-    Heap, HeapFacts, MemoryKind, MemoryRow, ProcessMemory, Returns, Unread,
+    Heap, HeapFacts, MemoryKind, MemoryRow, PageRun, ProcessMemory, Returns, Unread,
 };
 use pagewise_model::units::{Bytes, Nanos};
 
@@ -38,7 +38,7 @@ pub struct MappingFacts {
     pub proportional: Bytes,
     /// Swapped out.
     pub swapped: Bytes,
-    /// Zeros in its huge pages outside heaps that were read.
+    /// Pages of zeros in its huge pages, outside heaps that were read.
     pub zeros: Bytes,
 }
 
@@ -59,6 +59,8 @@ pub struct ProcessFacts {
     pub heaps: Vec<HeapFacts>,
     /// Their extents, by address.
     pub extents: Vec<Extent>,
+    /// Huge pages that were not searched for zeros.
+    pub huge_unsearched: Bytes,
     /// For how long it was stopped while its heaps were read.
     pub stopped: Nanos,
     /// Ranges that should have been read and could not.
@@ -68,6 +70,9 @@ pub struct ProcessFacts {
 /// The account of a process.
 #[must_use]
 pub fn account(mut facts: ProcessFacts) -> ProcessMemory {
+    for heap in &mut facts.heaps {
+        heap.extents.sort_unstable();
+    }
     facts.join_mappings();
     let mut rows = Rows::default();
     for mapping in &facts.mappings {
@@ -93,6 +98,7 @@ pub fn account(mut facts: ProcessFacts) -> ProcessMemory {
         name: facts.name,
         peak_resident: facts.peak_resident,
         page_tables: facts.page_tables,
+        huge_unsearched: facts.huge_unsearched,
         stopped_ns: facts.stopped.0,
         rows,
         heaps,
@@ -116,7 +122,7 @@ fn heap_of(facts: &HeapFacts, process: &ProcessFacts) -> Heap {
 fn sums_of(heap: &HeapFacts, extents: &[Extent]) -> ExtentSums {
     let mut sums = ExtentSums::default();
     for extent in extents {
-        if heap.extents.contains(&extent.start) {
+        if heap.extents.binary_search(&extent.start).is_ok() {
             sums += extent.sums;
         }
     }
@@ -136,16 +142,14 @@ impl Rows {
     }
 
     fn add_mapping(&mut self, mapping: &MappingFacts, facts: &ProcessFacts) {
-        let within = |start: u64| (mapping.start..mapping.end).contains(&start);
+        let first = facts
+            .extents
+            .partition_point(|one| one.start < mapping.start);
+        let behind = facts.extents.partition_point(|one| one.start < mapping.end);
+        let within = facts.extents.get(first..behind).unwrap_or_default();
         let mut heaps = PageBytes::default();
-        for heap in &facts.heaps {
-            let mut sums = ExtentSums::default();
-            let extents = facts.extents.iter();
-            for extent in extents.filter(|one| heap.extents.contains(&one.start)) {
-                if within(extent.start) {
-                    sums += extent.sums;
-                }
-            }
+        for heap in facts.heaps.iter().filter(|_| !within.is_empty()) {
+            let sums = sums_of(heap, within);
             heaps += sums.total();
             self.add_heap(mapping, heap, &sums, facts);
         }
@@ -184,8 +188,13 @@ impl Rows {
     ) {
         let heap = &facts.heap;
         // Where the cached blocks are is not kept: they are divided as the blocks in use are.
-        let live = sums_of(facts, &process.extents).live.resident;
-        let cached = share(heap.cached.0.min(live), sums.live.resident, live);
+        let cached = match heap.cached.0 {
+            0 => 0,
+            cached => {
+                let live = sums_of(facts, &process.extents).live.resident;
+                share(cached.min(live), sums.live.resident, live)
+            }
+        };
         let cached = PageBytes {
             resident: cached,
             swapped: 0,
@@ -196,6 +205,7 @@ impl Rows {
         };
         for (kind, bytes) in [
             (MemoryKind::Live, live),
+            (MemoryKind::HugeBloat, sums.zeros),
             (MemoryKind::Cached, cached),
             (MemoryKind::FreedKept, sums.freed),
             (MemoryKind::Pinned, sums.pinned),
@@ -212,18 +222,35 @@ impl Rows {
 }
 
 impl ProcessFacts {
+    /// Notes pages of zeros in huge pages, by address. Those inside heaps that were read are known
+    /// there already.
+    pub fn note_zeros(&mut self, zeros: &[PageRun]) {
+        for mapping in &mut self.mappings {
+            let first = zeros.partition_point(|run| run.end <= mapping.start);
+            let inside = zeros.get(first..).unwrap_or_default().iter();
+            let inside = inside.take_while(|run| run.start < mapping.end);
+            mapping.zeros = inside
+                .map(|run| {
+                    let range = (run.start.max(mapping.start), run.end.min(mapping.end));
+                    Bytes(outside(&self.extents, range))
+                })
+                .sum();
+        }
+    }
+
     /// Joins mappings that one heap goes through: a heap that grew after a fork, or of which a part
     /// got other flags, is several to the kernel.
     fn join_mappings(&mut self) {
         let mut joined: Vec<MappingFacts> = Vec::new();
         for mapping in std::mem::take(&mut self.mappings) {
-            let goes_through =
-                |extent: &Extent| extent.start < mapping.start && mapping.start < extent.end;
+            let behind = self
+                .extents
+                .partition_point(|one| one.start < mapping.start);
+            let before = behind.checked_sub(1).and_then(|at| self.extents.get(at));
+            let goes_through = before.is_some_and(|extent| mapping.start < extent.end);
             match joined.last_mut() {
                 Some(last)
-                    if last.end == mapping.start
-                        && last.kind == mapping.kind
-                        && self.extents.iter().any(goes_through) =>
+                    if last.end == mapping.start && last.kind == mapping.kind && goes_through =>
                 {
                     last.end = mapping.end;
                     last.resident += mapping.resident;
@@ -243,6 +270,17 @@ impl ProcessFacts {
         let found = self.unread.iter().find(overlaps);
         found.map_or(Unread::NoKnownAllocator, |range| range.2)
     }
+}
+
+/// Bytes of a range that are in none of these extents.
+fn outside(extents: &[Extent], (start, end): (u64, u64)) -> u64 {
+    let first = extents.partition_point(|extent| extent.end <= start);
+    let within = extents.get(first..).unwrap_or_default().iter();
+    let within = within.take_while(|extent| extent.start < end);
+    let inside: u64 = within
+        .map(|extent| extent.end.min(end) - extent.start.max(start))
+        .sum();
+    end - start - inside
 }
 
 fn row(kind: MemoryKind, bytes: PageBytes, mapping: &MappingFacts) -> MemoryRow {
@@ -313,6 +351,7 @@ mod tests {
         };
         let sums = ExtentSums {
             live: resident(40_000),
+            zeros: resident(0),
             freed: resident(8_192),
             pinned: resident(1_000),
             reserve: resident(12_000),

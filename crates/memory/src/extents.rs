@@ -1,6 +1,6 @@
 //! From tiles of a heap to bytes on pages that are present.
 
-use pagewise_model::memory::{PageRun, Presence, Tile, TileSink, TileState};
+use pagewise_model::memory::{PageRun, PageState, Presence, Tile, TileSink, TileState};
 
 /// Bytes of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,8 @@ impl std::ops::AddAssign for PageBytes {
 pub struct ExtentSums {
     /// Blocks in use.
     pub live: PageBytes,
+    /// Pages of zeros in huge pages, in blocks in use.
+    pub zeros: PageBytes,
     /// Whole pages inside freed blocks.
     pub freed: PageBytes,
     /// The other bytes of freed blocks.
@@ -49,7 +51,13 @@ impl ExtentSums {
     #[must_use]
     pub fn total(&self) -> PageBytes {
         let mut sum = self.live;
-        for part in [self.freed, self.pinned, self.reserve, self.bookkeeping] {
+        for part in [
+            self.zeros,
+            self.freed,
+            self.pinned,
+            self.reserve,
+            self.bookkeeping,
+        ] {
             sum += part;
         }
         sum
@@ -59,6 +67,7 @@ impl ExtentSums {
 impl std::ops::AddAssign for ExtentSums {
     fn add_assign(&mut self, other: Self) {
         self.live += other.live;
+        self.zeros += other.zeros;
         self.freed += other.freed;
         self.pinned += other.pinned;
         self.reserve += other.reserve;
@@ -263,6 +272,9 @@ impl<'a> Pages<'a> {
             let behind = to.saturating_sub(from.max(free_from));
             let sums = &mut self.sums;
             match tile.state {
+                TileState::Live if run.state == PageState::HugeZeros => {
+                    sums.zeros.add(to - from, is_resident);
+                }
                 TileState::Live => sums.live.add(to - from, is_resident),
                 TileState::Bookkeeping => sums.bookkeeping.add(to - from, is_resident),
                 TileState::Free { .. } => {

@@ -6,6 +6,7 @@ use pagewise_model::memory::{
     MemoryRow, MemoryVerdict,
 };
 use pagewise_model::units::Bytes;
+use std::collections::BTreeMap;
 
 /// The share of all memory from which a part is worth a verdict.
 const WORTH: u64 = 10;
@@ -13,6 +14,10 @@ const WORTH: u64 = 10;
 const LEAST: u64 = 1 << 20;
 /// Part of all memory (1 in so many) that may be unreadable under the verdict "all in use".
 const MAY_BE_UNREAD: u64 = 10;
+/// Share of time that tasks wait for memory from which the limit is too small, and how full it is then
+/// at least (in per cent).
+const STALLED: f64 = 0.01;
+const FULL_PERCENT: u64 = 90;
 
 /// What the account of `moment` shows.
 #[must_use]
@@ -20,13 +25,45 @@ pub fn finding(moment: &MemoryMoment) -> MemoryFinding {
     let parts = Parts::new(moment);
     let (verdict, bytes) = parts.verdict(moment);
     let heaps: Vec<&Heap> = moment.processes.iter().flat_map(|one| &one.heaps).collect();
+    let allocator = holder(verdict, moment);
     MemoryFinding {
         verdict,
         bytes: Bytes(bytes),
+        allocator,
         returnable: parts.returnable(verdict, moment),
         not_readable: Bytes(parts.unread),
-        fixes: fixes(verdict, &parts, &heaps),
+        fixes: fixes(verdict, allocator, &parts, &heaps),
     }
+}
+
+/// The allocator with most of the memory that the verdict is about.
+fn holder(verdict: MemoryVerdict, moment: &MemoryMoment) -> Option<AllocatorKind> {
+    let is_meant = |kind: MemoryKind| match verdict {
+        MemoryVerdict::Retention => {
+            matches!(kind, MemoryKind::FreedKept | MemoryKind::Reserve)
+        }
+        MemoryVerdict::Fragmentation => kind == MemoryKind::Pinned,
+        MemoryVerdict::AllInUse => kind == MemoryKind::Live,
+        MemoryVerdict::CannotTell => kind == MemoryKind::NotReadable,
+        MemoryVerdict::Bloat | MemoryVerdict::Cache | MemoryVerdict::LimitTooSmall => false,
+    };
+    let mut sums: BTreeMap<AllocatorKind, u64> = BTreeMap::new();
+    for row in moment.rows().iter().filter(|row| is_meant(row.kind)) {
+        if let Some(allocator) = row.allocator {
+            *sums.entry(allocator).or_default() += row.resident.0;
+        }
+    }
+    sums.into_iter()
+        .max_by_key(|(_, bytes)| *bytes)
+        .map(|(allocator, _)| allocator)
+}
+
+/// The memory cgroup, if its limit makes tasks wait.
+fn too_small(moment: &MemoryMoment) -> Option<u64> {
+    let cgroup = moment.cgroup.as_ref()?;
+    let limit = cgroup.limit?.0;
+    let is_full = cgroup.charged.0 >= limit / 100 * FULL_PERCENT;
+    (is_full && cgroup.stalled? >= STALLED).then_some(limit)
 }
 
 /// Bytes by what could be done about them.
@@ -76,6 +113,7 @@ impl Parts {
         let is_own = |one: &&CgroupMemory| one.anonymous.0 + one.shared.0 <= 2 * self.total;
         let own = moment.cgroup.as_ref().filter(is_own);
         let cache = own.map_or(0, |one| one.page_cache.0);
+        let small_limit = too_small(moment);
         match largest {
             // What was read is a lower bound. It decides unless more than that is unknown.
             Some((verdict, bytes))
@@ -83,6 +121,10 @@ impl Parts {
             {
                 (verdict, bytes)
             }
+            _ if small_limit.is_some() => (
+                MemoryVerdict::LimitTooSmall,
+                small_limit.unwrap_or_default(),
+            ),
             _ if self.unread > self.total / MAY_BE_UNREAD => {
                 (MemoryVerdict::CannotTell, self.unread)
             }
@@ -110,10 +152,12 @@ impl Parts {
         let (low, high) = match verdict {
             MemoryVerdict::Retention => (by_trim, by_trim),
             MemoryVerdict::Fragmentation => (by_trim, self.pinned + self.kept()),
-            MemoryVerdict::Bloat => (self.bloat, self.bloat),
-            MemoryVerdict::AllInUse | MemoryVerdict::Cache | MemoryVerdict::CannotTell => {
-                return None;
-            }
+            // Pages that the program filled with zeros itself stay.
+            MemoryVerdict::Bloat => (0, self.bloat),
+            MemoryVerdict::AllInUse
+            | MemoryVerdict::Cache
+            | MemoryVerdict::LimitTooSmall
+            | MemoryVerdict::CannotTell => return None,
         };
         Some(ByteRange {
             low: Bytes(low),
@@ -127,44 +171,61 @@ fn share(of: u64, part: u64, whole: u64) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-fn fixes(verdict: MemoryVerdict, parts: &Parts, heaps: &[&Heap]) -> Vec<MemoryFix> {
-    let glibc = heaps
-        .iter()
-        .filter(|heap| heap.allocator == AllocatorKind::Glibc);
-    let of = |part: HeapPart| glibc.clone().filter(move |heap| heap.part == part);
-    if glibc.clone().next().is_none() && verdict != MemoryVerdict::Bloat {
-        return Vec::new();
+fn fixes(
+    verdict: MemoryVerdict,
+    allocator: Option<AllocatorKind>,
+    parts: &Parts,
+    heaps: &[&Heap],
+) -> Vec<MemoryFix> {
+    match (verdict, allocator) {
+        (MemoryVerdict::Bloat, _) => vec![MemoryFix::NoHugePages],
+        (MemoryVerdict::LimitTooSmall, _) => vec![MemoryFix::LargerLimit],
+        (MemoryVerdict::Retention, Some(AllocatorKind::Jemalloc)) => {
+            vec![MemoryFix::JemallocDecay]
+        }
+        (MemoryVerdict::Retention, Some(AllocatorKind::Go)) => vec![MemoryFix::GoMemoryLimit],
+        (MemoryVerdict::Retention, Some(AllocatorKind::Glibc)) => glibc_retention(parts, heaps),
+        (MemoryVerdict::Fragmentation, Some(AllocatorKind::Glibc)) => {
+            let has_pinned_arenas =
+                has_many_arenas(heaps) && is_most(parts.pinned_by_threads, parts.pinned);
+            let fewer = has_pinned_arenas.then_some(MemoryFix::FewerArenas);
+            fewer
+                .into_iter()
+                .chain([MemoryFix::OtherAllocator])
+                .collect()
+        }
+        _ => Vec::new(),
     }
-    let free = |part: HeapPart| -> u64 { of(part).map(|heap| heap.free.0).sum() };
+}
+
+fn is_most(part: u64, whole: u64) -> bool {
+    part > 0 && part >= whole / 2
+}
+
+fn glibc_retention(parts: &Parts, heaps: &[&Heap]) -> Vec<MemoryFix> {
+    let glibc = || {
+        let all = heaps.iter();
+        all.filter(|heap| heap.allocator == AllocatorKind::Glibc)
+    };
+    let free = |part: HeapPart| -> u64 {
+        let heaps = glibc().filter(|heap| heap.part == part);
+        heaps.map(|heap| heap.free.0).sum()
+    };
     let all_free = free(HeapPart::Main) + free(HeapPart::Threads);
-    let is_most = |part: u64, whole: u64| part > 0 && part >= whole / 2;
+    let ratcheted = glibc().any(|heap| heap.raised_mmap_threshold.is_some());
+    let large: u64 = glibc().map(|heap| heap.large_free.0).sum();
     let mut fixes = Vec::new();
-    match verdict {
-        MemoryVerdict::Retention => {
-            let ratcheted = glibc
-                .clone()
-                .any(|heap| heap.raised_mmap_threshold.is_some());
-            let large: u64 = glibc.clone().map(|heap| heap.large_free.0).sum();
-            if ratcheted && is_most(large, all_free) {
-                fixes.push(MemoryFix::FixedMmapThreshold);
-            }
-            if has_many_arenas(heaps) && is_most(free(HeapPart::Threads), all_free) {
-                fixes.push(MemoryFix::FewerArenas);
-            }
-            if is_most(parts.reserve, parts.kept()) && of(HeapPart::Main).next().is_some() {
-                fixes.push(MemoryFix::TrimThreshold);
-            }
-            fixes.push(MemoryFix::Trim);
-        }
-        MemoryVerdict::Fragmentation => {
-            if has_many_arenas(heaps) && is_most(parts.pinned_by_threads, parts.pinned) {
-                fixes.push(MemoryFix::FewerArenas);
-            }
-            fixes.push(MemoryFix::OtherAllocator);
-        }
-        MemoryVerdict::Bloat => fixes.push(MemoryFix::NoHugePages),
-        MemoryVerdict::AllInUse | MemoryVerdict::Cache | MemoryVerdict::CannotTell => {}
+    if ratcheted && is_most(large, all_free) {
+        fixes.push(MemoryFix::FixedMmapThreshold);
     }
+    if has_many_arenas(heaps) && is_most(free(HeapPart::Threads), all_free) {
+        fixes.push(MemoryFix::FewerArenas);
+    }
+    let has_main = glibc().any(|heap| heap.part == HeapPart::Main);
+    if has_main && is_most(parts.reserve, parts.kept()) {
+        fixes.push(MemoryFix::TrimThreshold);
+    }
+    fixes.push(MemoryFix::Trim);
     fixes
 }
 
@@ -216,8 +277,12 @@ mod tests {
     }
 
     fn found(rows: Vec<MemoryRow>, heaps: Vec<Heap>) -> MemoryFinding {
+        finding(&moment(rows, heaps))
+    }
+
+    fn moment(rows: Vec<MemoryRow>, heaps: Vec<Heap>) -> MemoryMoment {
         let resident: Bytes = rows.iter().map(|row| row.resident).sum();
-        finding(&MemoryMoment {
+        MemoryMoment {
             when: MemoryWhen::Now,
             elapsed_ns: None,
             processes: vec![ProcessMemory {
@@ -228,6 +293,7 @@ mod tests {
                 swapped: Bytes(0),
                 peak_resident: None,
                 page_tables: Bytes(0),
+                huge_unsearched: Bytes(0),
                 stopped_ns: 0,
                 rows,
                 residue: 0,
@@ -236,7 +302,7 @@ mod tests {
             cgroup: None,
             refused: Vec::new(),
             look_ns: 0,
-        })
+        }
     }
 
     const MAIN: Option<HeapPart> = Some(HeapPart::Main);
@@ -288,6 +354,45 @@ mod tests {
             found.fixes,
             [MemoryFix::FewerArenas, MemoryFix::OtherAllocator]
         );
+    }
+
+    #[test]
+    fn memory_that_jemalloc_keeps_is_not_returned_by_malloc_trim() {
+        let of = |kind, mib| MemoryRow {
+            allocator: Some(AllocatorKind::Jemalloc),
+            ..row(kind, Some(HeapPart::Arenas), mib)
+        };
+        let rows = vec![of(MemoryKind::Live, 10), of(MemoryKind::FreedKept, 90)];
+        let heap = Heap {
+            allocator: AllocatorKind::Jemalloc,
+            ..heap(HeapPart::Arenas, 4, 90, 0)
+        };
+        let found = found(rows, vec![heap]);
+        assert_eq!(found.verdict, MemoryVerdict::Retention);
+        assert_eq!(found.allocator, Some(AllocatorKind::Jemalloc));
+        assert_eq!(found.fixes, [MemoryFix::JemallocDecay]);
+    }
+
+    #[test]
+    fn stalls_at_a_full_limit_are_a_limit_too_small() {
+        let cgroup = |charged, stalled| CgroupMemory {
+            charged: Bytes(charged * MIB),
+            limit: Some(Bytes(100 * MIB)),
+            anonymous: Bytes(90 * MIB),
+            page_cache: Bytes(0),
+            shared: Bytes(0),
+            kernel: None,
+            swapped: None,
+            stalled: Some(stalled),
+        };
+        let verdict = |cgroup| {
+            let mut moment = moment(vec![row(MemoryKind::Live, MAIN, 95)], Vec::new());
+            moment.cgroup = Some(cgroup);
+            finding(&moment).verdict
+        };
+        assert_eq!(verdict(cgroup(99, 0.2)), MemoryVerdict::LimitTooSmall);
+        assert_eq!(verdict(cgroup(99, 0.001)), MemoryVerdict::AllInUse);
+        assert_eq!(verdict(cgroup(50, 0.2)), MemoryVerdict::AllInUse);
     }
 
     #[test]

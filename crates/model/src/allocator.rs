@@ -38,6 +38,29 @@ pub enum AllocatorKind {
     Unknown,
 }
 
+impl AllocatorKind {
+    /// Its name, as its authors spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Glibc => "glibc",
+            Self::Musl => "musl",
+            Self::Jemalloc => "jemalloc",
+            Self::Tcmalloc => "tcmalloc",
+            Self::Mimalloc => "mimalloc",
+            Self::Go => "Go",
+            Self::Jvm => "JVM",
+            Self::V8 => "V8",
+            Self::Cpython => "Python",
+            Self::Php => "PHP",
+            Self::Ruby => "Ruby",
+            Self::R => "R",
+            Self::Dotnet => ".NET",
+            Self::Unknown => "an allocator",
+        }
+    }
+}
+
 /// The allocators of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

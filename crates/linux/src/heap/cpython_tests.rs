@@ -1,9 +1,5 @@
-use super::super::{Image, Source};
+use super::super::synthetic::{Memory, Tiles};
 use super::*;
-use pagewise_model::address_space::Mapping;
-use pagewise_model::memory::{PageRun, PageState, Presence};
-use std::collections::BTreeMap;
-use std::io;
 
 const DATA: u64 = 0x5000_0000;
 const HEAP: u64 = 0x6000_0000;
@@ -12,54 +8,9 @@ const ARENA: u64 = 0x7f00_0000_1000;
 const SIZE: u64 = 1 << 20;
 const POOL: u64 = 16 << 10;
 
-#[derive(Default)]
-struct Fake(BTreeMap<u64, u64>);
-
-impl Source for Fake {
-    fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()> {
-        for (bytes, place) in into.chunks_exact_mut(8).zip(0_u64..) {
-            let word = self.0.get(&(address + 8 * place)).copied();
-            bytes.copy_from_slice(&word.unwrap_or(0).to_le_bytes());
-        }
-        Ok(())
-    }
-}
-
-#[derive(Default)]
-struct Sum(Vec<Tile>, bool);
-
-impl TileSink for Sum {
-    fn start(&mut self, _: u64) {
-        self.0.clear();
-    }
-    fn tile(&mut self, tile: Tile) {
-        self.0.push(tile);
-    }
-    fn finish(&mut self, is_right: bool) {
-        self.1 = is_right;
-    }
-}
-
-fn entry(start: u64, end: u64, path: &str) -> MapsEntry {
-    MapsEntry {
-        mapping: Mapping {
-            start,
-            end,
-            file_offset: 0,
-            protection: 3,
-            flags: 0x22,
-            path: path.into(),
-            build_id: None,
-            file: None,
-        },
-        device: (0, 0),
-        inode: 0,
-    }
-}
-
 /// Third entry of the array: three pools, of which the second is empty; 60 pools are fresh.
-fn interpreter() -> Fake {
-    let mut fake = Fake::default();
+fn interpreter() -> Memory {
+    let mut fake = Memory::default();
     let mut put = |address: u64, word: u64| fake.0.insert(address, word);
     put(DATA + 0x100, HEAP + 0x40);
     let first = ARENA.next_multiple_of(POOL);
@@ -80,27 +31,13 @@ fn interpreter() -> Fake {
     fake
 }
 
-fn read(fake: &Fake) -> (HeapsRead, Sum) {
-    let ranges = [
-        (DATA, DATA + 4096),
-        (HEAP, HEAP + 4096),
-        (ARENA, ARENA + SIZE),
+fn read(fake: &Memory) -> (HeapsRead, Tiles) {
+    let mappings = [
+        (DATA, DATA + 4096, "/usr/bin/python3.11"),
+        (HEAP, HEAP + 4096, "[heap]"),
+        (ARENA, ARENA + SIZE, "//anon"),
     ];
-    let run = |(start, end)| PageRun {
-        start,
-        end,
-        state: PageState::Anonymous,
-    };
-    let presence = Presence::new(ranges.map(run).to_vec());
-    let maps = [
-        entry(DATA, DATA + 4096, "/usr/bin/python3.11"),
-        entry(HEAP, HEAP + 4096, "[heap]"),
-        entry(ARENA, ARENA + SIZE, "//anon"),
-    ];
-    let mut image = Image::new(fake, &presence, 4096);
-    let mut sum = Sum::default();
-    let found = Cpython.read(&maps, &mut image, &mut sum);
-    (found, sum)
+    fake.read_by(&Cpython, &mappings)
 }
 
 #[test]
@@ -112,13 +49,13 @@ fn blocks_and_pools_of_an_arena_add_up_to_it() {
     assert_eq!(heap.reserve, Bytes(60 * POOL));
     let of = |live: bool| -> u64 {
         let tiles = sum
-            .0
+            .all
             .iter()
             .filter(|tile| (tile.state == TileState::Live) == live);
         tiles.map(|tile| tile.length).sum()
     };
     assert_eq!((of(true), of(false)), (39 * 512, SIZE - 39 * 512));
-    assert!(sum.1);
+    assert_eq!(sum.right, 1);
 }
 
 #[test]
@@ -134,7 +71,7 @@ fn an_arena_whose_counts_contradict_each_other_gives_no_figure() {
         let mut fake = interpreter();
         fake.0.insert(address, word);
         let (found, sum) = read(&fake);
-        assert!(found.heaps.is_empty() && !sum.1, "{address:x}");
+        assert!(found.heaps.is_empty() && sum.right == 0, "{address:x}");
         assert_eq!(found.unread, [(ARENA, ARENA + SIZE, Unread::Changed)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Another process's memory, read in large pieces and only where pages are present.
 
-use pagewise_model::memory::{PageRun, PageState, Presence};
+use pagewise_model::memory::{PageRun, PageState, Presence, Unread};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -46,6 +46,28 @@ pub enum Hole {
     Swapped,
     /// The kernel did not let us.
     Refused,
+}
+
+impl Hole {
+    /// The hole behind a failed reading.
+    #[allow(clippy::needless_pass_by_value, reason = "it maps errors")]
+    pub(super) fn of(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES | libc::ESRCH) => Self::Refused,
+            _ => Self::Absent,
+        }
+    }
+}
+
+impl From<Hole> for Unread {
+    /// What must be present and is not has gone meanwhile.
+    fn from(hole: Hole) -> Self {
+        match hole {
+            Hole::Absent => Self::Changed,
+            Hole::Swapped => Self::Swapped,
+            Hole::Refused => Self::NotAllowed,
+        }
+    }
 }
 
 /// Bytes of the first piece that is read, and of the largest. Pieces double while reading goes on
@@ -112,6 +134,12 @@ impl<'a> Image<'a> {
         self.presence
     }
 
+    /// Where the memory comes from.
+    #[must_use]
+    pub fn source(&self) -> &'a dyn Source {
+        self.source
+    }
+
     /// Bytes in a page.
     #[must_use]
     pub fn page(&self) -> u64 {
@@ -156,10 +184,7 @@ impl<'a> Image<'a> {
             }
             Err(error) => {
                 self.piece.clear();
-                match error.raw_os_error() {
-                    Some(libc::EPERM | libc::EACCES | libc::ESRCH) => Err(Hole::Refused),
-                    _ => Err(Hole::Absent),
-                }
+                Err(Hole::of(error))
             }
         }
     }

@@ -11,13 +11,21 @@
 mod cost;
 mod cpython;
 mod glibc;
+mod golang;
 mod image;
+mod jemalloc;
 mod presence;
+mod scattered;
+#[cfg(test)]
+mod synthetic;
+mod tiling;
 mod variables;
+mod zeros;
 
 pub use cost::{Measurement, NoMemory, Shape, glibc_version, measure, page_size};
 pub use image::{Hole, Image, ProcessSource, Source};
 pub use presence::{Pagemap, presence};
+pub use zeros::{Zeros, zeros};
 
 use crate::proc::MapsEntry;
 use pagewise_model::memory::{HeapFacts, TileSink, Unread};
@@ -41,5 +49,10 @@ pub trait AllocatorReader {
 /// All allocators that can be read.
 #[must_use]
 pub fn readers() -> Vec<Box<dyn AllocatorReader>> {
-    vec![Box::new(glibc::Glibc), Box::new(cpython::Cpython)]
+    vec![
+        Box::new(glibc::Glibc),
+        Box::new(cpython::Cpython),
+        Box::new(jemalloc::Jemalloc),
+        Box::new(golang::Golang),
+    ]
 }

@@ -2,7 +2,7 @@
 
 use crate::proc::MapsEntry;
 
-/// Most bytes that are searched.
+/// Most bytes of address space that are searched in a file's data.
 const MOST: u64 = 32 << 20;
 
 /// Writable data of mapped files that pass `is_wanted`, with the anonymous memory behind them, in
@@ -12,7 +12,6 @@ pub(super) fn writable_data(
     is_wanted: impl Fn(&str) -> bool,
 ) -> Vec<(u64, u64)> {
     let mut ranges = Vec::new();
-    let mut left = MOST;
     for (entry, next) in maps.iter().zip(maps.iter().skip(1).map(Some).chain([None])) {
         let is_wanted = entry.file().is_some_and(&is_wanted);
         if !is_wanted || !is_writable(entry) {
@@ -26,9 +25,7 @@ pub(super) fn writable_data(
         {
             end = next.mapping.end;
         }
-        let end = end.min(start.saturating_add(left));
-        left -= end - start;
-        ranges.push((start, end));
+        ranges.push((start, end.min(start.saturating_add(MOST))));
     }
     ranges
 }

@@ -133,6 +133,9 @@ pub struct ProcessMemory {
     pub peak_resident: Option<Bytes>,
     /// Page tables, which are not in the resident set.
     pub page_tables: Bytes,
+    /// Memory in huge pages that was not searched for zeros: the row of zeros is a lower bound.
+    #[serde(default, skip_serializing_if = "is_no_bytes")]
+    pub huge_unsearched: Bytes,
     /// For how long it was stopped, because its heaps changed too fast to be read while it ran.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stopped_ns: u64,
@@ -151,6 +154,14 @@ pub struct ProcessMemory {
 )]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_no_bytes(bytes: &Bytes) -> bool {
+    bytes.0 == 0
 }
 
 /// What a part of the resident memory is.
@@ -192,7 +203,8 @@ pub enum MemoryKind {
 pub struct MemoryRow {
     /// What it is.
     pub kind: MemoryKind,
-    /// The allocator that holds it, for the parts of heaps.
+    /// The allocator that holds it, for the parts of heaps; of memory that is not readable, the
+    /// allocator of the process that cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocator: Option<AllocatorKind>,
     /// The part of the allocator.
@@ -324,7 +336,7 @@ pub enum HeapCheck {
 }
 
 /// A memory cgroup, as the kernel counts it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CgroupMemory {
     /// Memory charged to it.
@@ -344,6 +356,9 @@ pub struct CgroupMemory {
     /// Swapped out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swapped: Option<Bytes>,
+    /// Share of the last 10 seconds in which at least one of its tasks waited for memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled: Option<f64>,
 }
 
 /// What the account says.
@@ -354,6 +369,9 @@ pub struct MemoryFinding {
     pub verdict: MemoryVerdict,
     /// Bytes that the verdict is about: the row or rows that decided it.
     pub bytes: Bytes,
+    /// The allocator that holds most of these bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<AllocatorKind>,
     /// What would come back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returnable: Option<ByteRange>,
@@ -389,12 +407,14 @@ pub enum MemoryVerdict {
     Bloat,
     /// Page cache, which the kernel gives back when memory is needed.
     Cache,
+    /// The limit of the memory cgroup makes the program wait for memory.
+    LimitTooSmall,
     /// Too much could not be read.
     #[default]
     CannotTell,
 }
 
-/// What would help against retention, fragmentation or bloat.
+/// What would help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -411,4 +431,10 @@ pub enum MemoryFix {
     OtherAllocator,
     /// No huge pages for this program.
     NoHugePages,
+    /// Let jemalloc purge freed pages soon, and in threads of its own.
+    JemallocDecay,
+    /// A limit from which Go collects garbage and returns freed pages.
+    GoMemoryLimit,
+    /// A larger limit for the memory cgroup.
+    LargerLimit,
 }

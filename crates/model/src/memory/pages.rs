@@ -7,6 +7,8 @@ pub enum PageState {
     Anonymous,
     /// The same, as a part of a huge page.
     HugeAnonymous,
+    /// The same, and nothing but zeros.
+    HugeZeros,
     /// Of a file or of shared memory, in memory.
     File,
     /// Swapped out.
@@ -52,6 +54,32 @@ impl Presence {
             is_kept
         });
         Self { runs }
+    }
+
+    /// The same pages, where each of these runs takes the place of what they cover.
+    #[must_use]
+    pub fn with(&self, over: &[PageRun]) -> Self {
+        let mut runs = Vec::with_capacity(self.runs.len() + 2 * over.len());
+        for run in &self.runs {
+            let mut at = run.start;
+            let first = over.partition_point(|one| one.end <= run.start);
+            let inside = over.get(first..).unwrap_or_default().iter();
+            for one in inside.take_while(|one| one.start < run.end) {
+                runs.push(PageRun {
+                    start: at,
+                    end: one.start.max(at),
+                    state: run.state,
+                });
+                at = at.max(one.end);
+            }
+            runs.push(PageRun {
+                start: at,
+                end: run.end.max(at),
+                state: run.state,
+            });
+        }
+        runs.extend_from_slice(over);
+        Self::new(runs)
     }
 
     /// All runs, by address.

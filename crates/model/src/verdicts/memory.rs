@@ -1,5 +1,6 @@
 //! Where the memory went, in a sentence or two.
 
+use crate::allocator::AllocatorKind;
 use crate::memory::{ByteRange, Memory, MemoryFinding, MemoryMoment, MemoryVerdict, MemoryWhen};
 use crate::quantity::{percent, share};
 use crate::units::Bytes;
@@ -29,6 +30,18 @@ pub fn sentence(memory: &Memory) -> String {
         MemoryVerdict::Bloat => {
             format!("Huge-page bloat: {part} of {whole} is zeros in huge pages.")
         }
+        MemoryVerdict::LimitTooSmall => format!(
+            "Limit too small: {} of {} are charged to the memory cgroup, and its tasks wait for memory {} of the time.",
+            moment.cgroup.as_ref().map_or(Bytes(0), |one| one.charged),
+            finding.bytes,
+            percent(
+                moment
+                    .cgroup
+                    .as_ref()
+                    .and_then(|one| one.stalled)
+                    .unwrap_or(0.0)
+            ),
+        ),
         MemoryVerdict::Cache => format!(
             "Page cache: {} in the memory cgroup, next to {whole}. The kernel gives it back when memory is needed.",
             finding.bytes
@@ -54,7 +67,13 @@ fn whole(moment: &MemoryMoment, total: Bytes) -> String {
 fn comes_back(finding: &MemoryFinding) -> String {
     match &finding.returnable {
         Some(range) if range.low.0 > 0 => {
-            format!(" malloc_trim would return {}.", between(range))
+            let how = match finding.allocator {
+                Some(AllocatorKind::Glibc) | None => "malloc_trim",
+                Some(AllocatorKind::Jemalloc) => "A purge (mallctl arena.<i>.purge)",
+                Some(AllocatorKind::Go) => "debug.FreeOSMemory",
+                Some(_) => "The allocator",
+            };
+            format!(" {how} would return {}.", between(range))
         }
         _ => String::new(),
     }

@@ -40,7 +40,19 @@ pub fn of(proc: &ProcRoot, pid: i32) -> Option<CgroupMemory> {
             true => stat.get("total_swap").map(Bytes),
             false => number("memory.swap.current"),
         },
+        stalled: pseudo_file::setting(&cgroup.folder.join("memory.pressure"))
+            .and_then(|text| stalled(&text)),
     })
+}
+
+/// `avg10` of the line `some avg10=0.12 avg60=… total=…`, in per cent
+/// (Documentation/accounting/psi.rst), as a share.
+fn stalled(text: &str) -> Option<f64> {
+    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let average = some
+        .split(' ')
+        .find_map(|word| word.strip_prefix("avg10="))?;
+    Some(average.parse::<f64>().ok()? / 100.0)
 }
 
 fn is_root(proc: &ProcRoot, pid: i32) -> bool {
@@ -51,4 +63,17 @@ fn is_root(proc: &ProcRoot, pid: i32) -> bool {
             .any(|controller| controller == "memory")
     });
     own.any(|(_, place)| place == "/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stalled;
+
+    #[test]
+    fn the_share_of_stalls_is_that_of_some_task() {
+        let text = "some avg10=12.50 avg60=1.00 avg300=0.10 total=7\n\
+                    full avg10=3.00 avg60=0.00 avg300=0.00 total=2\n";
+        assert_eq!(stalled(text), Some(0.125));
+        assert_eq!(stalled("full avg10=3.00"), None);
+    }
 }

@@ -2,13 +2,17 @@
 
 use super::mappings;
 use pagewise_linux::heap::{
-    Hole, Image, Pagemap, ProcessSource, Source, page_size, presence, readers,
+    Hole, Image, Pagemap, ProcessSource, Source, Zeros, page_size, presence, readers, zeros,
 };
-use pagewise_linux::proc::{MapsEntry, ProcRoot};
+use pagewise_linux::proc::{MapsEntry, ProcRoot, allocators_in};
 use pagewise_linux::process::while_stopped;
 use pagewise_linux::pseudo_file;
 use pagewise_memory::{Extent, Extents, ProcessFacts, account};
-use pagewise_model::memory::{HeapFacts, PageState, Presence, ProcessMemory, Unread};
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::memory::{
+    HeapFacts, MemoryKind, MemoryRow, PageState, Presence, ProcessMemory, Unread,
+};
+use pagewise_model::units::Bytes;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -44,24 +48,25 @@ pub enum Refusal {
 /// How often everything is read while the process runs, if a heap changed meanwhile.
 const ATTEMPTS: usize = 2;
 /// Longest time for which a process is stopped.
-const LONGEST_STOP: Duration = Duration::from_millis(50);
+const LONGEST_STOP: Duration = Duration::from_millis(40);
 /// Part of it after which reading ends: letting all threads go takes time, too.
-const READING: Duration = Duration::from_millis(40);
+const READING: Duration = Duration::from_millis(25);
 
 /// The account of a process.
 ///
 /// # Errors
 /// [`Refusal`].
 pub fn process(proc: &ProcRoot, pid: i32) -> Result<ProcessMemory, Refusal> {
-    let mut facts = read(proc, pid)?;
+    let mut found = None;
+    let mut facts = read(proc, pid, &mut found)?;
     for _ in 1..ATTEMPTS {
         if !has_changed(&facts.unread) {
             break;
         }
-        facts = read(proc, pid)?;
+        facts = read(proc, pid, &mut found)?;
     }
     if has_changed(&facts.unread)
-        && let Some((heaps, stopped)) = read_stopped(proc, pid)
+        && let Some((heaps, stopped)) = read_stopped(proc, pid, &mut found)
     {
         facts = ProcessFacts {
             stopped: stopped.into(),
@@ -69,16 +74,47 @@ pub fn process(proc: &ProcRoot, pid: i32) -> Result<ProcessMemory, Refusal> {
         };
         heaps.put_into(&mut facts);
     }
-    Ok(account(facts))
+    let found = found.unwrap_or_default();
+    facts.note_zeros(&found.runs);
+    facts.huge_unsearched = Bytes(found.unsearched);
+    let mut account = account(facts);
+    name_unread(proc, &mut account);
+    Ok(account)
+}
+
+/// Bytes of unknown memory from which it is worth finding out who may have it.
+const WORTH_A_NAME: u64 = 1 << 20;
+
+/// Names the allocator that may have the memory that no reader knows.
+fn name_unread(proc: &ProcRoot, account: &mut ProcessMemory) {
+    let is_unknown = |row: &&mut MemoryRow| {
+        row.kind == MemoryKind::NotReadable
+            && row.unread == Some(Unread::NoKnownAllocator)
+            && row.resident.0 >= WORTH_A_NAME
+    };
+    let Some(row) = account.rows.iter_mut().find(is_unknown) else {
+        return;
+    };
+    let has_no_reader = |kind: &AllocatorKind| {
+        !matches!(
+            kind,
+            AllocatorKind::Glibc | AllocatorKind::Cpython | AllocatorKind::Unknown
+        )
+    };
+    let is_read = |kind: &AllocatorKind| account.heaps.iter().any(|heap| heap.allocator == *kind);
+    let kinds = allocators_in(proc, account.pid).into_iter();
+    // A language's runtime, which is last, has more than the allocator below it.
+    let mut kinds = kinds.map(|one| one.kind).filter(has_no_reader);
+    row.allocator = kinds.rfind(|kind| !is_read(kind));
 }
 
 fn has_changed(unread: &[(u64, u64, Unread)]) -> bool {
     unread.iter().any(|range| range.2 == Unread::Changed)
 }
 
-fn read(proc: &ProcRoot, pid: i32) -> Result<ProcessFacts, Refusal> {
+fn read(proc: &ProcRoot, pid: i32, found: &mut Option<Zeros>) -> Result<ProcessFacts, Refusal> {
     let mut facts = mapped(proc, pid)?;
-    match Heaps::read(proc, pid, &ProcessSource::open(pid)) {
+    match Heaps::read(proc, pid, &ProcessSource::open(pid), found) {
         Ok(heaps) => heaps.put_into(&mut facts),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Refusal::Gone(pid)),
         Err(_) => facts.unread.push((0, u64::MAX, Unread::NotAllowed)),
@@ -124,13 +160,13 @@ fn stack_pointers(proc: &ProcRoot, pid: i32) -> Vec<u64> {
 
 /// Reads the heaps while the process is stopped; `None` if it may not be stopped, or there was not
 /// time enough.
-fn read_stopped(proc: &ProcRoot, pid: i32) -> Option<(Heaps, Duration)> {
+fn read_stopped(proc: &ProcRoot, pid: i32, found: &mut Option<Zeros>) -> Option<(Heaps, Duration)> {
     let stopped = while_stopped(proc, pid, LONGEST_STOP, |_| {
         let source = Timed {
             source: ProcessSource::open(pid),
             until: Instant::now() + READING,
         };
-        Heaps::read(proc, pid, &source).ok()
+        Heaps::read(proc, pid, &source, found).ok()
     });
     let (heaps, time) = stopped.ok()?;
     heaps
@@ -162,11 +198,16 @@ struct Heaps {
 }
 
 impl Heaps {
-    /// Reads them from `source`.
+    /// Reads them from `source`. Huge pages are searched for zeros once.
     ///
     /// # Errors
     /// If the mappings or the page map cannot be read.
-    fn read(proc: &ProcRoot, pid: i32, source: &dyn Source) -> io::Result<Self> {
+    fn read(
+        proc: &ProcRoot,
+        pid: i32,
+        source: &dyn Source,
+        found: &mut Option<Zeros>,
+    ) -> io::Result<Self> {
         let maps = proc.maps(pid).map_err(io::Error::other)?;
         let maps = maps.ok_or(io::ErrorKind::NotFound)?;
         let presence = pages(proc, pid, &maps)?;
@@ -178,11 +219,13 @@ impl Heaps {
         if let Err(reason) = may_read(source, &presence, page) {
             return Ok(unread(reason));
         }
+        let searched = found.get_or_insert_with(|| zeros(source, &presence, page));
         if !mappings::is_64_bit(&maps) {
             return Ok(unread(Unread::OtherLayout));
         }
+        let with_zeros = presence.with(&searched.runs);
         let mut image = Image::new(source, &presence, page);
-        let mut extents = Extents::new(&presence, page);
+        let mut extents = Extents::new(&with_zeros, page);
         let mut found = Self::default();
         for reader in readers() {
             let read = reader.read(&maps, &mut image, &mut extents);

@@ -9,8 +9,8 @@ use pagewise_model::advice::Advice;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::answer::Document;
 use pagewise_model::memory::{
-    Heap, HeapCheck, HeapPart, Memory, MemoryKind, MemoryMoment, MemoryRow, MemoryVerdict,
-    MemoryWhen, Unread,
+    HeapCheck, HeapPart, Memory, MemoryKind, MemoryMoment, MemoryRow, MemoryVerdict, MemoryWhen,
+    Unread,
 };
 use pagewise_model::quantity::{count, percent, share};
 use pagewise_model::units::{Bytes, Nanos};
@@ -60,9 +60,10 @@ fn subject(document: &Document<Memory>) -> String {
 fn mark(verdict: MemoryVerdict) -> (&'static str, Ink) {
     match verdict {
         MemoryVerdict::AllInUse | MemoryVerdict::Cache => ("● healthy", Ink::Good),
-        MemoryVerdict::Retention | MemoryVerdict::Fragmentation | MemoryVerdict::Bloat => {
-            ("● costly", Ink::Caution)
-        }
+        MemoryVerdict::Retention
+        | MemoryVerdict::Fragmentation
+        | MemoryVerdict::Bloat
+        | MemoryVerdict::LimitTooSmall => ("● costly", Ink::Caution),
         MemoryVerdict::CannotTell => ("● unknown", Ink::Strong),
     }
 }
@@ -182,11 +183,21 @@ fn row_name(row: &MemoryRow) -> String {
         MemoryKind::Files => "mapped files",
         MemoryKind::Shared => "shared memory",
         MemoryKind::Special => "the kernel's mappings",
-        MemoryKind::NotReadable => return format!("not readable: {}", reason(row.unread)),
+        MemoryKind::NotReadable => return not_readable(row),
     };
     match (row.allocator, row.part) {
         (Some(allocator), Some(part)) => format!("{kind}: {}", part_name(allocator, part)),
         _ => kind.to_owned(),
+    }
+}
+
+fn not_readable(row: &MemoryRow) -> String {
+    match (row.unread, row.allocator) {
+        (None | Some(Unread::NoKnownAllocator), Some(allocator)) => format!(
+            "not readable: {}, or mappings of the program",
+            allocator.name()
+        ),
+        _ => format!("not readable: {}", reason(row.unread)),
     }
 }
 
@@ -201,15 +212,7 @@ fn reason(unread: Option<Unread>) -> &'static str {
 }
 
 fn part_name(allocator: AllocatorKind, part: HeapPart) -> String {
-    let allocator = match allocator {
-        AllocatorKind::Glibc => "glibc",
-        AllocatorKind::Cpython => "Python",
-        AllocatorKind::Musl => "musl",
-        AllocatorKind::Jemalloc => "jemalloc",
-        AllocatorKind::Mimalloc => "mimalloc",
-        AllocatorKind::Go => "Go",
-        _ => "allocator",
-    };
+    let allocator = allocator.name();
     let part = match part {
         HeapPart::Main => "main heap",
         HeapPart::Threads => "thread arenas",
@@ -219,12 +222,27 @@ fn part_name(allocator: AllocatorKind, part: HeapPart) -> String {
     format!("{allocator} {part}")
 }
 
+/// Most heaps shown of several processes; JSON has all.
+const MOST_HEAPS: usize = 24;
+
 fn heaps(page: &mut Page, moment: &MemoryMoment) {
-    let heaps = moment.processes.iter().flat_map(|one| &one.heaps);
-    let rows = heaps.map(|heap: &Heap| {
+    let is_tree = moment.processes.len() > 1;
+    let mut all: Vec<_> = moment
+        .processes
+        .iter()
+        .flat_map(|process| process.heaps.iter().map(move |heap| (process, heap)))
+        .collect();
+    let most = if is_tree { MOST_HEAPS } else { all.len() };
+    if is_tree {
+        all.sort_by_key(|(_, heap)| std::cmp::Reverse(heap.size));
+    }
+    let rows = all.iter().take(most).map(|(process, heap)| {
         let mut name = part_name(heap.allocator, heap.part);
         if heap.part != HeapPart::Main {
             name = format!("{name} ({})", count(heap.count));
+        }
+        if is_tree {
+            name = format!("{} ({}): {name}", visible(&process.name), process.pid);
         }
         Row::new([
             name,
@@ -251,6 +269,7 @@ fn heaps(page: &mut Page, moment: &MemoryMoment) {
         ],
     );
     page.table("Heaps (address space, resident or not)", &heads, rows);
+    page.more(all.len(), most);
 }
 
 /// Most processes shown; JSON has all.
@@ -330,6 +349,7 @@ mod tests {
             swapped: Bytes(0),
             peak_resident: None,
             page_tables: Bytes(1 << 20),
+            huge_unsearched: Bytes(0),
             stopped_ns: 0,
             rows: vec![
                 heap(MemoryKind::Live, 60),

@@ -1,0 +1,221 @@
+//! jemalloc (5.0 to 5.3), read by its map from pages to extents.
+//!
+//! An extent is a run of pages in one state: in use as one large block or as a slab of small blocks
+//! of one size, or freed (dirty, muzzy, retained). [`tree`] finds the map and leads to all of them;
+//! [`extent`] reads one. What the map says of an extent must be what the extent says of itself, and
+//! a slab's count of free blocks what its bitmap shows. Blocks in the caches of threads look in use,
+//! as in jemalloc's own `stats.allocated`.
+
+mod base;
+mod extent;
+mod tree;
+
+use super::scattered::Scattered;
+use super::tiling::Tiling;
+use super::variables::writable_data;
+use super::{AllocatorReader, HeapsRead, Image};
+use crate::proc::MapsEntry;
+use extent::{Content, Extent, LAYOUTS, Layout};
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::memory::{
+    Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink, TileState, Unread,
+};
+use pagewise_model::units::Bytes;
+use std::collections::BTreeSet;
+use tree::{Leaf, Tree};
+
+/// Reads jemalloc's extents.
+pub struct Jemalloc;
+
+/// Its pages, as built for x86-64 and by default for AArch64.
+pub(super) const PAGE: u64 = 4096;
+/// How often an extent is read again if it changed meanwhile.
+const ATTEMPTS: usize = 3;
+/// Extents from which the layout is told.
+const SAMPLE: usize = 256;
+/// The part (1 in so many) of the extents that may have changed while they were read.
+const MAY_CHANGE: u64 = 50;
+
+impl AllocatorReader for Jemalloc {
+    fn read(
+        &self,
+        maps: &[MapsEntry],
+        image: &mut Image<'_>,
+        sink: &mut dyn TileSink,
+    ) -> HeapsRead {
+        let data = writable_data(maps, |_| true);
+        let mut words = Scattered::new(image);
+        let mut found = HeapsRead::default();
+        for tree in tree::find(image, &mut words, &data) {
+            let Some(layout) = layout(&tree, &mut words) else {
+                continue;
+            };
+            let (facts, changed) = heap(&tree, layout, &mut words, sink);
+            found.unread.extend(changed);
+            found.heaps.extend(facts);
+        }
+        found
+    }
+}
+
+/// The layout with which most of the first extents agree with the map.
+fn layout(tree: &Tree, words: &mut Scattered<'_>) -> Option<&'static Layout> {
+    let mut leaves = Vec::new();
+    tree.each(words, &mut |leaf| {
+        leaves.push(leaf);
+        leaves.len() < SAMPLE
+    });
+    let fit = |layout: &Layout, words: &mut Scattered<'_>| {
+        let fits = leaves
+            .iter()
+            .filter(|leaf| extent::read(words, leaf, layout).is_ok());
+        fits.count()
+    };
+    let counts = LAYOUTS.iter().map(|layout| (fit(layout, words), layout));
+    let (count, layout) = counts.max_by_key(|(count, _)| *count)?;
+    (count > leaves.len() / 2).then_some(layout)
+}
+
+/// Sums over extents.
+#[derive(Default)]
+struct Sums {
+    extents: u64,
+    bytes: u64,
+    in_use: u64,
+    blocks: u64,
+    free: u64,
+    free_blocks: u64,
+    large_free: u64,
+    arenas: BTreeSet<u64>,
+    changed: Vec<(u64, u64, Unread)>,
+}
+
+/// Freed runs of pages from this size on count as large (`oversize_threshold` apart, this is where
+/// glibc's do).
+const LARGE: u64 = 128 << 10;
+
+impl Sums {
+    fn add(&mut self, extent: &Extent) {
+        self.extents += 1;
+        self.bytes += extent.size;
+        self.arenas.insert(extent.arena);
+        match &extent.content {
+            Content::Large { bytes } => {
+                self.in_use += bytes;
+                self.blocks += 1;
+            }
+            Content::Slab(slab) => {
+                self.in_use += (slab.count - slab.free) * slab.block;
+                self.blocks += slab.count - slab.free;
+                self.free += slab.free * slab.block;
+                self.free_blocks += slab.free;
+            }
+            Content::Freed => {
+                self.free += extent.size;
+                self.free_blocks += 1;
+                self.large_free += if extent.size >= LARGE { extent.size } else { 0 };
+            }
+        }
+    }
+}
+
+/// The heap behind the tree, and what of it could not be read; none if that is too much.
+fn heap(
+    tree: &Tree,
+    layout: &Layout,
+    words: &mut Scattered<'_>,
+    sink: &mut dyn TileSink,
+) -> (Option<HeapFacts>, Vec<(u64, u64, Unread)>) {
+    let mut sums = Sums::default();
+    let mut tiling = Tiling::new(sink);
+    let mut blocks = base::Blocks::default();
+    let mut end = 0;
+    let mut extents = words.again();
+    blocks.note(&mut extents, tree.root);
+    tree.each(words, &mut |leaf| {
+        if leaf.address < end {
+            return true;
+        }
+        blocks.note(&mut extents, leaf.extent);
+        blocks.note(&mut extents, leaf.place);
+        match read_again(&mut extents, &leaf, layout) {
+            Ok(extent) => {
+                tiles(&extent, &mut tiling);
+                end = extent.start + extent.size;
+                sums.add(&extent);
+            }
+            Err(reason) => {
+                end = leaf.address + PAGE;
+                match sums.changed.last_mut() {
+                    Some(last) if last.1 == leaf.address && last.2 == reason => last.1 = end,
+                    _ => sums.changed.push((leaf.address, end, reason)),
+                }
+            }
+        }
+        true
+    });
+    let own = blocks.tiles(&mut tiling);
+    let starts = tiling.finish();
+    let changed: u64 = sums
+        .changed
+        .iter()
+        .map(|range| (range.1 - range.0) / PAGE)
+        .sum();
+    if sums.extents == 0 || changed * MAY_CHANGE > sums.bytes / PAGE {
+        return (None, sums.changed);
+    }
+    let heap = Heap {
+        allocator: AllocatorKind::Jemalloc,
+        part: HeapPart::Arenas,
+        count: sums.arenas.len() as u64,
+        size: Bytes(sums.bytes + own),
+        in_use: Bytes(sums.in_use),
+        blocks: sums.blocks,
+        cached: Bytes(0),
+        in_fastbins: Bytes(0),
+        broken_lists: 0,
+        free: Bytes(sums.free),
+        free_blocks: sums.free_blocks,
+        large_free: Bytes(sums.large_free),
+        reserve: Bytes(0),
+        returnable: Bytes(0),
+        check: HeapCheck::Counter,
+        raised_mmap_threshold: None,
+    };
+    let facts = HeapFacts {
+        heap,
+        extents: starts,
+        returns: Returns::Pages,
+    };
+    (Some(facts), sums.changed)
+}
+
+fn read_again(words: &mut Scattered<'_>, leaf: &Leaf, layout: &Layout) -> Result<Extent, Unread> {
+    let mut reason = Unread::Changed;
+    for _ in 0..ATTEMPTS {
+        match extent::read(words, leaf, layout) {
+            Ok(extent) => return Ok(extent),
+            Err(why) => reason = why,
+        }
+        words.forget(leaf.extent);
+    }
+    Err(reason)
+}
+
+fn tiles(extent: &Extent, tiling: &mut Tiling<'_>) {
+    match &extent.content {
+        Content::Large { .. } => tiling.tile(extent.start, extent.size, TileState::Live),
+        Content::Freed => tiling.tile(extent.start, extent.size, TileState::Free { kept: 0 }),
+        Content::Slab(slab) => {
+            tiling.blocks(extent.start, slab.block, slab.count, |number| {
+                slab.is_free(number)
+            });
+            let used = slab.count * slab.block;
+            let rest = extent.size - used;
+            tiling.tile(extent.start + used, rest, TileState::Bookkeeping);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
