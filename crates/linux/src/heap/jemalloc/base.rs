@@ -4,27 +4,30 @@
 use super::super::scattered::Scattered;
 use super::super::tiling::Tiling;
 use pagewise_model::memory::TileState;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Alignment and unit of these blocks (`BASE_BLOCK_MIN_ALIGN`).
 const UNIT: u64 = 2 << 20;
 /// Largest block, and most of them.
-const LARGEST: u64 = 1 << 30;
+const LARGEST: u64 = 256 << 20;
 const MOST: usize = 1 << 16;
 
 /// The blocks that were found: start and size.
 #[derive(Default)]
 pub(super) struct Blocks {
     found: BTreeMap<u64, u64>,
-    /// The last address that led to none.
-    missed: u64,
+    /// Places of unit size that are in none.
+    missed: BTreeSet<u64>,
 }
 
 impl Blocks {
-    /// Looks for the block that holds this address, and for those it leads to.
-    pub fn note(&mut self, words: &mut Scattered<'_>, address: u64) {
-        if self.holds(address) || address / UNIT == self.missed / UNIT {
-            return;
+    /// Looks for the block that holds this address, and for those it leads to. Whether there is one.
+    pub fn note(&mut self, words: &mut Scattered<'_>, address: u64) -> bool {
+        if self.holds(address) {
+            return true;
+        }
+        if self.missed.contains(&(address / UNIT)) {
+            return false;
         }
         let start = address / UNIT * UNIT;
         let mut candidates = (0..LARGEST / UNIT).filter_map(|back| start.checked_sub(back * UNIT));
@@ -33,8 +36,8 @@ impl Blocks {
             (address < at + size).then_some(at)
         });
         let Some(mut at) = found else {
-            self.missed = address;
-            return;
+            self.missed.insert(address / UNIT);
+            return false;
         };
         while at != 0 && self.found.len() < MOST && !self.found.contains_key(&at) {
             let Some(size) = size(words, at) else {
@@ -43,6 +46,7 @@ impl Blocks {
             self.found.insert(at, size);
             at = words.word(at + 8).unwrap_or(0);
         }
+        true
     }
 
     fn holds(&self, address: u64) -> bool {

@@ -11,6 +11,7 @@
 use super::super::Image;
 use super::super::scattered::Scattered;
 use super::PAGE;
+use super::base::Blocks;
 use pagewise_model::memory::PageState;
 use std::collections::BTreeSet;
 
@@ -89,6 +90,7 @@ pub(super) fn find(
     words: &mut Scattered<'_>,
     data: &[(u64, u64)],
 ) -> Vec<Tree> {
+    let mut own = Blocks::default();
     let mut roots: BTreeSet<(u64, usize)> = BTreeSet::new();
     for &(start, end) in data {
         let runs: Vec<_> = image.presence().within(start, end).collect();
@@ -97,7 +99,8 @@ pub(super) fn find(
                 let Ok(node) = image.word(place) else {
                     break;
                 };
-                if node == 0 || node >= HIGHEST || !node.is_multiple_of(ALIGNED) {
+                let is_node = node != 0 && node < HIGHEST && node.is_multiple_of(ALIGNED);
+                if !is_node || !own.note(words, node) {
                     continue;
                 }
                 for (number, shape) in SHAPES.iter().enumerate() {
