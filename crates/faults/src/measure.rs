@@ -97,6 +97,7 @@ pub fn measure(
         timeline: sidecar.timeline.clone(),
         kernel_threads: sidecar.kernel_threads.clone(),
         numa: sidecar.numa.as_ref().map(|seen| with_time(seen, profile)),
+        memory: sidecar.memory.clone(),
         collection,
         profile: None,
     };

@@ -6,6 +6,7 @@ use crate::allocator::Allocator;
 use crate::answer::{Document, Evidence, Kind};
 use crate::histogram::Histogram;
 use crate::kernel_threads::KernelThread;
+use crate::memory::Memory;
 use crate::numa::MemoryNodes;
 use crate::profile_findings::ProfileSummary;
 use crate::recording::{Collection, HugePageUse};
@@ -448,6 +449,9 @@ pub struct Run {
     /// has memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numa: Option<MemoryNodes>,
+    /// Where the memory of the tree was at the peak; `None` if nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// How events were collected.
     pub collection: Collection,
     /// What its samples show, if it has any.

@@ -9,6 +9,7 @@ use crate::host::HostSnapshot;
 use crate::kernel_threads::KernelThread;
 use crate::looks::Looks;
 use crate::loss::Losses;
+use crate::memory::Memory;
 use crate::numa::MemoryNodes;
 use crate::proof::Proof;
 use crate::run::{Ending, RunCost};
@@ -82,6 +83,9 @@ pub struct Sidecar {
     /// Memory nodes; `None` where at most one has memory, or they were not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numa: Option<MemoryNodes>,
+    /// Where the memory of the tree was at the peak; `None` if there was no time to look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// What was concluded after settings had been tried; `None` if none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concluded: Option<Concluded>,

@@ -237,15 +237,6 @@ export type Effect = "help" | "hurt" | "no_measurable_effect" | "unknown";
  */
 export type HostPages = "huge" | "small" | "mixed" | "unknown";
 /**
- * What would help against retention, fragmentation or bloat.
- */
-export type MemoryFix =
-  "trim" | "trim_threshold" | "fixed_mmap_threshold" | "fewer_arenas" | "other_allocator" | "no_huge_pages";
-/**
- * What the largest part of the memory that could be saved is.
- */
-export type MemoryVerdict = "all_in_use" | "retention" | "fragmentation" | "bloat" | "cache" | "cannot_tell";
-/**
  * Families of allocators that have settings of their own.
  */
 export type AllocatorKind =
@@ -263,6 +254,24 @@ export type AllocatorKind =
   | "r"
   | "dotnet"
   | "unknown";
+/**
+ * What would help.
+ */
+export type MemoryFix =
+  | "trim"
+  | "trim_threshold"
+  | "fixed_mmap_threshold"
+  | "fewer_arenas"
+  | "other_allocator"
+  | "no_huge_pages"
+  | "jemalloc_decay"
+  | "go_memory_limit"
+  | "larger_limit";
+/**
+ * What the largest part of the memory that could be saved is.
+ */
+export type MemoryVerdict =
+  "all_in_use" | "retention" | "fragmentation" | "bloat" | "cache" | "limit_too_small" | "cannot_tell";
 /**
  * What shows that a heap was read right.
  */
@@ -2980,6 +2989,7 @@ export interface Memory {
  * What the account says.
  */
 export interface MemoryFinding {
+  allocator?: AllocatorKind;
   bytes: Bytes;
   /**
    * What would help.
@@ -3029,6 +3039,10 @@ export interface CgroupMemory {
   limit?: Bytes;
   page_cache: Bytes;
   shared: Bytes;
+  /**
+   * Share of the last 10 seconds in which at least one of its tasks waited for memory.
+   */
+  stalled?: number;
   swapped?: Bytes;
 }
 /**
@@ -3039,6 +3053,7 @@ export interface ProcessMemory {
    * The heaps that were read.
    */
   heaps?: Heap[];
+  huge_unsearched?: Bytes;
   /**
    * Its name.
    */
@@ -4357,6 +4372,7 @@ export interface Run {
    * Kernel threads of the machine that managed memory meanwhile.
    */
   kernel_threads?: KernelThread[];
+  memory?: Memory;
   numa?: MemoryNodes;
   profile?: ProfileSummary;
   /**

@@ -11,6 +11,7 @@ import { fix } from "./faults/fix";
 import { flame } from "./faults/flame";
 import { latency } from "./faults/latency";
 import { map } from "./faults/map";
+import { memory } from "./faults/memory";
 import { proof } from "./faults/proof";
 import { sites } from "./faults/sites";
 import { tasks } from "./faults/tasks";
@@ -51,7 +52,7 @@ import { settings } from "./run_diff/settings";
 import { about, type Section } from "./section";
 
 const TIME: Section[] = [about("faults", tasks), about("faults", timeline), about("profile_diff", functions), about("profile_diff", stacks), ...explore, about("profile", counters), about("profile_diff", countersOfBoth)];
-const FAULTS: Section[] = [causes, flame, map, sites, latency, churnSizes, threads].map((section) => about("faults", section));
+const FAULTS: Section[] = [memory, causes, flame, map, sites, latency, churnSizes, threads].map((section) => about("faults", section));
 const PATHS: Section[] = [
   ...[classes, patterns, layers, contributors, tail, traceTimeline, timeFlame, locks, paths, outside].map((section) => about("paths", section)),
   ...[kindsChanged, explain, shifts, functionsOfTraces, pathChanges].map((section) => about("paths_diff", section)),

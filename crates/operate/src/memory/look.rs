@@ -52,11 +52,20 @@ const LONGEST_STOP: Duration = Duration::from_millis(40);
 /// Part of it after which reading ends: letting all threads go takes time, too.
 const READING: Duration = Duration::from_millis(25);
 
+/// Whether a process may be stopped for a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stops {
+    /// If its heaps change too fast.
+    Allowed,
+    /// Then they are not read.
+    Never,
+}
+
 /// The account of a process.
 ///
 /// # Errors
 /// [`Refusal`].
-pub fn process(proc: &ProcRoot, pid: i32) -> Result<ProcessMemory, Refusal> {
+pub fn process(proc: &ProcRoot, pid: i32, stops: Stops) -> Result<ProcessMemory, Refusal> {
     let mut found = None;
     let mut facts = read(proc, pid, &mut found)?;
     for _ in 1..ATTEMPTS {
@@ -65,7 +74,8 @@ pub fn process(proc: &ProcRoot, pid: i32) -> Result<ProcessMemory, Refusal> {
         }
         facts = read(proc, pid, &mut found)?;
     }
-    if has_changed(&facts.unread)
+    if stops == Stops::Allowed
+        && has_changed(&facts.unread)
         && let Some((heaps, stopped)) = read_stopped(proc, pid, &mut found)
     {
         facts = ProcessFacts {

@@ -3,11 +3,14 @@
 mod cgroup;
 mod look;
 mod mappings;
+mod peak;
 mod run;
 
 pub use look::Refusal;
+pub(crate) use peak::{Pace, PeakWatch};
 pub use run::{Ran, program};
 
+use look::Stops;
 use pagewise_answer::memory::explain;
 use pagewise_linux::proc::{ProcRoot, family};
 use pagewise_memory::finding;
@@ -32,7 +35,7 @@ pub enum Scope {
 /// listed.
 pub fn running(pid: i32, scope: Scope) -> Result<Document<Memory>, Refusal> {
     let proc = ProcRoot::default();
-    let moment = moment(&proc, pid, scope, MemoryWhen::Now)?;
+    let moment = moment(&proc, pid, scope, MemoryWhen::Now, Stops::Allowed)?;
     let pids = moment.processes.iter().map(|one| one.pid).collect();
     Ok(answer(vec![moment], Subject::of_processes(pids)))
 }
@@ -56,9 +59,10 @@ fn moment(
     pid: i32,
     scope: Scope,
     when: MemoryWhen,
+    stops: Stops,
 ) -> Result<MemoryMoment, Refusal> {
     let started = Instant::now();
-    let first = look::process(proc, pid)?;
+    let first = look::process(proc, pid, stops)?;
     let mut processes = vec![first];
     let mut refused = Vec::new();
     let others = match scope {
@@ -66,7 +70,7 @@ fn moment(
         Scope::Tree => family(proc, pid).into_iter().skip(1).collect(),
     };
     for other in others {
-        match look::process(proc, other) {
+        match look::process(proc, other, stops) {
             Ok(process) => processes.push(process),
             // It ended meanwhile, or has no memory.
             Err(Refusal::Gone(_) | Refusal::NoMemory(_)) => {}

@@ -79,6 +79,7 @@ pub(super) fn conclude(
         other_tasks: outcome.other_tasks,
         kernel_threads: outcome.kernel_threads,
         numa,
+        memory: outcome.memory,
         concluded: None,
     };
     if let Err(error) = recorded.finish(features(sidecar)) {

@@ -2,7 +2,11 @@
 
 use super::ending::{end, end_in_time};
 use super::seen::{FIRST_LOOK, STEP, Seen};
-use super::{Beginning, Observation, ObserveOptions, Outcome, Subject, counters, file, identity};
+use super::{
+    Beginning, Observation, ObserveOptions, Outcome, Subject, counters, file, identity,
+    memory_watch,
+};
+use crate::memory::PeakWatch;
 use pagewise_linux::delays::DelayWatch;
 use pagewise_linux::host;
 use pagewise_linux::perf::{Counters, Recorder, Recording, Target};
@@ -54,7 +58,9 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
     };
     let sampler = Sampler::start(pid, options.interval);
     let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::from_birth(pid));
+    let memory = memory_watch(options, pid);
     let (finished, seen, last) = accompany(running, options, &beginning)?;
+    let memory = memory.and_then(PeakWatch::judged);
     let ended = delays.and_then(|watch| watch.stop(pid));
     let sums = ended.iter().flatten().map(|task| task.delays);
     let delays = sums.reduce(Delays::and);
@@ -75,6 +81,7 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
         delays,
         tasks,
         other_tasks,
+        memory,
         notes: identity.into_iter().collect(),
         seen,
     };

@@ -11,6 +11,7 @@ mod seen;
 pub use ending::{end, end_in_time};
 pub use running::is_alive;
 
+use crate::memory::{Pace, PeakWatch};
 use pagewise_linux::host;
 use pagewise_linux::perf::{Counters, EventCount, Options, Target};
 use pagewise_linux::proc::{ContentionWatch, KernelThreadWatch, ProcRoot};
@@ -21,6 +22,7 @@ use pagewise_model::delays::Delays;
 use pagewise_model::kernel_threads::KernelThread;
 use pagewise_model::looks::Looks;
 use pagewise_model::loss::Losses;
+use pagewise_model::memory::Memory;
 use pagewise_model::recording::Counter;
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::tasks::{CountedTask, OtherTasks};
@@ -159,6 +161,14 @@ fn counters(options: &ObserveOptions, target: &Target) -> Option<Counters> {
     }
 }
 
+/// Looks at the memory of the tree of `pid`, if its pages are of interest.
+fn memory_watch(options: &ObserveOptions, pid: i32) -> Option<PeakWatch> {
+    let is_wanted = options.pages && !options.subject.is_whole_machine();
+    is_wanted
+        .then(|| PeakWatch::start(pid, Pace::BESIDE))
+        .flatten()
+}
+
 /// A program's identity, its end, and what could be seen only while it lived.
 struct Outcome {
     pid: i32,
@@ -180,6 +190,8 @@ struct Outcome {
     /// Its ended threads, one by one, and others added up.
     tasks: Vec<CountedTask>,
     other_tasks: Option<OtherTasks>,
+    /// Where its memory was at the peak.
+    memory: Option<Memory>,
 }
 
 /// Start of an observation.

@@ -12,7 +12,7 @@ use pagewise_model::memory::{
     HeapCheck, HeapPart, Memory, MemoryKind, MemoryMoment, MemoryRow, MemoryVerdict, MemoryWhen,
     Unread,
 };
-use pagewise_model::quantity::{count, percent, share};
+use pagewise_model::quantity::{count, counted, percent, share};
 use pagewise_model::units::{Bytes, Nanos};
 
 /// The verdict, the fix and the account, as text of at most `width` columns.
@@ -44,6 +44,30 @@ pub fn render(document: &Document<Memory>, width: usize, style: Style) -> String
     }
     notes(&mut page, document);
     page.finish()
+}
+
+/// Rows of a run's account that are shown; `pagewise memory` has all.
+const SHARES_SHOWN: u64 = 100;
+
+/// The account of memory as a part of a run's report: what it shows, and the larger rows.
+pub fn of_run(page: &mut Page, memory: &Memory, most: Bytes) {
+    let Some(moment) = memory.judged() else {
+        return;
+    };
+    let verdict = pagewise_model::answer::Evidence::verdict(memory);
+    rows(page, moment, moment.total().0 / SHARES_SHOWN);
+    page.indented(2, Ink::Plain, &verdict);
+    if !memory.finding.fixes.is_empty() {
+        let line = "pagewise memory on the same program prints what would help.";
+        page.indented(2, Ink::Faint, line);
+    }
+    let seen = moment.processes.iter().map(|one| one.resident).max();
+    let seen = seen.unwrap_or_default();
+    if seen.0 < most.0 / 20 * 19 {
+        let line = format!("The largest process had {most} later; no look saw more than {seen}.");
+        page.indented(2, Ink::Caution, &line);
+    }
+    page.gap();
 }
 
 fn subject(document: &Document<Memory>) -> String {
@@ -86,9 +110,30 @@ fn fix(page: &mut Page, label: &str, advice: &Advice) {
 }
 
 fn account(page: &mut Page, moment: &MemoryMoment) {
+    rows(page, moment, 0);
+    if let Some(residue) = residue(moment) {
+        page.indented(2, Ink::Faint, &residue);
+    }
+    beside(page, moment);
+}
+
+/// The rows of at least so many bytes, and their sum.
+fn rows(page: &mut Page, moment: &MemoryMoment, least: u64) {
     let total = moment.total();
     let all = moment.rows();
-    let rows = all.iter().map(|row| {
+    let is_small = |row: &&MemoryRow| row.resident.0 + row.swapped.0 < least;
+    let small: Vec<_> = all.iter().filter(is_small).collect();
+    let left_out = (!small.is_empty()).then(|| {
+        let resident: Bytes = small.iter().map(|row| row.resident).sum();
+        let swapped: Bytes = small.iter().map(|row| row.swapped).sum();
+        Row::new([
+            counted(small.len() as u64, "smaller row"),
+            resident.to_string(),
+            percent(share(resident.0, total.0)),
+            swap(swapped),
+        ])
+    });
+    let rows = all.iter().filter(|row| !is_small(row)).map(|row| {
         Row::new([
             row_name(row),
             row.resident.to_string(),
@@ -110,11 +155,7 @@ fn account(page: &mut Page, moment: &MemoryMoment) {
         MemoryWhen::End => format!("Resident memory at the end{}", after(moment)),
     };
     let heads = named("what", &["resident", "share", "swap"]);
-    page.table(&title, &heads, rows.chain([sum]));
-    if let Some(residue) = residue(moment) {
-        page.indented(2, Ink::Faint, &residue);
-    }
-    beside(page, moment);
+    page.table(&title, &heads, rows.chain(left_out).chain([sum]));
 }
 
 fn after(moment: &MemoryMoment) -> String {
@@ -332,6 +373,57 @@ mod tests {
             proportional: Bytes(mib << 20),
             ..MemoryRow::new(kind)
         }
+    }
+
+    #[test]
+    fn a_runs_report_joins_small_rows_and_says_what_no_look_saw() {
+        let rows = vec![
+            row(MemoryKind::Stacks, 300),
+            row(MemoryKind::Program, 1),
+            row(MemoryKind::Special, 1),
+        ];
+        let resident = Bytes(302 << 20);
+        let process = ProcessMemory {
+            pid: 42,
+            name: "server".to_owned(),
+            resident,
+            proportional: resident,
+            swapped: Bytes(0),
+            peak_resident: None,
+            page_tables: Bytes(0),
+            huge_unsearched: Bytes(0),
+            stopped_ns: 0,
+            rows,
+            residue: 0,
+            heaps: Vec::new(),
+        };
+        let memory = Memory {
+            finding: MemoryFinding {
+                verdict: MemoryVerdict::AllInUse,
+                bytes: resident,
+                ..MemoryFinding::default()
+            },
+            moments: vec![MemoryMoment {
+                when: MemoryWhen::Peak,
+                elapsed_ns: Some(2_000_000_000),
+                processes: vec![process],
+                cgroup: None,
+                refused: Vec::new(),
+                look_ns: 0,
+            }],
+        };
+        let mut page = Page::new(100, Style::PLAIN);
+        of_run(&mut page, &memory, Bytes(400 << 20));
+        let expected = "
+Resident memory at the peak, after 2.00 s
+  what                resident   share  swap
+  stacks               300 MiB  99.3 %
+  2 smaller rows      2.00 MiB   0.7 %
+  resident, by smaps   302 MiB   100 %
+  All in use: 302 MiB (100 %) of 302 MiB resident at the peak.
+  The largest process had 400 MiB later; no look saw more than 302 MiB.
+";
+        assert_eq!(page.finish().trim_start(), expected.trim_start());
     }
 
     #[test]

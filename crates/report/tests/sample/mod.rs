@@ -101,6 +101,7 @@ pub fn churning() -> Findings {
             name: "khugepaged".into(),
             cpu: Nanos(12_000_000),
         }],
+        memory: None,
         numa: Some(MemoryNodes {
             nodes: vec![MemoryNode {
                 id: 0,
