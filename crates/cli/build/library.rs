@@ -24,7 +24,7 @@ pub fn build(root: &Path, folder: &Path, target: &Target) -> Vec<u8> {
         .env("CARGO_ENCODED_RUSTFLAGS", flags(root, folder, target))
         .args(["--release", "--target-dir"])
         .arg(folder.join("target"))
-        .args(unwinder_inside(&folder.join("archives"), target));
+        .args(libc_outside(&folder.join("libc"), target));
     let status = cargo.status().expect("cargo runs");
     assert!(status.success(), "the pager's library does not build");
     let built = format!(
@@ -148,56 +148,30 @@ fn is_outer(variable: &str) -> bool {
     families.iter().any(|family| variable.starts_with(family)) || single.contains(&variable)
 }
 
-/// Arguments that link the unwinder for backtraces of messages into the library, as far as it is
-/// needed, instead of loading `libgcc_s.so`: every program of a run would load that as well, which
-/// took a tenth of its start and end. In its place the linker finds a script that names the
-/// archives. Empty if the compiler has no such archives.
-///
-/// With Rust's unwinder for musl the library does not depend on a libc either, since the program
-/// has already loaded one: so any compiler can link it, including one for glibc.
-fn unwinder_inside(folder: &Path, target: &Target) -> Vec<OsString> {
-    let (archives, replaced, whole) = match target.unwinder_of_musl() {
-        Some(unwinder) if target.is_portable => (vec![unwinder], &["libgcc_s.so"][..], false),
-        Some(unwinder) => (vec![unwinder], &["libgcc_s.so", "libc.so"][..], true),
-        None => match archives_of_compiler(target) {
-            Some(archives) => (archives, &["libgcc_s.so"][..], false),
-            None => return Vec::new(),
-        },
-    };
-    let archives: Vec<String> = archives
-        .iter()
-        .map(|archive| archive.display().to_string())
-        .collect();
-    let script = format!("GROUP ( {} )\n", archives.join(" "));
-    fs::create_dir_all(folder).expect("OUT_DIR is writable");
-    for name in replaced {
-        fs::write(folder.join(name), &script).expect("OUT_DIR is writable");
+/// Arguments for linking, with what the linker finds in place of a libc in `folder`. A library for musl
+/// depends on none, since the program has already loaded one: so any compiler can link it, including one
+/// for glibc.
+fn libc_outside(folder: &Path, target: &Target) -> Vec<OsString> {
+    let is_musl = target.name.ends_with("musl");
+    if !is_musl && !target.is_portable {
+        return Vec::new();
     }
+    fs::create_dir_all(folder).expect("OUT_DIR is writable");
     let mut place = OsString::from("native=");
     place.push(folder);
     let mut arguments: Vec<OsString> = vec!["--".into(), "-L".into(), place];
-    if whole {
+    if is_musl {
+        fs::write(folder.join("libc.so"), "GROUP ( )\n").expect("OUT_DIR is writable");
         arguments.push("-Clink-arg=-nostdlib".into());
+        return arguments;
     }
-    if target.is_portable {
-        match old_glibc::replace_libc(folder, target) {
-            Ok(others) => arguments.extend(others.into_iter().map(OsString::from)),
-            Err(why) => println!(
-                "cargo::warning=`pagewise run` of this build pages programs of this machine's glibc and \
-                 newer ones alone: {}",
-                why.replace('\n', " ")
-            ),
-        }
+    match old_glibc::replace_libc(folder, target) {
+        Ok(others) => arguments.extend(others.into_iter().map(OsString::from)),
+        Err(why) => println!(
+            "cargo::warning=`pagewise run` of this build pages programs of this machine's glibc and \
+             newer ones alone: {}",
+            why.replace('\n', " ")
+        ),
     }
     arguments
-}
-
-/// The unwinder of a C compiler for this target.
-fn archives_of_compiler(target: &Target) -> Option<Vec<PathBuf>> {
-    target.compilers().iter().find_map(|compiler| {
-        Some(vec![
-            compiler.file("libgcc_eh.a")?,
-            compiler.file("libgcc.a")?,
-        ])
-    })
 }

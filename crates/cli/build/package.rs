@@ -34,7 +34,10 @@ pub fn write(root: &Path, folder: &Path) -> io::Result<()> {
     let outer = fs::read_to_string(root.join("Cargo.toml"))?;
     let manifest = format!("{MANIFEST}\n{}", sections(&outer, is_inherited));
     fs::create_dir_all(folder)?;
-    fs::write(folder.join("lib.rs"), "extern crate pagewise_pager;\n")?;
+    fs::write(
+        folder.join("lib.rs"),
+        "#![no_std]\nextern crate pagewise_pager;\n",
+    )?;
     fs::write(folder.join("Cargo.toml"), manifest)?;
     for name in CRATES {
         let (from, to) = (

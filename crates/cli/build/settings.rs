@@ -77,23 +77,6 @@ impl Target {
         }
     }
 
-    /// Rust's own unwinder for programs linked statically with musl, which needs little of any libc;
-    /// `None` if the toolchain lacks it.
-    pub fn unwinder_of_musl(&self) -> Option<PathBuf> {
-        if !self.name.ends_with("musl") && !self.is_portable {
-            return None;
-        }
-        // A portable library belongs to a program for musl.
-        let target = env::var("TARGET").ok()?;
-        let output = Command::new(env::var_os("RUSTC")?)
-            .args(["--print", "target-libdir", "--target", &target])
-            .output()
-            .ok()?;
-        let folder = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-        let path = folder.join("self-contained/libunwind.a");
-        path.exists().then_some(path)
-    }
-
     /// Compilers for this target, the one that links first.
     pub fn compilers(&self) -> Vec<Compiler> {
         let linker = self

@@ -7,14 +7,15 @@
 use crate::page::PAGE_BYTES;
 use crate::store::StoreError;
 use crate::store::device::{Operation, Transfer, error};
-use crate::sys::{self, uffd::Progress};
+use crate::sys::{self, environment, uffd::Progress};
+use alloc::string::String;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Whether a test disables `name` (`PAGEWISE_PAGER_WITHOUT`, names separated by commas). Allocates:
 /// only for the start.
 #[must_use]
 pub fn takes_away(name: &str) -> bool {
-    let all = std::env::var("PAGEWISE_PAGER_WITHOUT").unwrap_or_default();
+    let all = environment::variable("PAGEWISE_PAGER_WITHOUT").unwrap_or_default();
     all.split(',').any(|one| one == name)
 }
 
@@ -59,12 +60,12 @@ pub fn moved(wanted: u64, really: impl FnOnce(u64) -> Progress) -> Progress {
 /// The description of faults to inject into the store (`PAGEWISE_STORE_FAULTS`).
 #[must_use]
 pub fn store_faults() -> Option<String> {
-    std::env::var("PAGEWISE_STORE_FAULTS").ok()
+    environment::variable("PAGEWISE_STORE_FAULTS")
 }
 
 /// The required form of a description.
 pub const FORM: &str = "PAGEWISE_STORE_FAULTS is not a list of OPERATION:KIND@N or OPERATION:KIND%N \
-                        (operations read, write; kinds eio, enospc, short, flip, slow)";
+                        (operations read, write; kinds eio, enospc, short, flip, slow, panic)";
 
 /// Largest number of rules in a description.
 const MAX_RULES: usize = 8;
@@ -80,6 +81,8 @@ enum Kind {
     Flip,
     /// Takes 20 ms longer.
     Slow,
+    /// Panics, on the thread that does it.
+    Panic,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,8 +111,8 @@ pub struct Injected {
 
 impl Injected {
     /// Parses `OPERATION:KIND@N` (from the Nth on) and `OPERATION:KIND%N` (every Nth), separated by
-    /// commas; operations `read`, `write`; kinds `eio`, `enospc`, `short`, `flip`, `slow`. `None`
-    /// for anything else.
+    /// commas; operations `read`, `write`; kinds `eio`, `enospc`, `short`, `flip`, `slow`, `panic`.
+    /// `None` for anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut injected = Injected::default();
@@ -139,6 +142,7 @@ impl Injected {
             Some(Kind::Error(errno)) => return Err(error(-(errno as isize))),
             Some(Kind::Short) => return Err(StoreError::Short),
             Some(Kind::Slow) => sys::futex_wait(&Default::default(), 0, Some(20_000_000)),
+            Some(Kind::Panic) => panic!("a test wants it"),
             Some(Kind::Flip) | None => {}
         }
         plain()?;
@@ -189,6 +193,7 @@ fn parse_rule(rule: &str) -> Option<Rule> {
             "short" => Kind::Short,
             "flip" => Kind::Flip,
             "slow" => Kind::Slow,
+            "panic" => Kind::Panic,
             _ => return None,
         },
         when: if sign == '@' {

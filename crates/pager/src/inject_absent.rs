@@ -3,6 +3,7 @@
 use crate::store::StoreError;
 use crate::store::device::{Operation, Transfer};
 use crate::sys::uffd::Progress;
+use alloc::string::String;
 
 /// Nothing is disabled.
 #[must_use]

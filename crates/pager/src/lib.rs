@@ -13,14 +13,20 @@
 //! the simulator and to tests, and takes over nothing.
 //!
 //! Code that runs while a page is missing must not allocate, take a lock of std, use thread-local
-//! storage or panic: it runs inside signal handlers and on threads that libc does not know.
+//! storage or panic: it runs inside signal handlers and on threads that libc does not know. So the
+//! crate does without std, and the preloaded library has a panic handler of its own.
 
+#![cfg_attr(not(any(test, loom)), no_std)]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_possible_wrap,
     reason = "x86-64 alone: addresses, sizes and answers of system calls are all 64 bits wide"
 )]
+
+extern crate alloc;
+#[cfg(all(feature = "hints", not(test)))]
+extern crate std;
 
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod figures;

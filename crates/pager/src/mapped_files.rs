@@ -1,7 +1,7 @@
 //! Advice to the kernel on the files that a program maps, which the program itself does not give:
 //! `PAGEWISE_FILES` contains the advice for each mapping of a file. Works without the pager.
 
-use crate::sys::call3;
+use crate::sys::{call3, environment};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, Ordering};
 
@@ -27,7 +27,7 @@ static ADVICE: AtomicI32 = AtomicI32::new(NONE);
 
 /// Reads the user's setting. An invalid value is reported and ignored.
 pub fn prepare() {
-    let Ok(wish) = std::env::var(VARIABLE) else {
+    let Some(wish) = environment::variable(VARIABLE) else {
         return;
     };
     match advice_named(&wish) {

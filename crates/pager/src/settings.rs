@@ -1,7 +1,10 @@
 //! The settings passed by the command to the pager: one environment variable, `PAGEWISE_PAGER`, of
 //! `name=value` parts separated by newlines.
 
-use std::ffi::CString;
+use alloc::borrow::ToOwned;
+use alloc::ffi::CString;
+use alloc::format;
+use alloc::string::String;
 
 /// The variable.
 pub const VARIABLE: &str = "PAGEWISE_PAGER";
@@ -90,7 +93,7 @@ pub struct Settings {
     /// Path of the run's shared memory; empty for none.
     pub shared: CString,
     /// Path of the file for recording page events; empty for none.
-    pub record: String,
+    pub record: CString,
 }
 
 impl Settings {
@@ -122,7 +125,7 @@ impl Settings {
             self.strict,
             self.launcher,
             self.shared.to_string_lossy(),
-            self.record
+            self.record.to_string_lossy()
         )
     }
 
@@ -163,7 +166,7 @@ impl Settings {
             strict: part("strict")? == "true",
             launcher: number("launcher")?.try_into().map_err(|_| "launcher")?,
             shared: string("shared")?,
-            record: part("record")?.to_owned(),
+            record: string("record")?,
         })
     }
 }
@@ -192,7 +195,7 @@ mod tests {
             strict: true,
             launcher: 77,
             shared: c"/proc/1/fd/3".to_owned(),
-            record: String::new(),
+            record: CString::default(),
         };
         assert_eq!(Settings::from_text(&settings.to_text()), Ok(settings));
         assert_eq!(Settings::from_text("memory=x"), Err("memory"));

@@ -11,7 +11,8 @@ use crate::paging::{PAGER, Pager, discard, fatal};
 use crate::settings::{Choice, Settings};
 use crate::store::{self, Place, ring};
 use crate::sys::uffd::{self, feature};
-use crate::sys::{self, call6, high, seccomp};
+use crate::sys::{self, call6, files, high, seccomp};
+use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_policy as policy;
 use pagewise_wire::shared::{self, Delivery, Run, Why, capability};
@@ -112,7 +113,7 @@ const fn store_words(errno: i32) -> &'static str {
 ///
 /// # Errors
 /// The `errno` with the reason.
-pub fn check_store(path: &std::ffi::CStr) -> Result<(), Refusal> {
+pub fn check_store(path: &core::ffi::CStr) -> Result<(), Refusal> {
     let file = open_store(path).map_err(Refusal::Store)?;
     sys::close(file);
     Ok(())
@@ -304,7 +305,7 @@ fn equip(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
         pages: MOST_PAGES,
         budget: u32::try_from(settings.memory / PAGE_BYTES as u64).unwrap_or(u32::MAX),
     };
-    match policy::by_name(&settings.policy, &config) {
+    match policy::by_name(&settings.policy, &config, files::whole) {
         Ok(policy) => {
             pager.equip(store, Box::leak(policy));
             Ok(())
@@ -352,7 +353,7 @@ fn random_key() -> [u8; 32] {
 
 /// The store's file: without a name in a directory, or the given file or device itself. The `errno`
 /// if it cannot be opened.
-fn open_store(path: &std::ffi::CStr) -> Result<i32, i32> {
+fn open_store(path: &core::ffi::CStr) -> Result<i32, i32> {
     let open = |flags: i32| {
         let answer = sys::open(path, flags | libc::O_RDWR);
         match i32::try_from(answer) {
@@ -378,16 +379,13 @@ fn open_store(path: &std::ffi::CStr) -> Result<i32, i32> {
 
 /// Opens the file for recording, if requested.
 fn record(settings: &Settings) {
-    use std::os::fd::IntoRawFd;
     if settings.record.is_empty() {
         return;
     }
-    let file = std::fs::OpenOptions::new()
-        .append(true)
-        .open(&settings.record);
-    if let Ok(file) = file {
+    let file = sys::open(&settings.record, libc::O_WRONLY | libc::O_APPEND);
+    if let Ok(file @ 0..) = i32::try_from(file) {
         let pages = settings.memory / PAGE_BYTES as u64;
-        recorder::prepare(high(file.into_raw_fd()), pages);
+        recorder::prepare(high(file), pages);
     }
 }
 

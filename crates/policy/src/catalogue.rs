@@ -1,5 +1,10 @@
 //! Policies by name.
 
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use thiserror::Error;
 
 use crate::clock::Clock;
@@ -40,7 +45,7 @@ pub enum PolicyError {
         /// Its path.
         path: String,
         /// Why.
-        why: std::io::Error,
+        why: String,
     },
     /// The shared object is not a policy.
     #[error(transparent)]
@@ -91,11 +96,18 @@ fn names() -> String {
     POLICIES.map(|(name, _)| name).join(", ")
 }
 
-/// The policy called `name`.
+/// Reads the file at a path, or says why it cannot.
+pub type ReadFile = fn(&str) -> Result<Vec<u8>, String>;
+
+/// The policy called `name`; a recording is read by `read`.
 ///
 /// # Errors
 /// When there is no policy of that name, or the configuration is out of range.
-pub fn by_name(name: &str, config: &Config) -> Result<Box<dyn Policy>, PolicyError> {
+pub fn by_name(
+    name: &str,
+    config: &Config,
+    read: ReadFile,
+) -> Result<Box<dyn Policy>, PolicyError> {
     if config.pages > MAX_PAGES {
         return Err(PolicyError::TooManyPages(config.pages));
     }
@@ -114,12 +126,12 @@ pub fn by_name(name: &str, config: &Config) -> Result<Box<dyn Policy>, PolicyErr
             if let Some(inner) = name.strip_prefix("prefetch+") {
                 let inner = match eviction(inner, config) {
                     Some(inner) => inner,
-                    None => by_name(inner, config)?,
+                    None => by_name(inner, config, read)?,
                 };
                 Box::new(Prefetch::new(inner, budget))
             } else if let Some(path) = name.strip_prefix("replay:") {
-                let trace = recording(path)?;
-                Box::new(Replay::new(&trace, by_name("2q", config)?, budget))
+                let trace = recording(path, read)?;
+                Box::new(Replay::new(&trace, by_name("2q", config, read)?, budget))
             } else if name.contains('/') {
                 Box::new(Foreign::load(name, pages, budget)?)
             } else {
@@ -142,8 +154,8 @@ pub fn eviction(name: &str, config: &Config) -> Option<Box<dyn Policy>> {
     })
 }
 
-fn recording(path: &str) -> Result<Trace, PolicyError> {
-    let bytes = std::fs::read(path).map_err(|why| PolicyError::Recording {
+fn recording(path: &str, read: ReadFile) -> Result<Trace, PolicyError> {
+    let bytes = read(path).map_err(|why| PolicyError::Recording {
         path: path.to_owned(),
         why,
     })?;
@@ -162,21 +174,27 @@ mod tests {
         budget: 10,
     };
 
+    fn none(_path: &str) -> Result<Vec<u8>, String> {
+        Err("there are no files here".to_owned())
+    }
+
     #[test]
     fn every_listed_policy_can_be_made() {
         for (name, _) in POLICIES.iter().filter(|(name, _)| !name.contains(':')) {
-            let policy = by_name(name, &CONFIG).expect("listed");
+            let policy = by_name(name, &CONFIG, none).expect("listed");
             assert!(policy.name().starts_with(name), "{}", policy.name());
         }
         assert_eq!(
-            by_name("prefetch+csr", &CONFIG).expect("composed").name(),
+            by_name("prefetch+csr", &CONFIG, none)
+                .expect("composed")
+                .name(),
             "prefetch+csr"
         );
     }
 
     #[test]
     fn errors_name_what_is_wrong() {
-        let error = |name, config: Config| match by_name(name, &config) {
+        let error = |name, config: Config| match by_name(name, &config, none) {
             Err(error) => error.to_string(),
             Ok(policy) => panic!("{} was made", policy.name()),
         };

@@ -3,7 +3,7 @@
 //! Uses are visible only on watched pages, so the front half of the queue is watched: a page in use
 //! costs one soft fault per round.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::page::{Arrival, Page, Span, Use};
 use crate::policy::Policy;

@@ -6,7 +6,8 @@
 //! a hint), each thread has its own window, and the remaining memory keeps a fixed part of the
 //! edges instead of the latest ones (see [`crate::sweep`]).
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use alloc::boxed::Box;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::page::{Arrival, Fault, FaultKind, Page, Plan, Role, Span};
 use crate::policy::{Policy, leave_to};

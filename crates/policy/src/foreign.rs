@@ -4,8 +4,12 @@
 //! checks what can be checked (version, size, required functions, returned counts).
 #![allow(unsafe_code, reason = "calls through a C interface")]
 
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::sync::atomic::AtomicU64;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::ffi::CString;
+use alloc::string::String;
+use core::ffi::{CStr, c_char, c_void};
+use core::sync::atomic::AtomicU64;
 
 use thiserror::Error;
 

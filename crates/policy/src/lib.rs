@@ -2,8 +2,11 @@
 //!
 //! A separate crate because two programs run the same code: the pager inside a live process, and
 //! the simulator on a recorded trace (`pagewise-simulate`). Nothing here makes system calls, reads
-//! a clock or allocates memory while it works.
+//! a clock or allocates memory while it works. Without std, whose panics need thread-local storage.
+#![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
+
+extern crate alloc;
 
 pub mod catalogue;
 pub mod clock;

@@ -5,6 +5,10 @@ use crate::page::{Arrival, Fault, Page, Plan, Role, Span};
 use crate::policy::{Policy, leave_all_to};
 use crate::roles::Roles;
 use crate::stream::{Streams, plan_cluster, plan_step};
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
 
 /// Streams are read at most this far ahead (2 MiB of 4 KiB pages), and never more than a sixteenth
 /// of the budget: the windows of many threads must fit next to the working set. Eight reads under

@@ -15,7 +15,8 @@
 //! page that is freed while queued only loses LIVE: the consumer skips it, and if it comes back
 //! before that, it keeps its place.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use alloc::boxed::Box;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::page::{MAX_PAGES, Page};
 

@@ -5,7 +5,11 @@
 //! of every 16th entry. While the position is unknown nothing is read ahead, so a run that diverges
 //! from the recording loses only the time of the search.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::page::{Arrival, Fault, Page, Plan, Role, Span};
 use crate::policy::{Policy, leave_all_to};

@@ -1,6 +1,7 @@
 //! Declared roles: a small table of spans, read on every fault and written by hints.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use alloc::boxed::Box;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::page::{Page, Role, Span};
 

@@ -7,7 +7,7 @@
 //! no memory here: a page's word records when it was evicted, and the distance shows whether it
 //! would still be in a queue as long as the main queue.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::page::{Arrival, Page, Span, Use};
 use crate::policy::Policy;

@@ -4,7 +4,8 @@
 //! where the requested pages end, and takes a fault there, or just behind, for its next step.
 //! Streams are separated by thread and region; four can run side by side.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use alloc::boxed::Box;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::page::{Fault, FaultKind, MAX_AHEAD, Page, Plan, Span};
 

@@ -7,7 +7,7 @@
 //! cannot see whether the neighbours are used, so this is done only where it takes no room from
 //! pages in use.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::page::{Arrival, Fault, FaultKind, Page, Plan, Role, Span};
 use crate::policy::{Policy, leave_to};
@@ -51,8 +51,8 @@ impl Streaming {
             sweep: Sweep::new(pages, budget),
             streams: Streams::new(max_window(budget)),
             roles: Roles::default(),
-            awaited: std::array::from_fn(|_| AtomicU32::new(Page::MAX)),
-            around: std::array::from_fn(|_| AtomicU32::new(Page::MAX)),
+            awaited: core::array::from_fn(|_| AtomicU32::new(Page::MAX)),
+            around: core::array::from_fn(|_| AtomicU32::new(Page::MAX)),
         }
     }
 

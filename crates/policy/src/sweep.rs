@@ -9,7 +9,7 @@
 //!          settled     evicted          window  read ahead
 //! ```
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::page::{Arrival, Page, Span, Use};
 use crate::policy::Policy;

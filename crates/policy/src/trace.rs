@@ -1,6 +1,7 @@
 //! Recorded page events ([`pagewise_wire::trace`]) in the form that policies need: uses of pages.
 
-use std::collections::HashMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use pagewise_wire::trace::{Event, Header, Record};
 use thiserror::Error;
@@ -63,7 +64,7 @@ pub struct Trace {
     /// The uses, in order.
     pub references: Vec<Reference>,
     /// Spans of the regions.
-    pub regions: HashMap<u16, Span>,
+    pub regions: BTreeMap<u16, Span>,
     /// Pages that could be resident in the recorded run.
     pub budget_pages: u64,
     /// Bytes of a page.

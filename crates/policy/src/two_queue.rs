@@ -19,7 +19,7 @@
 //! interrupts the other processors, and a page in use that is evicted comes back active anyway.
 //! Watching gained nothing for a hot set during a scan (`bench/paging`).
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::page::{Arrival, Page, Span, Use};
 use crate::policy::Policy;

@@ -6,7 +6,7 @@
 //! narrow window is tried: when pages come back right after they have left it, it is wide for some
 //! time, and for twice as long after each further trial.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Pages of a narrow window, for each page that streams have in flight: none may go before its use.
 const NARROW: u32 = 2;

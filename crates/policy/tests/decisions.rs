@@ -414,7 +414,7 @@ fn policies_decide_as_they_did() {
                 None if name == "replay" => {
                     Box::new(Replay::new(&recorded(&steps), alone("2q"), BUDGET))
                 }
-                None => by_name(&name, &config).expect("a policy"),
+                None => by_name(&name, &config, |_| Err(String::new())).expect("a policy"),
             };
             let (decisions, counts) = decide(&*fresh, &steps);
             let [refaults, early, helped, written, watched] = counts;

@@ -4,7 +4,7 @@
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,7 +68,7 @@ fn trace() -> Trace {
             });
         }
     }
-    let regions = HashMap::from([(
+    let regions = BTreeMap::from([(
         0,
         Span {
             first: 0,
@@ -89,8 +89,8 @@ fn outcome(trace: &Trace, name: &str) -> Outcome {
         pages: trace.pages(),
         budget: 3000,
     };
-    let policy =
-        eviction(name, &config).unwrap_or_else(|| by_name(name, &config).expect("a policy"));
+    let policy = eviction(name, &config)
+        .unwrap_or_else(|| by_name(name, &config, |_| Err(String::new())).expect("a policy"));
     run(trace, &*policy, Memory::of(3000))
 }
 
@@ -155,7 +155,12 @@ fn what_is_no_policy_is_refused_with_its_name() {
         pages: 100,
         budget: 10,
     };
-    let error = |name: &str| by_name(name, &config).err().expect("refused").to_string();
+    let error = |name: &str| {
+        by_name(name, &config, |_| Err(String::new()))
+            .err()
+            .expect("refused")
+            .to_string()
+    };
     assert!(error("./nowhere.so").contains("./nowhere.so"));
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty.c");
     std::fs::write(&source, "int nothing;\n").expect("a writable folder");

@@ -54,7 +54,8 @@ fn answer(trace: &Trace, policies: &str, pages: u32) -> Result<PagingSimulation>
     let rows = policies
         .split(',')
         .map(|name| {
-            let policy = by_name(name.trim(), &config).context("--policy")?;
+            let read = |path: &str| std::fs::read(path).map_err(|why| why.to_string());
+            let policy = by_name(name.trim(), &config, read).context("--policy")?;
             Ok(row(policy.name(), &run(trace, &*policy, memory)))
         })
         .collect::<Result<Vec<_>>>()?;

@@ -60,7 +60,7 @@ pub fn of(
         strict: request.strict,
         launcher: std::process::id(),
         shared: CString::new(path_of(shared))?,
-        record: record.map_or_else(String::new, path_of),
+        record: CString::new(record.map_or_else(String::new, path_of))?,
     };
     preflight::check(&mut settings, say)?;
     launch_settings(&settings, library)
@@ -96,7 +96,8 @@ fn policy(asked: &str) -> Result<String> {
         pages: 1 << 10,
         budget: 1 << 9,
     };
-    pagewise_policy::by_name(&name, &config).context("--policy")?;
+    let read = |path: &str| std::fs::read(path).map_err(|why| why.to_string());
+    pagewise_policy::by_name(&name, &config, read).context("--policy")?;
     Ok(name)
 }
 
@@ -137,7 +138,7 @@ pub fn budgeted(budget: &Budgeted, library: OwnLibrary) -> Result<LaunchSettings
         strict: true,
         launcher: std::process::id(),
         shared: CString::default(),
-        record: String::new(),
+        record: CString::default(),
     };
     launch_settings(&settings, &library(Libc::Glibc)?)
 }

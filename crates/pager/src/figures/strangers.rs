@@ -1,6 +1,7 @@
 //! Programs of a run that are not managed: reported to the command, which prints them at the end.
 
 use super::places;
+use crate::sys;
 use core::sync::atomic::Ordering;
 use pagewise_wire::shared::{Run, STRANGER_WORDS, Stranger, StrangerPlace};
 
@@ -28,12 +29,17 @@ impl Name {
     }
 }
 
-/// The file of this process's program.
-#[must_use]
-pub fn own_name() -> Vec<u8> {
-    use std::os::unix::ffi::OsStringExt;
-    let path = std::env::current_exe().unwrap_or_default();
-    path.into_os_string().into_vec()
+/// This process's program is not managed.
+pub fn tell_own(why: Stranger) {
+    let mut path = [0_u8; 4096];
+    let link = c"/proc/self/exe".as_ptr() as usize;
+    // SAFETY: the path ends with a zero, and the buffer lives through the call.
+    let length = unsafe {
+        let place = path.as_mut_ptr() as usize;
+        sys::call3(libc::SYS_readlink, link, place, path.len())
+    };
+    let length = usize::try_from(length).unwrap_or(0);
+    tell(&path[..length], why);
 }
 
 /// The program at `path` is not managed.

@@ -4,9 +4,9 @@
 //! one. It may call: the core (atomics, raw system calls, memory made beforehand) and, for a SIGBUS
 //! that is not the pager's, the program's own handler. Nothing here touches `errno`.
 
-use crate::paging::PAGER;
 use crate::paging::resolve::{self, Fault, Outcome};
 use crate::paging::scan;
+use crate::paging::{PAGER, fatal};
 use crate::sys::signals::{self, KernelAction};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -124,8 +124,31 @@ extern "C" fn on_fault(number: i32, info: *mut libc::siginfo_t, context: *mut li
             return;
         }
     }
+    if code > 0 && remembered(number).handler <= libc::SIG_IGN {
+        unserved(code, address, error);
+    }
     // SAFETY: both are the kernel's.
     unsafe { pass_on(number, info, context) };
+}
+
+/// The process ends by SIGBUS and nobody has said why: what is known of the page.
+fn unserved(code: i32, address: u64, error: i64) {
+    let access = match error & WRITE {
+        0 => "reading",
+        _ => "writing",
+    };
+    let thread = crate::sys::thread_id();
+    let region = PAGER.regions.find(address);
+    let page = PAGER.table.page_at(address);
+    match region.filter(|region| region.kind.managed).and(page) {
+        Some(page) => fatal::say(format_args!(
+            "SIGBUS (code {code}, error {error}) {access} {address:#x} on thread {thread}, which is managed: {:?}; please report this line",
+            PAGER.table.word(page)
+        )),
+        None => fatal::say(format_args!(
+            "SIGBUS (code {code}, error {error}) {access} {address:#x} on thread {thread}: that memory is the program's own, as without pagewise. A file that is shorter than its mapping has this effect"
+        )),
+    }
 }
 
 /// Whether the address is managed once no change of ranges is under way, or belongs to the kernel

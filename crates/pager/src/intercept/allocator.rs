@@ -10,6 +10,19 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// Whether an allocation ends the process.
 static SEALED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the kernel has given no memory.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
+fn failed() -> *mut u8 {
+    FAILED.store(true, Ordering::Relaxed);
+    core::ptr::null_mut()
+}
+
+/// Whether an allocation has failed: the cause of the panic that follows.
+pub fn has_failed() -> bool {
+    FAILED.load(Ordering::Relaxed)
+}
+
 /// From now on, no allocation is allowed.
 pub fn seal() {
     SEALED.store(true, Ordering::Release);
@@ -50,7 +63,7 @@ unsafe impl GlobalAlloc for Bump {
             sys::signals::die_by(libc::SIGABRT);
         }
         if is_own_mapping(layout) {
-            return sys::map(layout.size()).unwrap_or(core::ptr::null_mut());
+            return sys::map(layout.size()).unwrap_or_else(failed);
         }
         loop {
             let next = self.next.load(Ordering::Acquire);
@@ -68,7 +81,7 @@ unsafe impl GlobalAlloc for Bump {
                 continue;
             }
             let Some(part) = sys::map(PART) else {
-                return core::ptr::null_mut();
+                return failed();
             };
             let part = part as usize;
             self.end.store(part + PART, Ordering::Release);

@@ -19,6 +19,7 @@ mod hints;
 mod ioctls;
 mod locks;
 mod memory;
+mod panics;
 mod process;
 mod programs;
 mod shim;
@@ -40,7 +41,7 @@ static CONSTRUCTOR: extern "C" fn() = construct;
 
 extern "C" fn construct() {
     crate::mapped_files::prepare();
-    let Ok(text) = std::env::var(VARIABLE) else {
+    let Some(text) = sys::environment::variable(VARIABLE) else {
         return;
     };
     let settings = match Settings::from_text(&text) {
@@ -57,14 +58,9 @@ extern "C" fn construct() {
     shim::prepare();
     start::attach(&settings);
     let first = start::is_first(&settings);
-    // Allocation at the start panics if there is no memory: reported like other errors.
-    std::panic::set_hook(Box::new(|_| {
-        let why = start::Refusal::NoMemory.words();
-        fatal::say(format_args!("the program is not started: {why}"));
-        sys::end(1);
-    }));
+    panics::starting(true);
     let started = start::start(&settings);
-    drop(std::panic::take_hook());
+    panics::starting(false);
     if let Err(refusal) = started {
         let why = refusal.words();
         if first || settings.strict {
@@ -72,7 +68,7 @@ extern "C" fn construct() {
             sys::end(1);
         }
         fatal::say(format_args!("this program's memory is not managed: {why}"));
-        strangers::tell(strangers::own_name().as_slice(), Stranger::Failed);
+        strangers::tell_own(Stranger::Failed);
         return;
     }
     let mut exits = false;

@@ -53,6 +53,7 @@ use crate::store::Store;
 use crate::sync::{Changes, Gate, Lock};
 use crate::sys::uffd::Uffd;
 use ahead::Ahead;
+use alloc::boxed::Box;
 use budget::Budget;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use file_pages::FilePages;

@@ -1,7 +1,8 @@
 //! `disk`: pages in a file or on a block device.
 
+use alloc::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use alloc::boxed::Box;
 use core::cell::UnsafeCell;
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
 use crate::page::PAGE_BYTES;
 use crate::store::checksum::checksum;

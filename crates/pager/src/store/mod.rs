@@ -24,6 +24,7 @@ mod tests;
 
 use crate::inject::{self, Injected};
 use crate::page::PAGE_BYTES;
+use alloc::boxed::Box;
 use cipher::Cipher;
 use device::Device;
 use disk::Disk;

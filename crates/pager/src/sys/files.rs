@@ -3,6 +3,9 @@
 
 use super::line::Line;
 use super::{call3, call6, errno, open, signals};
+use alloc::ffi::CString;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::ffi::CStr;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +31,44 @@ pub struct Status {
     pub modified: [i64; 2],
     /// Whether it is a regular file.
     pub is_regular: bool,
+}
+
+/// The content of the file at `path`. Allocates: only for the start.
+///
+/// # Errors
+/// Why it cannot be read, in the C library's words.
+pub fn whole(path: &str) -> Result<Vec<u8>, String> {
+    let words = |errno| {
+        // SAFETY: the C library returns text that is there until its next call; the start is one thread.
+        let text = unsafe { CStr::from_ptr(libc::strerror(errno)) };
+        text.to_string_lossy().into_owned()
+    };
+    let path = CString::new(path).map_err(|_| words(libc::ENOENT))?;
+    let file = match i32::try_from(open(&path, libc::O_RDONLY)) {
+        Ok(file @ 0..) => file,
+        failed => return Err(words(failed.map_or(libc::EINVAL, |errno| -errno))),
+    };
+    let mut content = Vec::new();
+    let mut part = [0_u8; 4096];
+    loop {
+        // SAFETY: the buffer lives through the call.
+        let read = unsafe {
+            call3(
+                libc::SYS_read,
+                file as usize,
+                part.as_mut_ptr() as usize,
+                part.len(),
+            )
+        };
+        match usize::try_from(read) {
+            Ok(count @ 1..) => content.extend_from_slice(&part[..count]),
+            Err(_) if errno(read) == libc::EINTR => {}
+            ended => {
+                super::close(file);
+                return ended.map(|_| content).map_err(|_| words(errno(read)));
+            }
+        }
+    }
 }
 
 /// The present status of an open file; `None` if the descriptor is closed.

@@ -2,6 +2,7 @@
 //! so that they may run in signal handlers and on threads that libc does not know.
 
 pub mod entry;
+pub mod environment;
 pub mod files;
 pub mod line;
 pub mod locks;

@@ -1,4 +1,4 @@
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ fn trace_of(uses: impl IntoIterator<Item = (u32, ReferenceKind)>) -> Trace {
         })
         .collect();
     let count = references.iter().map(|one| one.page + 1).max().unwrap_or(0);
-    let regions = HashMap::from([(0, Span { first: 0, count })]);
+    let regions = BTreeMap::from([(0, Span { first: 0, count })]);
     Trace {
         references,
         regions,
@@ -51,7 +51,7 @@ fn outcome(trace: &Trace, name: &str, pages: u32) -> Outcome {
     };
     let policy = match eviction(name, &config) {
         Some(bare) => bare,
-        None => by_name(name, &config).expect("a policy"),
+        None => by_name(name, &config, |_| Err(String::new())).expect("a policy"),
     };
     run(trace, &*policy, Memory::of(pages))
 }
@@ -206,7 +206,7 @@ fn sweeps(vertices: u32, edges: u32, rounds: u32) -> Trace {
             }
         }
     }
-    let regions = HashMap::from([
+    let regions = BTreeMap::from([
         (
             0,
             Span {
