@@ -22,6 +22,7 @@ pub use running::{Finished, Gated, Running};
 pub use stopped::while_stopped;
 
 pub use crate::sys::file_lock::{is_byte_locked, try_lock};
+pub use crate::sys::own_code::release as release_own_code;
 pub use crate::sys::process::effective_user;
 pub use crate::sys::process::share_memory;
 

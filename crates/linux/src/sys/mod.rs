@@ -9,6 +9,7 @@ pub mod mapped_file;
 pub mod mount;
 pub mod netlink;
 pub mod numa;
+pub mod own_code;
 pub mod page_map;
 pub mod perf_event;
 pub mod perf_poll;

@@ -19,7 +19,7 @@ pub use settings::{Budgeted, budgeted};
 use crate::explain::OwnLibrary;
 use anyhow::{Result, bail};
 use pagewise_linux::proc::runtime::{self, Libc};
-use pagewise_linux::process::{Finished, Launch, interrupt};
+use pagewise_linux::process::{Finished, Launch, interrupt, release_own_code};
 use pagewise_model::advice::Settings as LaunchSettings;
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::paged_run::PagedRun;
@@ -185,6 +185,8 @@ impl Ready {
         let request = &self.request;
         let mut launch = request.launch.clone();
         launch.settings = self.settings;
+        // Where memory is short, the kernel ends the process that has most of it: not this one, which waits.
+        release_own_code();
         let running = launch.spawn()?;
         let mut course = Course::new(request, &self.shared, self.together.take(), has_course);
         let finished = course.watch(running, say, show)?;
