@@ -17,7 +17,7 @@ use crate::page::PAGE_BYTES;
 use crate::paging::PAGER;
 use crate::paging::pins::Pin;
 use crate::start;
-use crate::sys::{Answer, call6, entry, thread};
+use crate::sys::{self, Answer, call6, entry, thread};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -175,7 +175,7 @@ fn own_descriptors() {
 }
 
 /// The limit of descriptors, raised while this lives if the program has set it too low for the pager to
-/// reopen its own: it has one thread then, which opens nothing else.
+/// reopen its own, or uses all that it allows: it has one thread then, which opens nothing else.
 struct RaisedLimit(Option<libc::rlimit>);
 
 impl RaisedLimit {
@@ -183,7 +183,8 @@ impl RaisedLimit {
         /// The pager reopens fewer at a fork.
         const ENOUGH: u64 = 64;
         let limit = Self::exchange(None);
-        let Some(low) = limit.filter(|limit| limit.rlim_cur < ENOUGH) else {
+        let Some(low) = limit.filter(|limit| limit.rlim_cur < ENOUGH || sys::has_no_descriptor())
+        else {
             return Self(None);
         };
         let most = low.rlim_max.max(ENOUGH);

@@ -4,7 +4,7 @@ use super::detour::of_libc;
 use super::file_mappings::{self, MADV_POPULATE_READ, MADV_POPULATE_WRITE};
 use super::forks::thread_pointer;
 use super::locks::{self, mlock, mlock2, mlockall, munlock, munlockall};
-use super::{libc_answer, set_errno};
+use super::{address_space, libc_answer, set_errno};
 use crate::mapped_files;
 use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::paging::PAGER;
@@ -80,6 +80,7 @@ pub unsafe extern "C" fn mmap(
         false => call(),
     };
     drop(change);
+    address_space::explain(answer, length as u64);
     if is_ok(answer) && is_plain(flags, fd) {
         let start = answer as u64;
         let end = page_ceil(start + length as u64);
@@ -244,6 +245,7 @@ pub unsafe extern "C" fn detoured_mremap(
         false => call(flags),
     };
     drop(change);
+    address_space::explain(answer, new.saturating_sub(old) as u64);
     libc_answer(answer) as *mut c_void
 }
 
@@ -486,6 +488,8 @@ fn move_break(address: *mut c_void, through_libc: bool) -> bool {
         unsafe { *place = end as *mut c_void };
     }
     if end < address as u64 {
+        let grows = (address as u64).saturating_sub(end);
+        address_space::explain(-(libc::ENOMEM as Answer), grows);
         return false;
     }
     let grown = page_ceil(end);

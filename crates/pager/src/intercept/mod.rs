@@ -5,6 +5,7 @@
 //! functions are replaced by jumps ([`detour`]). Every function also works before the pager has
 //! started, and if the start is refused: then it does what libc's function does.
 
+mod address_space;
 mod allocator;
 mod bypass;
 mod calls;

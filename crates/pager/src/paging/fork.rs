@@ -132,8 +132,14 @@ impl Pager {
         self.counters.set(|all| &all.file_bytes, 0);
         self.outdate_uffds();
         if managed > 0 && !self.serve_again() {
+            let why = match sys::has_no_descriptor() {
+                true => {
+                    "all descriptors that it may have are in use (ulimit -n), and it needs three"
+                }
+                false => "the kernel gives it no userfaultfd, or no thread",
+            };
             super::fatal::say(format_args!(
-                "the child of a fork cannot manage its memory; it ends with SIGBUS"
+                "the child of a fork cannot manage its memory: {why}. It ends with SIGBUS"
             ));
             signals::die_by(libc::SIGBUS);
         }

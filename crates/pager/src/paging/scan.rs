@@ -98,6 +98,13 @@ pub fn data_pages() -> Option<u64> {
 }
 
 /// The first six fields of `/proc/self/statm` (fs/proc/array.c, `proc_pid_statm`).
+/// Bytes of address space that this process uses.
+#[must_use]
+pub fn address_space_bytes() -> Option<u64> {
+    let [all, ..] = statm()?;
+    Some(all * PAGE_BYTES as u64)
+}
+
 fn statm() -> Option<[u64; 6]> {
     let mut text = [0_u8; 128];
     let file = opened(&STATM, c"/proc/self/statm");

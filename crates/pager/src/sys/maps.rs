@@ -72,6 +72,16 @@ pub(super) fn forget_own(start: u64) {
     }
 }
 
+/// Bytes of address space that the pager has for itself.
+#[must_use]
+pub fn own_bytes() -> u64 {
+    let own = RANGES.iter().map(|range| {
+        let [start, end] = range.each_ref().map(|bound| bound.load(Ordering::Relaxed));
+        end.saturating_sub(start)
+    });
+    own.sum()
+}
+
 /// Whether the pager has memory of its own in `[start, end)`. The kernel merges such neighbours
 /// into one mapping, but never with mappings of the program.
 fn holds_own(start: u64, end: u64) -> bool {

@@ -228,6 +228,14 @@ pub fn open_at(folder: i32, path: &CStr, flags: i32) -> Answer {
     unsafe { call6(libc::SYS_openat, folder, path, flags, 0o600, 0, 0) }
 }
 
+/// Whether this process may open no more files.
+#[must_use]
+pub fn has_no_descriptor() -> bool {
+    let answer = open(c"/", libc::O_PATH);
+    close(answer as i32);
+    answer == -(libc::EMFILE as Answer)
+}
+
 /// Closes a descriptor of the pager; does nothing if it is negative.
 pub fn close(fd: i32) {
     if fd >= 0 {
