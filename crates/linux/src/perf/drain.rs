@@ -9,7 +9,7 @@ use super::build_ids::BuildIds;
 use super::governor::Governor;
 use super::ladder::Ladder;
 use super::notes::Note;
-use super::opening::{Opened, threads_of};
+use super::opening::{Opened, families_of, threads_of};
 use super::plan::{Plan, Reach, RingClass, Role, Unit};
 use super::rotation::{Rotation, Slot};
 use super::switches::Switches;
@@ -215,7 +215,7 @@ impl Drain {
         }
         self.watched = match target {
             Target::Gated(pid) => vec![*pid],
-            Target::Pids(pids) => pids.clone(),
+            Target::Pids(pids) => families_of(pids, &self.proc),
             Target::System => Vec::new(),
         };
         self.notes = notes;

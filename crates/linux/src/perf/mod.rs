@@ -82,7 +82,7 @@ impl Mode {
 pub enum Target {
     /// A child that waits before `execve(2)`; recording starts with its exec.
     Gated(i32),
-    /// Running processes with all their threads; children that they start later are included.
+    /// Running processes with all their threads and descendants, and what those start later.
     Pids(Vec<i32>),
     /// Everything on this machine.
     System,

@@ -47,6 +47,11 @@ pub enum Note {
         /// How many.
         count: usize,
     },
+    /// Threads of descendants were left out because they belong to other users.
+    ThreadsForbidden {
+        /// How many.
+        count: usize,
+    },
     /// The rings are smaller than wanted.
     SmallRings {
         /// KiB for each CPU.
@@ -85,18 +90,20 @@ impl Note {
             Self::NoPerf { reason, forbidden } => no_perf(reason, *forbidden, &paranoid()),
             Self::UserOnly => format!(
                 "Faults inside system calls, such as read(2) into fresh memory, are not sampled \
-                 (kernel.perf_event_paranoid is {}). Remedy: run as root, or sudo sysctl \
+                 (kernel.perf_event_paranoid is {}). Remedy: {}, or sudo sysctl \
                  kernel.perf_event_paranoid=1.",
-                paranoid()
+                paranoid(),
+                more_rights()
             ),
             Self::NoCalls { reason } => format!(
                 "Memory system calls (mmap, munmap, brk, madvise, mremap, mprotect) are not \
                  traced: {reason}. New mappings are still seen; returned memory is not. \
-                 Remedy: run as root on a kernel with tracepoints (CONFIG_FTRACE_SYSCALLS)."
+                 Remedy: {} on a kernel with tracepoints (CONFIG_FTRACE_SYSCALLS).",
+                more_rights()
             ),
             Self::NoLocks { reason } => format!(
-                "Waits for locks are not traced: {reason}. Remedy: run as root on Linux 5.19 or \
-                 later."
+                "Waits for locks are not traced: {reason}. Remedy: {} on Linux 5.19 or later.",
+                more_rights()
             ),
             Self::Refused { part, reason } => format!(
                 "The kernel refused {part}: {reason}. `pagewise check` shows what this machine \
@@ -107,16 +114,21 @@ impl Note {
                 wanted,
                 allowed,
             } => format!(
-                "Left out {part}: with this many threads and CPUs, everything would need {wanted} open files, but only {allowed} are allowed. Remedy: ulimit -n {wanted}, or run as \
-                 root."
+                "Left out {part}: with this many threads and CPUs, everything would need {wanted} \
+                 open files, but only {allowed} are allowed. Remedy: ulimit -n {wanted}."
             ),
             Self::ThreadsUnobserved { count } => format!(
                 "{count} threads are not observed, for lack of file descriptors. Remedy: raise \
-                 `ulimit -n`, or run as root."
+                 `ulimit -n`."
+            ),
+            Self::ThreadsForbidden { count } => format!(
+                "{count} threads of its descendants belong to other users and are not observed. \
+                 Remedy: {}.",
+                more_rights()
             ),
             Self::SmallRings { kib } => format!(
-                "Ring buffers are only {kib} KiB per CPU, so bursts may be lost. Remedy: run \
-                 as root, or raise kernel.perf_event_mlock_kb or `ulimit -l`."
+                "Ring buffers are only {kib} KiB per CPU, so bursts may be lost. Remedy: raise \
+                 kernel.perf_event_mlock_kb or `ulimit -l`."
             ),
             Self::Paused { part, percent_on } => format!(
                 "To keep the program's slowdown small, {part} were recorded only {percent_on} % \
@@ -136,6 +148,14 @@ impl Note {
                  have no names. Remedy: run as root or as the process's own user."
             ),
         }
+    }
+}
+
+/// What gives the rights that are missing: root may lack them too, in a container.
+fn more_rights() -> &'static str {
+    match crate::process::effective_user() {
+        0 => "start the container with CAP_PERFMON and CAP_SYS_ADMIN",
+        _ => "run as root",
     }
 }
 

@@ -3,7 +3,7 @@
 use super::notes::Note;
 use super::plan::{Plan, Reach, RingClass, Role, Start, Unit};
 use super::{Error, Mode, Target};
-use crate::proc::ProcRoot;
+use crate::proc::{ProcRoot, family};
 use crate::sys::machine;
 use crate::sys::perf_event::{self, EventFd};
 use crate::sys::perf_ring::Ring;
@@ -245,16 +245,20 @@ impl<'a> Opener<'a> {
         }
     }
 
-    /// Opens everything for each of `threads`. Returns how many of them were still there.
+    /// Opens everything for each of `threads`. Returns how many of them were still there. Threads
+    /// other than `required` may belong to others, and are left out.
     ///
     /// # Errors
     /// [`Error::NotAllowed`] if the most important unit is refused for lack of rights.
-    pub fn open_threads(&mut self, threads: &[i32]) -> Result<usize, Error> {
-        let mut alive = 0;
+    pub fn open_threads(&mut self, threads: &[i32], required: &[i32]) -> Result<usize, Error> {
+        let (mut alive, mut foreign) = (0, 0);
         for (at, &tid) in threads.iter().enumerate() {
             match self.open_thread(tid) {
                 Ok(()) => alive += 1,
                 Err(Refusal::ThreadGone | Refusal::CpuGone) => {}
+                Err(Refusal::Other(cause)) if is_forbidden(&cause) && !required.contains(&tid) => {
+                    foreign += 1;
+                }
                 Err(Refusal::NoFiles) => {
                     self.notes.push(Note::ThreadsUnobserved {
                         count: threads.len() - at,
@@ -263,6 +267,9 @@ impl<'a> Opener<'a> {
                 }
                 Err(Refusal::Other(cause)) => return Err(not_recordable(tid, cause)),
             }
+        }
+        if foreign > 0 {
+            self.notes.push(Note::ThreadsForbidden { count: foreign });
         }
         Ok(alive)
     }
@@ -488,6 +495,10 @@ fn page_size() -> usize {
     usize::try_from(machine::page_size()).unwrap_or(4096)
 }
 
+fn is_forbidden(cause: &io::Error) -> bool {
+    matches!(cause.raw_os_error(), Some(libc::EACCES | libc::EPERM))
+}
+
 fn not_recordable(tid: i32, cause: io::Error) -> Error {
     match cause.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) if tid < 0 => Error::SystemNotAllowed,
@@ -510,7 +521,19 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// Threads of `pids` that are alive now.
+/// `pids` and all their living descendants.
+pub(super) fn families_of(pids: &[i32], proc: &ProcRoot) -> Vec<i32> {
+    let mut members = Vec::new();
+    for member in pids.iter().flat_map(|&pid| family(proc, pid)) {
+        if !members.contains(&member) {
+            members.push(member);
+        }
+    }
+    members
+}
+
+/// Threads of `pids` and of their descendants that are alive now.
 pub(super) fn threads_of(pids: &[i32], proc: &ProcRoot) -> Vec<i32> {
-    pids.iter().flat_map(|&pid| proc.tasks(pid)).collect()
+    let members = families_of(pids, proc).into_iter();
+    members.flat_map(|pid| proc.tasks(pid)).collect()
 }

@@ -138,13 +138,13 @@ impl Recorder {
         match &self.target {
             Target::Gated(pid) => {
                 opener.make_room(1);
-                if opener.open_threads(&[*pid])? == 0 {
+                if opener.open_threads(&[*pid], &[*pid])? == 0 {
                     return Err(Error::NoSuchProcess { pid: *pid });
                 }
             }
             Target::System => {
                 opener.make_room(1);
-                opener.open_threads(&[opening::EVERYBODY])?;
+                opener.open_threads(&[opening::EVERYBODY], &[opening::EVERYBODY])?;
             }
             Target::Pids(pids) => {
                 open_all_threads(&mut opener, pids, &self.proc, &mut self.early)?;
@@ -238,7 +238,7 @@ impl Recorder {
         records.extend(existing::cgroups(SIDE_BAND, Path::new("/proc")));
         let pids = match &self.target {
             Target::Gated(_) => Vec::new(),
-            Target::Pids(pids) => pids.clone(),
+            Target::Pids(pids) => opening::families_of(pids, &self.proc),
             Target::System => self.proc.processes(),
         };
         let told = existing::processes(&pids, SIDE_BAND, &self.proc, &mut self.notes);
@@ -312,6 +312,7 @@ fn open_all_threads(
     proc: &ProcRoot,
     early: &mut Vec<u8>,
 ) -> Result<(), Error> {
+    let required: Vec<i32> = pids.iter().flat_map(|&pid| proc.tasks(pid)).collect();
     let mut covered = FxHashSet::default();
     let mut alive = 0;
     loop {
@@ -323,7 +324,7 @@ fn open_all_threads(
             break;
         }
         opener.make_room(fresh.len());
-        alive += opener.open_threads(&fresh)?;
+        alive += opener.open_threads(&fresh, &required)?;
         covered.extend(fresh);
         let seen = early.len();
         opener.drain(early);
