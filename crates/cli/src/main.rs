@@ -160,6 +160,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             terminal::tell(&format!("pagewise: {one}"));
         }
     }
+    if cli.command.observes_all_work() {
+        // Without it, work that outlives the command is not seen.
+        let _ = pagewise_linux::process::adopt();
+    }
     match cli.command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Record(args) => record::run(args),
@@ -192,6 +196,16 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             help::run(&args, Cli::command())?;
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+impl Command {
+    /// Whether it measures a command with everything that the command starts.
+    fn observes_all_work(&self) -> bool {
+        matches!(
+            self,
+            Self::Doctor(_) | Self::Record(_) | Self::Gate(_) | Self::Tune(_)
+        )
     }
 }
 

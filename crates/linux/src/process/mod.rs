@@ -14,10 +14,12 @@ pub mod interrupt;
 pub mod library;
 mod lookup;
 mod nodes;
+mod orphans;
 mod running;
 mod stopped;
 mod to_end;
 
+pub use orphans::{adopt, still_running};
 pub use running::{Finished, Gated, Running};
 pub use stopped::while_stopped;
 
@@ -137,6 +139,16 @@ pub enum Error {
         /// The kernel's reason.
         source: io::Error,
     },
+    /// What an earlier command left behind still runs.
+    #[error(
+        "process {pid} ({name}), which the command started and left running, still runs: no other run starts beside it"
+    )]
+    LeftRunning {
+        /// Its id.
+        pid: i32,
+        /// Its name.
+        name: String,
+    },
     /// No new process could be created.
     #[error("cannot start another process (a limit on processes or memory?)")]
     Fork(#[source] io::Error),
@@ -185,8 +197,12 @@ impl Launch {
     ///
     /// # Errors
     /// If the program is missing or not executable, a setting or argument is invalid, a stream's
-    /// file cannot be opened, or no process can be created.
+    /// file cannot be opened, no process can be created, or one that an earlier command left
+    /// behind still runs.
     pub fn spawn_gated(&self) -> Result<Gated, Error> {
+        if let Some((pid, name)) = still_running().into_iter().next() {
+            return Err(Error::LeftRunning { pid, name });
+        }
         let environment =
             environment::with_settings(std::env::vars_os().collect(), &self.settings)?;
         let path = lookup::find(&self.program, &environment)?;
@@ -209,6 +225,7 @@ impl Launch {
             report: report.as_fd(),
         };
         let pid = sys::fork_gated(&image, &gate).map_err(Error::Fork)?;
+        orphans::started(pid);
         Ok(Gated::new(pid, path, open, outcome))
     }
 

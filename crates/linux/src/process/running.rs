@@ -1,6 +1,7 @@
 //! A child from the gate to its end.
 
 use super::Error;
+use super::orphans::{self, Orphans};
 use crate::sys::process as sys;
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::units::{Bytes, Nanos};
@@ -67,6 +68,8 @@ impl Gated {
             pid: child.pid,
             pidfd,
             started,
+            born: orphans::birth(child.pid),
+            ended: None,
         })
     }
 }
@@ -87,6 +90,7 @@ impl Child {
         };
         let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
         reap(self.pid)?;
+        orphans::ended(self.pid);
         Err(Error::Exec {
             path: self.path.clone(),
             source,
@@ -101,6 +105,7 @@ impl Drop for Gated {
             drop(open);
             // An error cannot be reported here; the child is ours and cannot be reaped twice.
             let _ = reap(pid);
+            orphans::ended(pid);
         }
     }
 }
@@ -112,6 +117,17 @@ pub struct Running {
     /// Absent before Linux 5.3.
     pidfd: Option<OwnedFd>,
     started: Instant,
+    /// When it was born, in clock ticks.
+    born: u64,
+    /// Its end, while descendants still work.
+    ended: Option<Ended>,
+}
+
+/// The end of a program that left processes behind.
+#[derive(Debug)]
+struct Ended {
+    finished: Finished,
+    left: Orphans,
 }
 
 /// How a program ended and its cost.
@@ -146,22 +162,35 @@ impl Running {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Waits for its end, however many signals we receive meanwhile.
+    /// Waits for its end and that of its work, however many signals we receive meanwhile.
     ///
     /// # Errors
     /// If it was already waited for elsewhere.
-    pub fn wait(self) -> Result<Finished, Error> {
-        let (status, usage) = reap(self.pid)?;
-        Ok(self.finished(status, &usage))
+    pub fn wait(mut self) -> Result<Finished, Error> {
+        if self.ended.is_none() {
+            let (status, usage) = reap(self.pid)?;
+            self.note_end(status, &usage);
+        }
+        loop {
+            if let Some(finished) = self.wait_by_looking(Duration::from_secs(3600))? {
+                return Ok(finished);
+            }
+        }
     }
 
-    /// How it ended, if it has ended.
+    /// How it ended, if it has ended, and no descendant of it still works.
     ///
     /// # Errors
     /// If it was already waited for.
     pub fn try_wait(&mut self) -> Result<Option<Finished>, Error> {
+        if self.ended.is_some() {
+            return Ok(self.work_ended());
+        }
         match sys::wait4(self.pid, false) {
-            Ok(Some((status, usage))) => Ok(Some(self.finished(status, &usage))),
+            Ok(Some((status, usage))) => {
+                self.note_end(status, &usage);
+                Ok(self.work_ended())
+            }
             Ok(None) => Ok(None),
             Err(source) => Err(Error::Process {
                 pid: self.pid,
@@ -177,7 +206,7 @@ impl Running {
     /// # Errors
     /// As [`Running::try_wait`].
     pub fn wait_for(&mut self, timeout: Duration) -> Result<Option<Finished>, Error> {
-        match &self.pidfd {
+        match self.pidfd.as_ref().filter(|_| self.ended.is_none()) {
             Some(fd) => match sys::poll_readable(fd.as_fd(), timeout) {
                 Ok(_) => self.try_wait(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => self.try_wait(),
@@ -195,6 +224,10 @@ impl Running {
     /// be read. Also false if the kernel has no such wait.
     #[must_use]
     pub fn ends_within(&self, timeout: Duration) -> bool {
+        if self.ended.is_some() {
+            std::thread::sleep(timeout.min(LOOK_FOR_ORPHANS));
+            return false;
+        }
         let ends = |fd: &OwnedFd| sys::poll_readable(fd.as_fd(), timeout);
         matches!(self.pidfd.as_ref().map(ends), Some(Ok(true)))
     }
@@ -227,7 +260,7 @@ impl Running {
         }
     }
 
-    /// For kernels without pidfds: polls each millisecond.
+    /// For kernels without pidfds, and for descendants: polls.
     pub(super) fn wait_by_looking(&mut self, timeout: Duration) -> Result<Option<Finished>, Error> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -235,15 +268,50 @@ impl Running {
             if finished.is_some() || Instant::now() >= deadline {
                 return Ok(finished);
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(match self.ended {
+                Some(_) => LOOK_FOR_ORPHANS,
+                None => Duration::from_millis(1),
+            });
         }
     }
 
-    /// Sends a signal to the program alone (not to its children).
+    fn note_end(&mut self, status: i32, usage: &libc::rusage) {
+        orphans::ended(self.pid);
+        self.ended = Some(Ended {
+            finished: self.finished(status, usage),
+            left: Orphans::of(self.born),
+        });
+    }
+
+    /// The end of the program, once its descendants have ended or rest.
+    fn work_ended(&mut self) -> Option<Finished> {
+        let wall = self.started.elapsed().into();
+        let ended = self.ended.as_mut()?;
+        let finished = ended.finished;
+        ended.left.rest().then(|| {
+            let more = ended.left.cost;
+            let outlived = more != RunCost::default();
+            let cost = orphans::together(finished.cost, more);
+            Finished {
+                cost: RunCost {
+                    wall: if outlived { wall } else { cost.wall },
+                    ..cost
+                },
+                ..finished
+            }
+        })
+    }
+
+    /// Sends a signal to the program alone (not to its children); to what it left behind, if it
+    /// has ended.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub fn signal(&self, signal: i32) -> Result<(), Error> {
+        if let Some(ended) = &self.ended {
+            ended.left.signal(signal);
+            return Ok(());
+        }
         let failed = |source| Error::Process {
             pid: self.pid,
             action: "signal",
@@ -276,6 +344,9 @@ impl Running {
     }
 }
 
+/// Time between looks at descendants that outlive the program.
+const LOOK_FOR_ORPHANS: Duration = Duration::from_millis(10);
+
 /// Waits for `pid` through any number of signals.
 fn reap(pid: i32) -> Result<(i32, libc::rusage), Error> {
     loop {
@@ -302,7 +373,7 @@ fn ending(status: i32) -> Ending {
     }
 }
 
-fn cost(wall: Duration, usage: &libc::rusage) -> RunCost {
+pub(super) fn cost(wall: Duration, usage: &libc::rusage) -> RunCost {
     RunCost {
         wall: wall.into(),
         user: nanos(usage.ru_utime),

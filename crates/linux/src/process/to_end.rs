@@ -23,6 +23,7 @@ impl Running {
         loop {
             match ptrace::wait(pid, true) {
                 Ok(Some((Stop::Ended(status), usage))) => {
+                    super::orphans::ended(pid);
                     return Ok(self.finished(status, &usage));
                 }
                 Ok(Some((stop, _))) => {

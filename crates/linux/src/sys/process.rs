@@ -255,6 +255,18 @@ pub fn wait4(pid: i32, block: bool) -> io::Result<Option<(i32, libc::rusage)>> {
     }
 }
 
+/// Makes this process the parent of descendants that outlive their parents (prctl(2)).
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn become_subreaper() -> io::Result<()> {
+    // SAFETY: a plain system call without pointers.
+    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// A descriptor that becomes readable when the process ends.
 ///
 /// # Errors

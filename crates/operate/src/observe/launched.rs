@@ -82,7 +82,7 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
         tasks,
         other_tasks,
         memory,
-        notes: identity.into_iter().collect(),
+        notes: identity.into_iter().chain(left_running()).collect(),
         seen,
     };
     if let Some(reader) = reader {
@@ -90,6 +90,21 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
     }
     let host = host.unwrap_or_else(host_of_own);
     file::conclude(options, recording, outcome, &beginning, host)
+}
+
+/// What the command started and left running.
+fn left_running() -> Option<String> {
+    let left = process::still_running();
+    let names: Vec<String> = left
+        .iter()
+        .map(|(pid, name)| format!("{name} ({pid})"))
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Still running after the command's end: {}. What it does from now on is not in these figures.",
+            names.join(", ")
+        )
+    })
 }
 
 /// The machine, and our own settings, which the program inherits.
