@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod balance_verdict;
+pub mod conservation;
 mod findings;
 pub mod gain;
 pub mod memory;

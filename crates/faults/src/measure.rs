@@ -167,7 +167,7 @@ fn explain_blindly(account: &mut Account, time: &FaultTime, table: &KernelTable)
 }
 
 /// The kernel's counts, on the scale of weights. The peak of resident memory is that of the largest
-/// process, so it counts once for each process that faulted.
+/// process, so it counts once for each process.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn counted(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Counted {
     let cost = &sidecar.cost;
@@ -176,10 +176,24 @@ fn counted(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Count
         .iter()
         .filter(|thread| thread.faults > 0.0);
     let processes: BTreeSet<i32> = threads.map(|thread| thread.pid).collect();
-    let pages = cost.max_rss.0 as f64 / attribution.page_size as f64;
+    let page_size = attribution.page_size as f64;
+    let pages = cost.max_rss.0 as f64 / page_size;
+    let tally = &attribution.tally;
+    let released: u64 = tally.releases.values().map(|totals| totals.pages).sum();
+    let most = pages * (processes.len() as f64 + tally.forks as f64) + released as f64;
+    let knows_releases = attribution.sees_releases && cost.max_rss.0 > 0;
+    let protected = tally.calls.get(&MmCall::Mprotect);
+    // Of processes that ran before, the kernel may not have counted all.
+    let launched = !sidecar.collection.attached;
+    let delays = sidecar.delays.filter(|_| launched);
+    let copied = delays.and_then(|delays| delays.copying);
     Counted {
         major: (cost.faults() > 0).then(|| cost.major_faults as f64 / scale.factor),
         resident: (cost.max_rss.0 > 0).then(|| pages * processes.len() as f64 / scale.factor),
+        fresh: knows_releases.then_some(most / scale.factor),
+        protected: protected.map_or(0.0, |calls| calls.bytes as f64 / page_size) / scale.factor,
+        copied: copied.map(|copied| copied.count as f64 / scale.factor),
+        forked: tally.forks > 0,
     }
 }
 
@@ -221,12 +235,21 @@ fn by_cause(
     let doubt = |cause: Cause| {
         let split = cause.is_churn() || attribute::is_first(cause);
         // Churn that was split off from first touches varies as their samples do.
-        let of_forks = matches!(cause, Cause::CopyOnWrite | Cause::FirstTouch);
+        let of_forks = matches!(
+            cause,
+            Cause::CopyOnWrite | Cause::FirstTouch | Cause::WriteProtect
+        ) && !ledger.counted_copies;
         let sum = ledger.causes[&cause];
         let as_samples_of = |cause| scale.variance(variation, cause, sum, all);
+        let as_first = ledger.as_first_touches.contains(&cause);
+        let variance = match cause {
+            Cause::CopyOnWrite if ledger.counted_copies => Some(0.0),
+            Cause::WriteProtect if ledger.counted_copies => as_samples_of(Cause::CopyOnWrite),
+            _ => as_samples_of(cause).filter(|_| !as_first),
+        };
         Doubt {
-            variance: as_samples_of(cause)
-                .or_else(|| as_samples_of(Cause::FirstTouch).filter(|_| split)),
+            variance: variance
+                .or_else(|| as_samples_of(Cause::FirstTouch).filter(|_| split || as_first)),
             share: SAMPLED_DOUBT
                 + if split { repeats } else { 0.0 }
                 + if of_forks { forks } else { 0.0 },

@@ -8,8 +8,9 @@ use super::symptoms::{Case, USUAL_FAULT_NS, nanos_each};
 use super::wording::words;
 use super::{Surroundings, diagnose, say};
 use crate::gain::predicted_speedup;
+use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::advice::{Advice, Setting, Settings};
-use pagewise_model::allocator::Allocator;
+use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::quantity::percent;
@@ -100,6 +101,13 @@ pub(super) fn may_harm(rule: &Rule, symptoms: &[Case]) -> bool {
         && hot.is_some_and(|hot| hot.cost.value < SURELY_HOT)
 }
 
+/// The runtime whose garbage collector took CPU time.
+fn collects_in(findings: &Findings) -> Option<AllocatorKind> {
+    let collector = findings.account.collector()?;
+    let mut places = collector.places.iter();
+    places.find_map(|function| Runtimes::shipped().collector_of(function))
+}
+
 pub(super) fn from_rule(
     findings: &Findings,
     symptoms: &[Case],
@@ -122,6 +130,14 @@ pub(super) fn from_rule(
         return None;
     }
     if rule.needs_threads && !has_threads(findings) {
+        return None;
+    }
+    let collects_in = collects_in(findings);
+    let copies = symptoms.iter().any(|one| one.kind == Symptom::ForkCopies);
+    let other_collector = |kind| !copies || collects_in != Some(kind);
+    if rule.collects_in.is_some_and(other_collector)
+        || (rule.unless_collects && collects_in == Some(AllocatorKind::Cpython))
+    {
         return None;
     }
     let not_in = |order| reads::order(findings) == Some(order);

@@ -1,7 +1,7 @@
 //! Symptoms in plain words, and their severity.
 
 use super::evidence::evidence;
-use super::open::{Open, is_one_thread};
+use super::open::Open;
 use super::symptom::Symptom;
 use super::symptoms::Case;
 use super::wording::{When, words};
@@ -11,6 +11,7 @@ use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::kernel_threads::KernelThread;
 use pagewise_model::quantity::{count, percent, percent_seen};
 use pagewise_model::units::{Estimate, Nanos};
+use std::cmp::Ordering;
 
 /// Shares of CPU time (of elapsed time for waits) from which a symptom is worth mentioning, costly,
 /// severe.
@@ -24,16 +25,43 @@ const LEAST_COSTLY: Nanos = Nanos(50_000_000);
 
 /// The severity of a symptom; `None` if it is not worth mentioning.
 pub(super) fn severity(findings: &Findings, symptom: &Case) -> Option<Severity> {
-    severity_of(symptom.cost.value, symptom.of(findings))
+    severity_within(symptom.cost, symptom.of(findings))
 }
 
 /// The severity of something that takes a share of this much time.
 pub(super) fn severity_of(share: f64, all: Nanos) -> Option<Severity> {
-    let most = match share * all.as_secs_f64() < LEAST_COSTLY.as_secs_f64() {
+    severity_within(Estimate::exact(share), all)
+}
+
+/// The severity of something that takes a share within an interval of this much time. What is
+/// hardly known is at most a note: it may be costly.
+pub(super) fn severity_within(share: Estimate, all: Nanos) -> Option<Severity> {
+    let is_little = share.value * all.as_secs_f64() < LEAST_COSTLY.as_secs_f64();
+    let most = match is_little || is_vague(share) {
         true => Severity::Note,
         false => Severity::Severe,
     };
-    Some(graded(share)?.min(most))
+    Some(graded(share.value)?.min(most))
+}
+
+/// Ends of an interval that differ by a larger factor say too little to call a cost.
+const VAGUE: f64 = 4.0;
+
+/// Whether a share is hardly known.
+pub(super) fn is_vague(share: Estimate) -> bool {
+    share.high > VAGUE * share.low
+}
+
+/// Whether a finding is too little known to be costly, but may be.
+pub(super) fn may_be_costly(findings: &Findings, one: &Diagnosis) -> bool {
+    let cost = &findings.cost;
+    let all = match one.share_of_elapsed {
+        Some(_) => cost.cpu().max(cost.wall),
+        None => cost.cpu(),
+    };
+    let share = one.share_of_elapsed.or(one.share_of_cpu);
+    let at_most = |share: Estimate| severity_of(share.high, all) >= Some(Severity::Costly);
+    one.severity == Severity::Note && share.is_some_and(|share| is_vague(share) && at_most(share))
 }
 
 fn graded(cost: f64) -> Option<Severity> {
@@ -49,14 +77,25 @@ fn graded(cost: f64) -> Option<Severity> {
 pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis> {
     let mut found: Vec<Diagnosis> = symptoms
         .iter()
-        .filter_map(|symptom| Some(diagnosis(findings, symptom, severity(findings, symptom)?)))
+        .filter_map(|symptom| {
+            let severity = severity(findings, symptom)?;
+            let plain = diagnosis(findings, symptom, severity);
+            Some(match calls_of(findings, symptoms, symptom) {
+                Some(calls) => with_calls(findings, plain, calls),
+                None => plain,
+            })
+        })
         .collect();
     found.extend(kernel::diagnosis(findings, symptoms));
     found.extend(huge_page_fallback(findings));
     found.extend(kernel_threads(findings));
     found.sort_by(|a, b| {
-        let lost = |one| seconds(findings, one);
-        (b.severity.cmp(&a.severity)).then(lost(b).total_cmp(&lost(a)))
+        let lost = |one| (at_least(findings, one), seconds(findings, one));
+        let longer = lost(b).partial_cmp(&lost(a)).unwrap_or(Ordering::Equal);
+        b.severity
+            .min(Severity::Costly)
+            .cmp(&a.severity.min(Severity::Costly))
+            .then(longer)
     });
     if found.iter().all(|one| one.severity < Severity::Costly) {
         let open = Open::of(findings, &found);
@@ -76,6 +115,37 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
     found
 }
 
+/// A finding together with the time of calls.
+fn with_calls(findings: &Findings, plain: Diagnosis, calls: Estimate) -> Diagnosis {
+    let share = plain.share_of_cpu.map(|share| {
+        let all = kernel::together([share, calls].into_iter());
+        let within = |end: f64| end.min(1.0);
+        Estimate {
+            value: within(all.value),
+            low: within(all.low),
+            high: within(all.high),
+        }
+    });
+    let graded = share.and_then(|share| severity_within(share, findings.cost.cpu()));
+    let mut evidence = plain.evidence;
+    // Behind the number of faults and their time.
+    evidence.insert(evidence.len().min(2), say::calls_take(range(calls)));
+    Diagnosis {
+        share_of_cpu: share,
+        severity: graded.unwrap_or(plain.severity),
+        evidence,
+        ..plain
+    }
+}
+
+/// The time of the calls that free memory and request it again, which is the largest churn's.
+fn calls_of(findings: &Findings, symptoms: &[Case], symptom: &Case) -> Option<Estimate> {
+    let largest = symptoms.iter().find(|one| one.kind.is_churn());
+    let is_costly = severity(findings, symptom) >= Some(Severity::Costly);
+    let is_it = is_costly && largest == Some(symptom);
+    is_it.then(|| kernel::memory_calls(findings))?
+}
+
 /// The first finding if nothing is costly: "healthy" only if nothing remains unexplained.
 fn at_rest(findings: &Findings, open: &Open) -> Option<Diagnosis> {
     if verdict::is_short(findings) {
@@ -90,11 +160,25 @@ fn at_rest(findings: &Findings, open: &Open) -> Option<Diagnosis> {
     (!told.is_empty()).then(|| words(Symptom::Open, None).found(Severity::Note, &values, told))
 }
 
+/// Whether the recorder had the rights to see the kernel: more rights show no more.
+pub(super) fn is_privileged(findings: &Findings) -> bool {
+    let account = &findings.account;
+    account.sees_kernel() || account.delays.is_some() || !findings.time.mm_calls.is_empty()
+}
+
 /// Seconds that a finding costs.
 pub(super) fn seconds(findings: &Findings, one: &Diagnosis) -> f64 {
+    seconds_by(findings, one, |share| share.value)
+}
+
+/// Seconds that a finding costs at least.
+pub(super) fn at_least(findings: &Findings, one: &Diagnosis) -> f64 {
+    seconds_by(findings, one, |share| share.low)
+}
+
+fn seconds_by(findings: &Findings, one: &Diagnosis, end: fn(Estimate) -> f64) -> f64 {
     let cost = &findings.cost;
-    let of =
-        |share: Option<Estimate>, all: Nanos| share.map(|share| share.value * all.as_secs_f64());
+    let of = |share: Option<Estimate>, all: Nanos| share.map(|one| end(one) * all.as_secs_f64());
     of(one.share_of_cpu, cost.cpu())
         .or_else(|| of(one.share_of_elapsed, cost.cpu().max(cost.wall)))
         .unwrap_or(0.0)
@@ -102,15 +186,17 @@ pub(super) fn seconds(findings: &Findings, one: &Diagnosis) -> f64 {
 
 fn diagnosis(findings: &Findings, symptom: &Case, severity: Severity) -> Diagnosis {
     let when = match symptom.kind {
-        Symptom::LockWait if is_one_thread(findings) => Some(When::OneThread),
+        Symptom::WriteProtect if findings.time.forks > 0 => Some(When::Forked),
+        Symptom::FreshMemory if is_privileged(findings) => Some(When::Privileged),
         _ => When::of(symptom.owner),
     };
     let words = words(symptom.kind, when);
+    let values = [("who", kernel::who(findings))];
     let known = !symptom.kind.has_unknown_cost();
     Diagnosis {
         share_of_cpu: (known && symptom.is_of_cpu()).then_some(symptom.cost),
         share_of_elapsed: (known && !symptom.is_of_cpu()).then_some(symptom.cost),
-        ..words.found(severity, &[], evidence(findings, symptom))
+        ..words.found(severity, &values, evidence(findings, symptom))
     }
 }
 

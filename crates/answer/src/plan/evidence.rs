@@ -40,7 +40,7 @@ fn set_by_the_user(findings: &Findings, symptom: &Case) -> Vec<String> {
         Owner::Runtime(owner) => kind == owner,
         Owner::Allocator => !Runtimes::shipped().has(kind),
         Owner::Presumed => true,
-        Owner::Threads | Owner::Program | Owner::Unknown => false,
+        Owner::Bundled | Owner::Threads | Owner::Program | Owner::Unknown => false,
     };
     let concerned = findings.allocators.iter().filter(|one| concerns(one.kind));
     match is_of_allocators {
@@ -74,6 +74,8 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
         | Symptom::ChurnThreadArena
         | Symptom::ChurnProbable
         | Symptom::FirstTouch
+        | Symptom::ReadFirst
+        | Symptom::UnknownFaults
         | Symptom::FreshMemory
         | Symptom::HugeFallback
         | Symptom::ForkCopies

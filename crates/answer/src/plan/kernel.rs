@@ -1,7 +1,7 @@
 //! The kernel's work for a program apart from page faults, in words: a program is not called
 //! healthy if a good part of its time is spent there.
 
-use super::diagnose::{range, severity_of};
+use super::diagnose::{is_privileged, range, severity_of, severity_within};
 use super::say;
 use super::symptom::Symptom;
 use super::symptoms::Case;
@@ -69,8 +69,17 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     })
 }
 
+/// Share of the CPU time of calls on memory, if there were any.
+pub(super) fn memory_calls(findings: &Findings) -> Option<Estimate> {
+    let table = KernelTable::shipped();
+    let entries = findings.account.entries.iter();
+    let calls = entries.filter(|entry| table.is_memory_call(&entry.id));
+    let all = together(calls.map(|entry| share_of(entry.time, findings)));
+    (all.value > 0.0).then_some(all)
+}
+
 /// The sum of estimates that err independently of each other.
-fn together(times: impl Iterator<Item = Estimate>) -> Estimate {
+pub(super) fn together(times: impl Iterator<Item = Estimate>) -> Estimate {
     let (mut sum, mut below, mut above) = (0.0, 0.0, 0.0);
     for time in times {
         sum += time.value;
@@ -133,7 +142,10 @@ fn graded(
     let rest = share.value - files;
     match files >= rest && rest < TOLD {
         true => Some((Severity::Note, Some(When::Files))),
-        false => Some((severity_of(rest.max(TOLD), findings.cost.cpu())?, None)),
+        false => {
+            let rest = share.scaled(rest.max(TOLD) / share.value);
+            Some((severity_within(rest, findings.cost.cpu())?, None))
+        }
     }
 }
 
@@ -165,10 +177,11 @@ fn unseen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     }
     let cost = &findings.cost;
     let unexplained = say::unexplained(cost.system, cost.cpu(), nanos, percent(share.value));
-    let severity = severity_of(share.value, cost.cpu())?;
+    let severity = severity_within(share, cost.cpu())?;
+    let when = is_privileged(findings).then_some(When::Privileged);
     Some(Diagnosis {
         share_of_cpu: Some(share),
-        ..words(Symptom::KernelUnexplained, None).found(severity, &[], vec![unexplained])
+        ..words(Symptom::KernelUnexplained, when).found(severity, &[], vec![unexplained])
     })
 }
 

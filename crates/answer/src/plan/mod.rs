@@ -30,7 +30,7 @@ pub use reads::is_read_at_random;
 pub use rules::{Rule, Rules};
 pub use symptom::Symptom;
 
-use crate::page_sizes;
+use crate::{conservation, page_sizes};
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::Proof;
@@ -45,6 +45,7 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     findings.diagnoses.retain(page_sizes::is_note);
     let found = diagnose::diagnoses(&findings, &symptoms);
     let notes = std::mem::replace(&mut findings.diagnoses, found);
+    conservation::enforce(&mut findings);
     lead_with_the_cured(&mut findings);
     findings.diagnoses.extend(notes);
     let trials = trials::likely(&findings, &symptoms, rules, around);
@@ -59,8 +60,11 @@ pub fn trials(findings: &Findings, rules: &Rules, around: &Surroundings) -> Vec<
     trials::all(findings, &symptoms::of(findings), rules, around)
 }
 
-/// Moves the finding that the best setting fixes to the front, so that headline and advice are
-/// about the same thing.
+/// Findings that cost at least this share of the largest are about as large.
+const LIKE_MOST: f64 = 0.5;
+
+/// Moves the finding that the best setting fixes to the front where it is about as large as the
+/// first one, so that headline and advice are about the same thing.
 fn lead_with_the_cured(findings: &mut Findings) {
     let Some(best) = findings
         .advice
@@ -71,7 +75,11 @@ fn lead_with_the_cured(findings: &mut Findings) {
     };
     let costly = |one: &Diagnosis| one.severity >= Severity::Costly;
     let any_costly = findings.diagnoses.iter().any(costly);
-    let is_cured = |one: &Diagnosis| best.cures.contains(&one.id) && costly(one) == any_costly;
+    let lost = |one: &Diagnosis| diagnose::at_least(findings, one);
+    let most = findings.diagnoses.first().map_or(0.0, lost);
+    let is_cured = |one: &Diagnosis| {
+        best.cures.contains(&one.id) && costly(one) == any_costly && lost(one) >= LIKE_MOST * most
+    };
     if let Some(at) = findings.diagnoses.iter().position(is_cured) {
         findings.diagnoses[..=at].rotate_right(1);
     }

@@ -213,7 +213,14 @@ fn by_totals(findings: &Findings) -> f64 {
 }
 
 /// Whether only one thread faulted.
-pub(super) fn is_one_thread(findings: &Findings) -> bool {
+fn is_one_thread(findings: &Findings) -> bool {
     let mut moments = findings.timeline.points.iter();
     findings.by_thread.len() <= 1 && moments.all(|point| point.processes <= 1)
+}
+
+/// Whether the program was seen to have one thread at all times.
+pub(super) fn has_one_thread(findings: &Findings) -> bool {
+    let mut moments = findings.timeline.points.iter();
+    let alone = moments.all(|point| point.processes <= 1 && point.threads <= 1);
+    alone && findings.by_thread.len() == 1 && !findings.timeline.points.is_empty()
 }

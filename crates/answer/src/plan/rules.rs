@@ -72,6 +72,11 @@ pub struct Rule {
     /// Only if the process contains none of these runtimes.
     #[serde(default)]
     pub without_runtime: Vec<AllocatorKind>,
+    /// Only if the collector of this runtime took CPU time, and pages are copied after forks.
+    pub(super) collects_in: Option<AllocatorKind>,
+    /// Not if CPython's collector did.
+    #[serde(default)]
+    pub(super) unless_collects: bool,
     /// Only with huge pages in this use.
     pub(super) huge_pages: Option<HugePages>,
     /// Only if threads other than the main one fault.
@@ -323,6 +328,7 @@ impl Rule {
         match self.allocator.as_deref() {
             None => Some(None),
             Some("none") => (symptom.owner == Owner::Program).then_some(None),
+            Some("bundled") => (symptom.owner == Owner::Bundled).then_some(None),
             Some("threads") => (symptom.owner == Owner::Threads).then_some(None),
             Some("unseen") => (symptom.owner == Owner::Unknown).then_some(None),
             Some(name) => {
@@ -335,7 +341,7 @@ impl Rule {
                     Owner::Allocator => !has_own_heap(kind),
                     Owner::Presumed => reaches(kind, allocators),
                     Owner::Runtime(owner) => owner == kind,
-                    Owner::Threads | Owner::Program | Owner::Unknown => false,
+                    Owner::Threads | Owner::Bundled | Owner::Program | Owner::Unknown => false,
                 };
                 reaches.then_some(Some(fitting))
             }
@@ -469,7 +475,7 @@ mod tests {
                 .iter()
                 .chain(&rule.library)
                 .chain(&rule.without_library);
-            let words = ["none", "threads", "unseen", OWN_LIBRARY];
+            let words = ["none", "bundled", "threads", "unseen", OWN_LIBRARY];
             for name in named.filter(|name| !words.contains(&name.as_str())) {
                 assert!(kind_named(name).is_some(), "{} names {name}", rule.id);
             }

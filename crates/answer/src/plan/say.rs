@@ -41,6 +41,7 @@ phrases! {
         adaptation_is_off();
         of_this_kind(faults, all, share);
         faults_take(share);
+        calls_take(share);
         allocator_takes(share, functions);
         collector_takes(share, functions);
         runtime_calls(runtime, function);
@@ -108,6 +109,8 @@ phrases! {
         takes(headline, share, clock);
         takes_between(headline, low, high, clock);
         is(headline);
+        settled_by_time();
+        settled_by_samples();
         beside_waits(waiting, trouble);
         little(advice);
         and_advice(what, advice);
@@ -144,6 +147,7 @@ phrases! {
         not_seen(cpu, system, share);
         not_sampled();
         seen_elsewhere();
+        seen_by_calls();
         not_the_allocators(share);
         not_the_allocators_at_all();
         by_hand();

@@ -40,6 +40,8 @@ symptoms! {
     ChurnProbable = "churn.probable",
     /// Memory is touched for the first time.
     FirstTouch = "first_touch",
+    /// Memory is read before it is written for the first time.
+    ReadFirst = "read_first",
     /// Faults that allocated fresh memory, either first touches or churn.
     FreshMemory = "fresh_memory",
     /// Huge pages are zeroed for a few bytes in each.
@@ -66,6 +68,8 @@ symptoms! {
     FileReads = "file.read",
     /// Pages are read back from swap.
     Swap = "swap",
+    /// Pages fault, and what shows why was not recorded.
+    UnknownFaults = "faults.unknown",
     /// Pages fault because they are write-protected.
     WriteProtect = "write_protect",
     /// The allocator's own code takes time.
@@ -118,7 +122,7 @@ impl Symptom {
 
     /// Whether its faults allocate fresh pages, so that huge pages would need fewer.
     pub(super) fn is_fresh_memory(self) -> bool {
-        self.is_churn() || [Self::FirstTouch, Self::FreshMemory].contains(&self)
+        self.is_churn() || [Self::FirstTouch, Self::ReadFirst, Self::FreshMemory].contains(&self)
     }
 
     /// Whether memory is freed and touched again.
@@ -126,12 +130,12 @@ impl Symptom {
         use Symptom::*;
         match self {
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable => true,
-            FirstTouch | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
-            | ForkTables | ForkEach | File | FileCopies | Shared | FileRemap | FileReads | Swap
-            | WriteProtect | HotAllocator | HotCollector | Runtime | Limit | Thrashing
-            | Reclaim | LockWait | LockSpin | TlbFlush | NumaBalancing | NumaRemote
-            | NumaOneNode | KernelThreads | KernelWork | KernelUnexplained | Healthy | Open
-            | Short | Computing => false,
+            FirstTouch | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback
+            | ForkCopies | ForkTables | ForkEach | File | FileCopies | Shared | FileRemap
+            | FileReads | Swap | UnknownFaults | WriteProtect | HotAllocator | HotCollector
+            | Runtime | Limit | Thrashing | Reclaim | LockWait | LockSpin | TlbFlush
+            | NumaBalancing | NumaRemote | NumaOneNode | KernelThreads | KernelWork
+            | KernelUnexplained | Healthy | Open | Short | Computing => false,
         }
     }
 
@@ -148,9 +152,11 @@ impl Symptom {
             | NumaBalancing | NumaRemote | NumaOneNode | KernelWork | KernelUnexplained
             | Healthy | Open | Short | Computing => true,
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
-            | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies | File
-            | FileCopies | Shared | FileRemap | FileReads | Swap | WriteProtect | Runtime
-            | Limit | Thrashing | Reclaim | LockWait | KernelThreads => false,
+            | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
+            | File | FileCopies | Shared | FileRemap | FileReads | Swap | UnknownFaults
+            | WriteProtect | Runtime | Limit | Thrashing | Reclaim | LockWait | KernelThreads => {
+                false
+            }
         }
     }
 }

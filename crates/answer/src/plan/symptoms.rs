@@ -8,6 +8,7 @@ use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::findings::{Cause, Findings, RegionKind, Share};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::{Estimate, Nanos};
+use std::cmp::Ordering;
 
 /// Kernel time of a fault if none was measured, in nanoseconds: from a zeroed page on a fast
 /// machine to one on a slow machine (1.0 to 1.9 µs measured on Linux 6.18, x86-64).
@@ -21,6 +22,8 @@ pub(super) const USUAL_FAULT_NS: Estimate = Estimate {
 const PROBABLE_REFAULTS: f64 = 4.0;
 /// … and this share of its CPU time is spent in the kernel.
 const PROBABLE_SYSTEM_SHARE: f64 = 0.15;
+/// Share of the faults without a cause from which totals tell more.
+const UNJUDGED: f64 = 0.5;
 /// Share of the faults from which threads other than the main one count as the place of a problem.
 const MAINLY_THREADS: f64 = 0.5;
 
@@ -64,15 +67,22 @@ impl Case {
 
     /// The time of which its cost is a share.
     pub(super) fn of(&self, findings: &Findings) -> Nanos {
-        match self.is_of_cpu() {
-            true => findings.cost.cpu(),
-            false => findings.cost.cpu().max(findings.cost.wall),
+        match (self.is_of_cpu(), self.kind) {
+            (true, _) => findings.cost.cpu(),
+            // A row of the elapsed time, not a sum over threads.
+            (false, Symptom::FileReads) => findings.cost.wall,
+            (false, _) => findings.cost.cpu().max(findings.cost.wall),
         }
     }
 
     /// Seconds that it costs.
     pub(super) fn lost(&self, findings: &Findings) -> f64 {
         self.cost.value * self.of(findings).as_secs_f64()
+    }
+
+    /// Seconds that it costs at least.
+    pub(super) fn certainly_lost(&self, findings: &Findings) -> f64 {
+        self.cost.low * self.of(findings).as_secs_f64()
     }
 }
 
@@ -87,6 +97,8 @@ pub(super) enum Owner {
     Runtime(AllocatorKind),
     /// The C library, for the stacks of threads.
     Threads,
+    /// A jemalloc inside a library, which has settings of its own.
+    Bundled,
     /// The program itself.
     Program,
     /// It could not be determined.
@@ -108,8 +120,13 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
     } else {
         symptoms.extend(churn(findings));
     }
-    symptoms.extend(probable_churn(findings));
-    let told = |symptom: &Case| !untold || symptom.kind != Symptom::FirstTouch;
+    let probable = probable_churn(findings);
+    let is_inferred = probable.is_some();
+    symptoms.extend(probable);
+    let told = |one: &Case| {
+        let is_first = [Symptom::FirstTouch, Symptom::ReadFirst].contains(&one.kind);
+        !(untold && is_first || is_inferred && one.kind == Symptom::UnknownFaults)
+    };
     symptoms.extend(other_causes(findings).into_iter().filter(told));
     symptoms.extend(huge_zeroing(findings));
     symptoms.extend(hot_allocator(findings));
@@ -121,7 +138,10 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
     works::one_of_locks(findings, &mut symptoms);
     numa::of_hinting_faults(findings, &mut symptoms);
     works::forked_for_each(findings, &mut symptoms);
-    symptoms.sort_by(|a, b| b.lost(findings).total_cmp(&a.lost(findings)));
+    symptoms.sort_by(|a, b| {
+        let lost = |one: &Case| (one.certainly_lost(findings), one.lost(findings));
+        lost(b).partial_cmp(&lost(a)).unwrap_or(Ordering::Equal)
+    });
     symptoms
 }
 
@@ -216,10 +236,15 @@ fn owner(findings: &Findings, kind: Symptom) -> Owner {
     let by_calls = callers(findings);
     match kind {
         Symptom::ChurnMmap | Symptom::ChurnMadvise
-            if matches!(by_calls, Owner::Runtime(_) | Owner::Threads) =>
+            if matches!(
+                by_calls,
+                Owner::Runtime(_) | Owner::Threads | Owner::Bundled
+            ) =>
         {
             by_calls
         }
+        // Whole stacks show more than headers: the first bytes of any mapping may be written first.
+        Symptom::ChurnMmap if by_calls == Owner::Program => Owner::Program,
         Symptom::ChurnMmap => match findings.churn.allocator_blocks {
             Some(share) if share >= 0.5 => Owner::Allocator,
             // What is not malloc's may be the heap of a runtime.
@@ -253,8 +278,28 @@ const ALLOCATING: [&str; 14] = [
     "tc_",
 ];
 
-/// Who makes memory calls, according to the stacks of those calls that have names.
+/// Functions of the jemalloc that the Rust crate tikv-jemallocator builds into a library.
+const BUNDLED: &str = "_rjem_";
+
+/// Who makes memory calls, according to the stacks of those calls that have names, otherwise to
+/// samples of CPU time in an allocator inside a library.
 fn callers(findings: &Findings) -> Owner {
+    match by_stacks(findings) {
+        Owner::Unknown if has_bundled(findings) => Owner::Bundled,
+        owner => owner,
+    }
+}
+
+fn has_bundled(findings: &Findings) -> bool {
+    let mut places = findings
+        .account
+        .allocator()
+        .into_iter()
+        .flat_map(|part| &part.places);
+    places.any(|place| place.starts_with(BUNDLED))
+}
+
+fn by_stacks(findings: &Findings) -> Owner {
     let churn = &findings.churn;
     let sites = churn.release_sites.iter().chain(&churn.regrow_sites);
     let runtimes = Runtimes::shipped();
@@ -314,11 +359,13 @@ pub(super) fn caller(stack: &[String], runtimes: &Runtimes) -> Option<Owner> {
     if is_of_a_thread(stack) {
         return Some(Owner::Threads);
     }
-    let near = stack.iter().rev().find_map(|function| {
-        let of_runtime = || runtimes.heap_of(function).map(Owner::Runtime);
-        match is_allocating(function) {
-            true => Some(Owner::Allocator),
-            false => of_runtime(),
+    let mut frames = stack.iter().rev().enumerate();
+    let near = frames.find_map(|(at, function)| {
+        let near = runtimes.heap_of(function).filter(|_| at < OF_RUNTIME);
+        match function.starts_with(BUNDLED) {
+            true => Some(Owner::Bundled),
+            false if is_allocating(function) => Some(Owner::Allocator),
+            false => near.map(Owner::Runtime),
         }
     });
     let by_module = || runtimes.calling_module(stack).map(Owner::Runtime);
@@ -339,6 +386,10 @@ const ROOTS: [&str; 7] = [
     "__clone",
     "runtime.goexit",
 ];
+
+/// A runtime's heap makes its calls in these innermost frames; one further out called something
+/// else, which does.
+const OF_RUNTIME: usize = 6;
 
 /// Fewest frames of a stack that shows a caller.
 const LEAST_FRAMES: usize = 2;
@@ -375,7 +426,9 @@ fn probable_churn(findings: &Findings) -> Option<Case> {
     let pages = cost.max_rss.0 as f64 / findings.host.page_size.max(1) as f64;
     let faults = cost.faults() as f64;
     let cpu = cost.cpu().0.max(1) as f64;
-    let seen = findings.samples > 0 || findings.timeline.points.is_empty();
+    let unknown = faults_of(findings, &[Cause::Unknown]);
+    let is_judged = findings.samples > 0 && unknown < UNJUDGED * faults;
+    let seen = is_judged || findings.timeline.points.is_empty();
     let suspicious = !seen
         && single
         && pages > 0.0
@@ -388,6 +441,23 @@ fn probable_churn(findings: &Findings) -> Option<Case> {
 }
 
 const FIRST_TOUCHES: [Cause; 3] = [Cause::FirstTouch, Cause::WriteAfterRead, Cause::StackGrowth];
+/// Memory is read before it is written if this share of its pages fault a second time for it.
+const READ_FIRST: f64 = 0.5;
+/// … and if these are this share of all faults.
+const MUCH_READ_FIRST: f64 = 0.25;
+
+/// First touches, and whether most pages are read before they are written.
+fn first_touches(findings: &Findings) -> Symptom {
+    let [first, second] =
+        [Cause::FirstTouch, Cause::WriteAfterRead].map(|one| faults_of(findings, &[one]));
+    // Pages of private file mappings are read before they are written, too.
+    let of_files = faults_of(findings, &[Cause::FileMinor, Cause::FileMajor]);
+    let much = share_of_faults(findings, second) >= MUCH_READ_FIRST;
+    match much && second >= READ_FIRST * first && second > of_files {
+        true => Symptom::ReadFirst,
+        false => Symptom::FirstTouch,
+    }
+}
 
 fn other_causes(findings: &Findings) -> Vec<Case> {
     // Where files are mapped again and again, that is the trouble, whether pages are read or copied.
@@ -403,8 +473,9 @@ fn other_causes(findings: &Findings) -> Vec<Case> {
             &[Cause::FileCopy],
         ),
     };
-    let groups: [(Symptom, &[Cause]); 7] = [
-        (Symptom::FirstTouch, &FIRST_TOUCHES),
+    let groups: [(Symptom, &[Cause]); 8] = [
+        (Symptom::UnknownFaults, &[Cause::Unknown]),
+        (first_touches(findings), &FIRST_TOUCHES),
         (Symptom::ForkCopies, &[Cause::CopyOnWrite]),
         (file, of_files),
         (Symptom::FileCopies, copies),
@@ -416,7 +487,7 @@ fn other_causes(findings: &Findings) -> Vec<Case> {
         .into_iter()
         .filter_map(|(kind, causes)| {
             let elsewhere = match kind {
-                Symptom::FirstTouch => moved(findings),
+                Symptom::FirstTouch | Symptom::ReadFirst => moved(findings),
                 _ => 0.0,
             };
             let faults = faults_of(findings, causes) - elsewhere;

@@ -1,6 +1,6 @@
 //! The answer in one or two sentences.
 
-use super::diagnose::seconds;
+use super::diagnose::{is_privileged, is_vague, may_be_costly, seconds};
 use super::open::Open;
 use super::symptom::Symptom;
 use super::{doing, kernel, say};
@@ -27,15 +27,19 @@ pub(super) fn verdict(findings: &Findings, trials: &[Advice]) -> String {
             format!("{} {remedy}", trouble(gravest))
         }
         _ if mostly_waits(findings) => waiting(findings),
-        _ if findings
-            .advice
-            .iter()
-            .any(|advice| !advice.settings.0.is_empty()) =>
-        {
-            beside_advice(findings)
-        }
-        _ if findings.cost.cpu() < SHORT => short(findings),
-        _ => doing::told(findings),
+        _ => match doubtful(findings) {
+            Some(doubtful) => may_be(findings, doubtful, trials),
+            None => nothing_costly(findings),
+        },
+    }
+}
+
+fn nothing_costly(findings: &Findings) -> String {
+    let mut advised = findings.advice.iter();
+    match () {
+        () if advised.any(|advice| !advice.settings.0.is_empty()) => beside_advice(findings),
+        () if findings.cost.cpu() < SHORT => short(findings),
+        () => doing::told(findings),
     }
 }
 
@@ -49,7 +53,7 @@ const BESIDE_WAITS: f64 = 0.1;
 
 /// Advice against low costs, as far as they are known.
 fn beside_advice(findings: &Findings) -> String {
-    let advice = by_advice(findings, &[]);
+    let advice = by(findings, findings.advice.first(), &[]);
     if Open::of(findings, &findings.diagnoses).bounds_memory() {
         return say::little(advice);
     }
@@ -155,8 +159,30 @@ pub(super) fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a Tim
     }
 }
 
-/// An interval whose ends differ by this factor is reported instead of its central value.
-const VAGUE: f64 = 5.0;
+/// The finding that may cost most, if it is too little known to call it costly.
+fn doubtful(findings: &Findings) -> Option<&Diagnosis> {
+    let mut found = findings.diagnoses.iter();
+    let doubtful = found.find(|one| may_be_costly(findings, one));
+    doubtful.filter(|_| !doing::mostly_computes(findings))
+}
+
+/// What may be wrong, and what would settle whether it is.
+fn may_be(findings: &Findings, doubtful: &Diagnosis, trials: &[Advice]) -> String {
+    let trouble = trouble(doubtful);
+    let sees_kernel = findings.account.sees_kernel();
+    let settles = match doubtful.share_of_elapsed.is_some() || sees_kernel {
+        true => say::settled_by_time(),
+        false => say::settled_by_samples(),
+    };
+    let cured = |one: &Advice| !one.settings.0.is_empty() && one.cures.contains(&doubtful.id);
+    match findings.advice.first().is_some_and(cured) || findings.proof.is_some() {
+        true => format!(
+            "{trouble} {settles} {}",
+            by_advice(findings, doubtful, trials)
+        ),
+        false => format!("{trouble} {settles}"),
+    }
+}
 
 fn trouble(gravest: &Diagnosis) -> String {
     let (share, of) = match gravest.share_of_elapsed {
@@ -164,7 +190,7 @@ fn trouble(gravest: &Diagnosis) -> String {
         None => (gravest.share_of_cpu, say::cpu_time()),
     };
     match share {
-        Some(share) if share.high > VAGUE * share.low.max(0.001) => {
+        Some(share) if is_vague(share) => {
             let (low, high) = (percent(share.low), percent(share.high));
             say::takes_between(&gravest.headline, low, high, of)
         }
@@ -180,10 +206,11 @@ fn remedy(findings: &Findings, gravest: &Diagnosis, trials: &[Advice]) -> String
         .iter()
         .any(|one| one.cures.contains(&gravest.id));
     match Symptom::named(&gravest.id) {
-        _ if findings.proof.is_some() || cured => by_advice(findings, trials),
+        _ if findings.proof.is_some() || cured => by_advice(findings, gravest, trials),
         Some(Symptom::KernelWork) => elsewhere(findings),
+        Some(Symptom::KernelUnexplained) if is_privileged(findings) => say::seen_by_calls(),
         Some(Symptom::KernelUnexplained) => say::seen_elsewhere(),
-        _ => by_advice(findings, trials),
+        _ => by_advice(findings, gravest, trials),
     }
 }
 
@@ -195,7 +222,21 @@ fn elsewhere(findings: &Findings) -> String {
     }
 }
 
-fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
+/// What can be done about a finding.
+fn by_advice(findings: &Findings, about: &Diagnosis, trials: &[Advice]) -> String {
+    let about_it = |one: &&Advice| one.cures.contains(&about.id);
+    // A runtime's heap settings may change whatever takes CPU time.
+    let of_runtime = |one: &&Advice| {
+        let mut cures = one.cures.iter();
+        about.share_of_elapsed.is_none() && cures.any(|id| id == Symptom::Runtime.id())
+    };
+    let may_help = |one: &&Advice| about_it(one) || of_runtime(one);
+    let trials: Vec<Advice> = trials.iter().filter(may_help).cloned().collect();
+    by(findings, findings.advice.iter().find(about_it), &trials)
+}
+
+/// What a piece of advice or trials do.
+fn by(findings: &Findings, best: Option<&Advice>, trials: &[Advice]) -> String {
     // A proof that did not run gives the reason, and does not replace a prediction.
     if let Some(proof) = findings
         .proof
@@ -204,7 +245,7 @@ fn by_advice(findings: &Findings, trials: &[Advice]) -> String {
     {
         return by_proof(proof, &findings.advice);
     }
-    match findings.advice.first() {
+    match best {
         Some(advice) if !advice.settings.0.is_empty() => {
             let also = |trial: &&Advice| trial.cures.iter().any(|id| advice.cures.contains(id));
             let others: Vec<Advice> = trials.iter().filter(also).cloned().collect();

@@ -1,5 +1,6 @@
 //! Symptoms that cost elapsed time: waits for locks, for memory, for pages.
 
+use super::open::has_one_thread;
 use super::symptom::Symptom;
 use super::symptoms::{Case, faults_of, plain, share_of_work};
 use pagewise_faults::account::combined;
@@ -29,7 +30,11 @@ pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
 /// Waits for `mmap_lock`, as the share of the threads' time in which they would have found a CPU.
 #[allow(clippy::cast_precision_loss, reason = "ratios of times")]
 fn lock(findings: &Findings) -> Option<Case> {
-    let wait = findings.time.lock_wait?;
+    // A single thread waits for readers of its memory map under /proc, not for itself.
+    let wait = findings
+        .time
+        .lock_wait
+        .filter(|_| !has_one_thread(findings))?;
     let wall = findings.cost.wall.as_secs_f64().max(1e-9);
     let threads = findings.by_thread.len().max(1) as f64;
     let ready = part(findings, "ready").map_or(0.0, |part| part.time.value * 1e-9 / wall);
@@ -65,7 +70,7 @@ fn file_reads(findings: &Findings) -> Option<Case> {
     let each = waited.low / findings.cost.major_faults.max(1) as f64;
     let is_read = findings.cost.major_faults > 0 && of_files && each <= LONGEST_READ.0 as f64;
     is_read.then(|| Case {
-        cost: waited.scaled(1.0 / all_time(findings)),
+        cost: waited.scaled(1.0 / findings.cost.wall.0.max(1) as f64),
         ..plain(findings, Symptom::FileReads, 0.0, &[])
     })
 }
@@ -188,11 +193,9 @@ fn thrashing(findings: &Findings) -> Option<Case> {
     })
 }
 
-/// The time of which waits are a share, in nanoseconds: elapsed time without waiting for a CPU, or
-/// the CPU time, if threads used more.
+/// The time of which the waits of all threads are a share, in nanoseconds: elapsed time, or the CPU
+/// time, if threads used more.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn all_time(findings: &Findings) -> f64 {
-    let ready = part(findings, "ready").map_or(0.0, |part| part.time.value);
-    let elapsed = findings.cost.wall.0 as f64 - ready;
-    elapsed.max(findings.cost.cpu().0.max(1) as f64)
+    findings.cost.wall.max(findings.cost.cpu()).0.max(1) as f64
 }

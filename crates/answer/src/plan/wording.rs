@@ -38,6 +38,8 @@ pub(super) enum When {
     Runtime,
     /// The C library does, for stacks of threads.
     Threads,
+    /// A jemalloc inside a library does.
+    Bundled,
     /// The program does.
     Program,
     /// Probably an allocator or a runtime does.
@@ -46,8 +48,10 @@ pub(super) enum When {
     Unknown,
     /// CPU time was not sampled.
     NotSampled,
-    /// There is one thread.
-    OneThread,
+    /// The program forked.
+    Forked,
+    /// What privileges show was seen.
+    Privileged,
     /// The effect of page sizes was not measured, or would help.
     PageSizes,
     /// Most of it is work on files.
@@ -61,6 +65,7 @@ impl When {
             Owner::Presumed => Some(Self::Presumed),
             Owner::Runtime(_) => Some(Self::Runtime),
             Owner::Threads => Some(Self::Threads),
+            Owner::Bundled => Some(Self::Bundled),
             Owner::Program => Some(Self::Program),
             Owner::Unknown => Some(Self::Unknown),
         }
@@ -144,7 +149,7 @@ fn values(symptom: Symptom) -> &'static [&'static str] {
     match symptom {
         Symptom::KernelWork => &["entry", "who"],
         Symptom::Computing => &["share", "who"],
-        Symptom::Open => &["who"],
+        Symptom::Open | Symptom::UnknownFaults => &["who"],
         _ => &[],
     }
 }

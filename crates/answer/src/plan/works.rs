@@ -3,6 +3,7 @@
 //! Also files that are mapped repeatedly, although each of their faults is an ordinary one.
 
 use super::diagnose::{range, severity};
+use super::open::has_one_thread;
 use super::symptom::Symptom;
 use super::symptoms::{Case, faults_of, is_one_process, plain, share_of_work};
 use super::{numa, say};
@@ -22,7 +23,7 @@ const MOST_OF_IT: f64 = 0.5;
 pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
     let found = [
         (Symptom::ForkTables, forks(findings)),
-        (Symptom::LockSpin, share_of_work(findings, "lock")),
+        (Symptom::LockSpin, spinning(findings)),
         (Symptom::TlbFlush, share_of_work(findings, "flush")),
     ];
     found.into_iter().filter_map(|(kind, cost)| {
@@ -31,6 +32,11 @@ pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
             ..plain(findings, kind, 0.0, &[])
         })
     })
+}
+
+/// Spinning for the lock of the address space: threads do that for each other.
+fn spinning(findings: &Findings) -> Option<Estimate> {
+    share_of_work(findings, "lock").filter(|_| !has_one_thread(findings))
 }
 
 /// Threads that wait for the lock of the address space sleep or spin: one problem, reported as the

@@ -1,6 +1,7 @@
 //! Recordings: their faults, their profile, and the differences between two of them.
 
 use crate::held::{fixtures, holds, unpacked};
+use pagewise_answer::conservation::contradictions;
 use pagewise_answer::recording::{self, Analysis, Code};
 use pagewise_compare::profile_diff::{DiffOptions, SettingRules, diff};
 use pagewise_compare::run_diff;
@@ -113,6 +114,7 @@ impl<'a> Recorded<'a> {
 
 fn answers_of(name: &str, analysis: &Analysis) {
     let findings = analysis.findings().expect("the rules are right");
+    assert_eq!(contradictions(&findings), [], "{name}");
     holds(name, &findings);
     let recorded = analysis.profile().map(Recorded::of);
     holds(&format!("{name}-recorded"), &recorded);

@@ -18,6 +18,10 @@ pub(crate) struct Ledger {
     pub(crate) routes: BTreeMap<(Cause, RegionKind), f64>,
     /// Share of repeats among sampled faults by region, where that was used.
     pub(crate) repeats: BTreeMap<RegionKind, Estimate>,
+    /// Causes whose faults were sampled as first touches.
+    pub(crate) as_first_touches: Vec<Cause>,
+    /// Whether the kernel's count bounds the number of copies.
+    pub(crate) counted_copies: bool,
 }
 
 /// The kernel's counts for the whole run, on the scale of an attribution's weights.
@@ -27,6 +31,15 @@ pub(crate) struct Counted {
     pub(crate) major: Option<f64>,
     /// Upper bound of the pages resident in all processes together at one time, if known.
     pub(crate) resident: Option<f64>,
+    /// Upper bound of the pages that were touched for the first time: those resident at the peak,
+    /// and those released before it. Known where releases are recorded.
+    pub(crate) fresh: Option<f64>,
+    /// Whether calls of mprotect covered as many pages as faulted in excess of that.
+    pub(crate) protected: f64,
+    /// Pages that the kernel copied at a write to a mapped page, if known.
+    pub(crate) copied: Option<f64>,
+    /// Whether processes forked.
+    pub(crate) forked: bool,
 }
 
 /// The ledger of an attribution.
@@ -41,10 +54,19 @@ pub(crate) fn ledger(attribution: &Attribution, counted: Counted) -> Ledger {
     }
     if let Some(major) = counted.major.filter(|_| !attribution.sees_every_fault) {
         ledger.match_major_faults(major);
+        if let Some(copied) = counted.copied.filter(|_| counted.forked) {
+            ledger.match_copies(copied);
+        }
+        ledger.bound_first_touches(counted);
     }
     ledger.sort_cells();
     ledger
 }
+
+/// More faults than this many times the pages that there can be are not first touches.
+const BEYOND_CHANCE: f64 = 1.25;
+/// Reads from swap that could explain as many faults.
+const SWAPPED: f64 = 0.05;
 
 /// Share of repeats for each kind of memory. The peak of resident memory limits how many pages can
 /// have been touched for the first time without any having been freed.
@@ -164,6 +186,58 @@ impl Ledger {
         }
         for cause in [Cause::FileMinor, Cause::FileCopy] {
             self.change(cause, Cause::FileMajor, moved / cached);
+        }
+    }
+
+    /// Each page is touched for the first time once in its life: faults in excess of the pages that
+    /// there were are second faults on them. Samples rarely show both.
+    fn bound_first_touches(&mut self, counted: Counted) {
+        let first = |(cell, _): &&(Cell, f64)| {
+            cell.cause == Cause::FirstTouch && is_private_anonymous(cell.region)
+        };
+        let all: f64 = self.cells.iter().filter(first).map(|(_, n)| n).sum();
+        let Some(fresh) = counted.fresh.filter(|fresh| all > BEYOND_CHANCE * fresh) else {
+            return;
+        };
+        // Reads map a page of zeros that counts for no process, so that pages that were only read
+        // have no bound: at most as many faults as there are pages are second ones.
+        let excess = (all - fresh).min(fresh);
+        if counted.major.unwrap_or(0.0) >= SWAPPED * excess {
+            return;
+        }
+        let cause = match counted.protected >= excess {
+            true => Cause::WriteProtect,
+            false => Cause::WriteAfterRead,
+        };
+        let moved: Vec<(Cell, f64)> = self.cells.iter().filter(first).copied().collect();
+        for (cell, faults) in moved {
+            let part = faults * excess / all;
+            self.add(cell, -part);
+            self.add(Cell { cause, ..cell }, part);
+        }
+        self.as_first_touches.push(cause);
+    }
+
+    /// Samples rarely show whether a write after a fork copies the page, or whether no other process
+    /// holds it any more; the kernel counts the copies. It also counts those of pages that were
+    /// mapped for reading.
+    fn match_copies(&mut self, copied: f64) {
+        let sum = |cause| self.causes.get(&cause).copied().unwrap_or(0.0);
+        let copies = (copied - sum(Cause::WriteAfterRead)).max(0.0);
+        let held = sum(Cause::CopyOnWrite);
+        self.counted_copies = true;
+        if held >= copies {
+            if held > 0.0 {
+                let share = 1.0 - copies / held;
+                self.change(Cause::CopyOnWrite, Cause::WriteProtect, share);
+            }
+            return;
+        }
+        let others = [Cause::WriteProtect, Cause::FirstTouch];
+        let all: f64 = others.into_iter().map(sum).sum();
+        let share = (copies - held).min(all) / all.max(1.0);
+        for cause in others {
+            self.change(cause, Cause::CopyOnWrite, share);
         }
     }
 
@@ -287,6 +361,88 @@ fn to_f64(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn held(cells: &[(Cause, RegionKind, f64)]) -> Ledger {
+        let mut ledger = Ledger::default();
+        for &(cause, region, faults) in cells {
+            let stack = None;
+            ledger.add(
+                Cell {
+                    stack,
+                    cause,
+                    region,
+                },
+                faults,
+            );
+        }
+        ledger
+    }
+
+    /// `calloc`, read, write: 262,000 faults on 131,000 pages, of which samples see one each.
+    #[test]
+    fn no_more_pages_are_touched_first_than_there_are() {
+        let sampled = [
+            (Cause::FirstTouch, RegionKind::MmappedChunk, 262_000.0),
+            (Cause::FileMinor, RegionKind::FilePrivate, 500.0),
+        ];
+        let counted = Counted {
+            fresh: Some(131_000.0),
+            ..Counted::default()
+        };
+        let mut ledger = held(&sampled);
+        ledger.bound_first_touches(counted);
+        assert_eq!(ledger.causes[&Cause::FirstTouch], 131_000.0);
+        assert_eq!(ledger.causes[&Cause::WriteAfterRead], 131_000.0);
+        let mut protecting = held(&sampled);
+        protecting.bound_first_touches(Counted {
+            protected: 140_000.0,
+            ..counted
+        });
+        assert_eq!(protecting.causes[&Cause::WriteProtect], 131_000.0);
+        let mut swapping = held(&sampled);
+        swapping.bound_first_touches(Counted {
+            major: Some(90_000.0),
+            ..counted
+        });
+        assert_eq!(swapping.causes[&Cause::FirstTouch], 262_000.0);
+    }
+
+    #[test]
+    fn pages_that_are_only_read_are_touched_once() {
+        let mut ledger = held(&[(Cause::FirstTouch, RegionKind::MmappedChunk, 153_000.0)]);
+        ledger.bound_first_touches(Counted {
+            fresh: Some(800.0),
+            ..Counted::default()
+        });
+        assert_eq!(ledger.causes[&Cause::FirstTouch], 152_200.0);
+    }
+
+    #[test]
+    fn no_more_pages_are_copied_than_the_kernel_counted() {
+        let sampled = [(Cause::CopyOnWrite, RegionKind::MmappedChunk, 654_000.0)];
+        let mut ledger = held(&sampled);
+        ledger.match_copies(19_809.0);
+        assert!((ledger.causes[&Cause::CopyOnWrite] - 19_809.0).abs() < 1e-6);
+        assert!((ledger.causes[&Cause::WriteProtect] - 634_191.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn as_many_pages_are_copied_as_the_kernel_counted() {
+        let region = RegionKind::MmappedChunk;
+        let mut ledger = held(&[
+            (Cause::CopyOnWrite, region, 40_000.0),
+            (Cause::WriteProtect, region, 30_000.0),
+            (Cause::FirstTouch, region, 50_000.0),
+        ]);
+        ledger.match_copies(80_000.0);
+        let near = |cause, expected: f64| {
+            let found = ledger.causes[&cause];
+            assert!((found - expected).abs() < 1e-6, "{cause:?} {found}");
+        };
+        near(Cause::CopyOnWrite, 80_000.0);
+        near(Cause::WriteProtect, 15_000.0);
+        near(Cause::FirstTouch, 25_000.0);
+    }
 
     #[test]
     fn faults_that_gave_huge_pages_are_churn_by_no_count() {

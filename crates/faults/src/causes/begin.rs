@@ -228,7 +228,7 @@ impl Attributor {
             self.huge[index as usize].cell = Some(cell);
         }
         // In a rest between windows, pages may have been touched that a fork then shared.
-        if let Some((Cause::CopyOnWrite, share)) = instead
+        if let Some((Cause::CopyOnWrite | Cause::WriteProtect, share)) = instead
             && self.window_weights.has_rests()
         {
             self.tally.perhaps_shared += pending.weight * (1.0 - share);

@@ -17,6 +17,8 @@ pub(super) struct Sight {
     pub(super) remapped: bool,
     /// Releases of memory are recorded.
     pub(super) sees_releases: bool,
+    /// The processes that shared pages since a fork are gone: a write to one copies nothing.
+    pub(super) is_last: bool,
 }
 
 /// A verdict when each fault is recorded.
@@ -67,6 +69,25 @@ impl Sight {
 
     /// The cause of a fault when each fault is recorded.
     pub(super) fn rule(self) -> Ruling {
+        let ruling = self.rule_among_kin();
+        match ruling.cause {
+            Cause::CopyOnWrite => Ruling {
+                cause: self.copy(),
+                ..ruling
+            },
+            _ => ruling,
+        }
+    }
+
+    /// The cause of a write to a page that a fork made shared.
+    pub(super) fn copy(self) -> Cause {
+        match self.is_last {
+            true => Cause::WriteProtect,
+            false => Cause::CopyOnWrite,
+        }
+    }
+
+    fn rule_among_kin(self) -> Ruling {
         match self.region {
             RegionKind::FilePrivate => self.private_file(),
             RegionKind::FileShared => self.shared(Cause::FileMinor),
@@ -197,22 +218,24 @@ pub(super) fn by_density(sight: Sight, density: Density, shared_permille: u16) -
             instead: Some((refault_by(route), density.touched_before(sight.word.mark()))),
         },
         (PageState::Untouched, Cause::FirstTouch) if sight.is_protection() == Some(true) => {
-            Verdict::sure(Cause::CopyOnWrite)
+            Verdict::sure(sight.copy())
         }
-        (PageState::Untouched, cause) => first_of_a_fork(cause, shared_permille),
+        (PageState::Untouched, cause) => sight.first_of_a_fork(cause, shared_permille),
         _ => Verdict::sure(exact.cause),
     }
 }
 
-/// A first fault in a stretch of which a fork shares this much: it may copy a page that the other
-/// process also has.
-pub(super) fn first_of_a_fork(cause: Cause, shared_permille: u16) -> Verdict {
-    match (cause, shared_permille) {
-        (Cause::FirstTouch, 1..) => Verdict {
-            cause,
-            instead: Some((Cause::CopyOnWrite, f64::from(shared_permille) / 1000.0)),
-        },
-        _ => Verdict::sure(cause),
+impl Sight {
+    /// A first fault in a stretch of which a fork shares this much: it may copy a page that the
+    /// other process also has.
+    pub(super) fn first_of_a_fork(self, cause: Cause, shared_permille: u16) -> Verdict {
+        match (cause, shared_permille) {
+            (Cause::FirstTouch, 1..) => Verdict {
+                cause,
+                instead: Some((self.copy(), f64::from(shared_permille) / 1000.0)),
+            },
+            _ => Verdict::sure(cause),
+        }
     }
 }
 
@@ -249,6 +272,7 @@ mod tests {
             code: code.map(ErrorCode::of),
             remapped: false,
             sees_releases: true,
+            is_last: false,
         }
     }
 
@@ -264,6 +288,16 @@ mod tests {
         };
         assert_eq!(page(WRITE_PRESENT), Cause::CopyOnWrite);
         assert_eq!(page(WRITE), Cause::SwapIn);
+    }
+
+    #[test]
+    fn a_write_after_the_last_relative_ended_copies_nothing() {
+        let page = |is_last| Sight {
+            is_last,
+            ..sight(PageState::CowShared, RegionKind::Heap, Some(WRITE_PRESENT))
+        };
+        assert_eq!(page(false).rule().cause, Cause::CopyOnWrite);
+        assert_eq!(page(true).rule().cause, Cause::WriteProtect);
     }
 
     #[test]

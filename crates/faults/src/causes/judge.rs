@@ -1,7 +1,7 @@
 //! The verdict on a fault, and the resulting state of its page.
 
 use super::Attributor;
-use super::classify::{Sight, by_density, first_of_a_fork, refault_by};
+use super::classify::{Sight, by_density, refault_by};
 use super::density::Density;
 use super::pages::{Chunk, Huge, PageState, PageWord, Route};
 use super::process::Verdict;
@@ -62,6 +62,10 @@ impl Attributor {
         let region = self.processes[process]
             .region_at(case.address)
             .map(|(_, region)| region);
+        // Without mappings and calls, no page's life is known.
+        if !self.roles.sees_releases && self.processes[process].regions.is_empty() {
+            return Judged::plain(Verdict::sure(Cause::Unknown), None);
+        }
         match (self.roles.coverage, case.role) {
             (Coverage::Every, _) => self.judge_exactly(process, case, region),
             (Coverage::Sampled, Role::SampledFault) => {
@@ -95,6 +99,7 @@ impl Attributor {
     fn sight(&mut self, process: usize, case: Case, region: Option<Region>) -> (Sight, Density) {
         let page = case.address >> self.page_shift;
         let kind = region.map_or(RegionKind::Unknown, |region| region.kind);
+        let is_last = self.is_last_of_kin(process);
         let process = &mut self.processes[process];
         let (heap_epoch, whole) = (process.heap_epoch, process.density);
         let chunk = process.pages.chunk_mut(page);
@@ -106,6 +111,7 @@ impl Attributor {
             code: case.code,
             remapped: word.mark() != epoch_of(kind, heap_epoch, chunk),
             sees_releases: self.roles.sees_releases,
+            is_last,
         };
         let density = if chunk.density.is_firm() {
             chunk.density
@@ -192,7 +198,7 @@ impl Attributor {
         let shared = region.map_or(0, |region| region.shared_permille);
         let mut verdict = match releases {
             true => by_density(sight, density, shared),
-            false => first_of_a_fork(first_cause(sight), shared),
+            false => sight.first_of_a_fork(first_cause(sight), shared),
         };
         let mut mark = sight.word.mark();
         if is_private_anonymous(kind) && !releases {

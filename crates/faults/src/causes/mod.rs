@@ -85,6 +85,8 @@ pub struct Attributor {
     thread_of: FxHashMap<i32, usize>,
     last_thread: (i32, usize),
     tids: Vec<i32>,
+    /// Living processes by [`Process::kin`].
+    kin: FxHashMap<u32, u32>,
     stacks: StackTable,
     /// Stacks that were unwound from copies, and the number of faults that had one.
     unwound: FxHashSet<StackId>,
@@ -127,6 +129,7 @@ impl Attributor {
             thread_of: FxHashMap::default(),
             last_thread: (-1, 0),
             tids: Vec::new(),
+            kin: FxHashMap::default(),
             stacks: StackTable::default(),
             unwound: FxHashSet::default(),
             unwound_faults: 0,
@@ -242,6 +245,7 @@ impl Attributor {
         if exec {
             self.settle(thread, false);
             let process = self.process(pid);
+            self.leave_kin(process);
             self.processes[process] = Process {
                 threads: 1,
                 ..Process::default()
@@ -253,8 +257,10 @@ impl Attributor {
         let parent = self.process(parent_pid);
         if pid != parent_pid {
             self.note_shared_pages(parent);
-            let child = self.processes[parent].fork(time);
             let index = self.process(pid);
+            self.leave_kin(index);
+            self.join_kin(parent);
+            let child = self.processes[parent].fork(time);
             // Several sources may report the same fork.
             self.tally.forks += u64::from(self.processes[index].forked.is_none());
             self.processes[index] = child;
@@ -271,6 +277,28 @@ impl Attributor {
         };
         let process = self.process(pid);
         self.processes[process].threads += 1;
+    }
+
+    /// Another process shares the pages of this one.
+    fn join_kin(&mut self, process: usize) {
+        let fresh = u32::try_from(self.kin.len()).unwrap_or(u32::MAX);
+        let kin = *self.processes[process].kin.get_or_insert(fresh);
+        *self.kin.entry(kin).or_insert(1) += 1;
+    }
+
+    /// A process has ended, or executes another program.
+    fn leave_kin(&mut self, process: usize) {
+        if let Some(kin) = self.processes[process].kin.take()
+            && let Some(living) = self.kin.get_mut(&kin)
+        {
+            *living = living.saturating_sub(1);
+        }
+    }
+
+    /// Whether all processes that shared this one's pages since a fork are gone.
+    fn is_last_of_kin(&self, process: usize) -> bool {
+        let kin = self.processes[process].kin;
+        kin.is_some_and(|kin| self.kin.get(&kin).is_some_and(|living| *living <= 1))
     }
 
     /// With sampled faults most touched pages were never seen: the share of each stretch that a
@@ -321,6 +349,7 @@ impl Attributor {
                 self.tally.faults_of_short_lived += held.faults_since;
             }
             held.bury();
+            self.leave_kin(process);
         }
     }
 

@@ -36,6 +36,8 @@ pub(super) struct Process {
     /// Whether it forked while observed: pages may be shared copy-on-write.
     pub(super) has_forked: bool,
     pub(super) threads: u32,
+    /// The processes with which it shares pages since forks.
+    pub(super) kin: Option<u32>,
     /// When a fork created it, if it has not executed another program since.
     pub(super) forked: Option<Nanos>,
     /// Faults since.

@@ -95,6 +95,11 @@ impl Regions {
     }
 
     /// Removes a stretch, splitting regions at its edges.
+    /// Whether no mapping was recorded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_start.is_empty()
+    }
+
     pub(super) fn unmap(&mut self, start: u64, end: u64) {
         while let Some((&from, &region)) = self.by_start.range(..end).next_back() {
             if region.end <= start {

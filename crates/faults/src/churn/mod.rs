@@ -217,6 +217,7 @@ mod tests {
                 },
             )]
             .into(),
+            ..Ledger::default()
         };
         let sure = share_with_interval(&attribution, &doubtful(0.0), 0.5);
         let unsure = share_with_interval(&attribution, &doubtful(0.2), 0.5);

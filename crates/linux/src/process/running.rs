@@ -62,13 +62,14 @@ impl Gated {
             return Err(Error::Fork(io::Error::other("released twice")));
         };
         let pidfd = sys::pidfd_open(child.pid).ok();
+        let born = orphans::birth(child.pid);
         let started = Instant::now();
         child.let_go()?;
         Ok(Running {
             pid: child.pid,
             pidfd,
             started,
-            born: orphans::birth(child.pid),
+            born,
             ended: None,
         })
     }
