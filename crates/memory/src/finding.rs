@@ -183,6 +183,12 @@ fn fixes(
         (MemoryVerdict::Retention, Some(AllocatorKind::Jemalloc)) => {
             vec![MemoryFix::JemallocDecay]
         }
+        // What is freed, too, is worth a setting; what is pinned stays.
+        (MemoryVerdict::Fragmentation, Some(AllocatorKind::Jemalloc))
+            if parts.kept() >= parts.total / WORTH =>
+        {
+            vec![MemoryFix::JemallocDecay]
+        }
         (MemoryVerdict::Retention, Some(AllocatorKind::Go)) => vec![MemoryFix::GoMemoryLimit],
         (MemoryVerdict::Retention, Some(AllocatorKind::Glibc)) => glibc_retention(parts, heaps),
         (MemoryVerdict::Fragmentation, Some(AllocatorKind::Glibc)) => {

@@ -32,7 +32,7 @@ pub(super) const PAGE: u64 = 4096;
 /// How often an extent is read again if it changed meanwhile.
 const ATTEMPTS: usize = 3;
 /// Extents from which the layout is told.
-const SAMPLE: usize = 256;
+const SAMPLE: u64 = 4096;
 /// The part (1 in so many) of the extents that may have changed while they were read.
 const MAY_CHANGE: u64 = 50;
 
@@ -58,22 +58,30 @@ impl AllocatorReader for Jemalloc {
     }
 }
 
-/// The layout with which most of the first extents agree with the map.
+/// The layout with which most extents in use agree with the map. Freed ones agree with any.
 fn layout(tree: &Tree, words: &mut Scattered<'_>) -> Option<&'static Layout> {
-    let mut leaves = Vec::new();
-    tree.each(words, &mut |leaf| {
-        leaves.push(leaf);
-        leaves.len() < SAMPLE
-    });
-    let fit = |layout: &Layout, words: &mut Scattered<'_>| {
-        let fits = leaves
-            .iter()
-            .filter(|leaf| extent::read(words, leaf, layout).is_ok());
-        fits.count()
-    };
-    let counts = LAYOUTS.iter().map(|layout| (fit(layout, words), layout));
-    let (count, layout) = counts.max_by_key(|(count, _)| *count)?;
-    (count > leaves.len() / 2).then_some(layout)
+    let mut best = (0, None);
+    for layout in &LAYOUTS {
+        let (mut looked_at, mut sound, mut used, mut end) = (0, 0, 0, 0);
+        let mut extents = words.again();
+        tree.each(words, &mut |leaf| {
+            // Inside a freed extent, the map has what was there before.
+            if leaf.address < end {
+                return true;
+            }
+            looked_at += 1;
+            if let Ok(extent) = extent::read(&mut extents, &leaf, layout) {
+                end = extent.start + extent.size;
+                sound += 1;
+                used += u64::from(extent.content != Content::Freed);
+            }
+            looked_at < SAMPLE
+        });
+        if sound > looked_at / 2 && used > best.0 {
+            best = (used, Some(layout));
+        }
+    }
+    best.1
 }
 
 /// Sums over extents.
