@@ -14,7 +14,9 @@ use pagewise_model::units::{Bytes, Estimate};
 pub fn sentence(comparison: &Comparison) -> String {
     match comparison.verdict {
         Verdict::NotReached => return "it does not reach the program".to_owned(),
-        Verdict::TriedOnce => return "a trial run showed no gain".to_owned(),
+        Verdict::TriedOnce => {
+            return "one run of it promised no gain, or less than others".to_owned();
+        }
         _ => {}
     }
     if comparison.pairs < 2 {

@@ -4,6 +4,9 @@ use super::say;
 use pagewise_model::advice::Advice;
 use pagewise_model::proof::{Proof, Verdict};
 
+/// A ratio in one run from which it shows a gain: runs of one program differ by less.
+const GAIN: f64 = 1.1;
+
 /// Takes settings that did not help out of the advice. Returns a note that names them, unless the
 /// command failed with them, which the proof says.
 pub(super) fn take_out(advice: &mut Vec<Advice>, proof: &Proof) -> Option<String> {
@@ -32,7 +35,11 @@ fn is_refuted(proof: &Proof, name: &str) -> bool {
         return false;
     };
     match found.verdict {
-        Verdict::Slower | Verdict::NoDifference | Verdict::NotReached | Verdict::TriedOnce => true,
+        Verdict::Slower | Verdict::NoDifference | Verdict::NotReached => true,
+        // Others may have gained more; that alone refutes nothing.
+        Verdict::TriedOnce => {
+            !(found.cpu_speedup.value >= GAIN || found.wall_speedup.value >= GAIN)
+        }
         Verdict::Faster | Verdict::TooMuchMemory | Verdict::Undecided => false,
     }
 }
@@ -62,11 +69,15 @@ mod tests {
     }
 
     fn left(verdict: Verdict) -> (Vec<String>, Option<String>) {
+        left_by(verdict, 1.0)
+    }
+
+    fn left_by(verdict: Verdict, gain: f64) -> (Vec<String>, Option<String>) {
         let mut proof = not_run("");
         proof.comparisons = vec![Comparison {
             arm: "thresholds".to_owned(),
             wall_speedup: Estimate::exact(1.0),
-            cpu_speedup: Estimate::exact(1.0),
+            cpu_speedup: Estimate::exact(gain),
             fault_ratio: Estimate::exact(1.0),
             rss_change_bytes: 0.0,
             p_adjusted: 1.0,
@@ -76,6 +87,11 @@ mod tests {
         let mut all = vec![advice("glibc.thresholds"), advice("glibc.other")];
         let note = take_out(&mut all, &proof);
         (all.into_iter().map(|one| one.name()).collect(), note)
+    }
+
+    #[test]
+    fn advice_that_another_setting_surpasses_is_not_refuted() {
+        assert_eq!(left_by(Verdict::TriedOnce, 12.0).0, ["thresholds", "other"]);
     }
 
     #[test]

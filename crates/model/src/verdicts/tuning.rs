@@ -31,6 +31,9 @@ fn no_winner(found: &Tuning) -> String {
     } else if !undecided.is_empty() {
         "No setting was proved to make the command faster. Some are undecided: use a larger --budget or a quieter machine."
             .to_owned()
+    } else if found.comparisons.iter().all(|one| one.pairs == 0) {
+        "No setting was tried: the budget was too short for a run of one. Use a larger --budget."
+            .to_owned()
     } else {
         "Nothing to gain here: no setting made the command faster. Leave it as it is.".to_owned()
     }

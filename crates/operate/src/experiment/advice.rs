@@ -63,7 +63,8 @@ pub fn prove_advice(
     let mut arms: Vec<Candidate> = larger.iter().chain(&paged).cloned().collect();
     let settled = findings.advice.iter();
     let settled = settled.filter(|advice| !advice.settings.0.is_empty());
-    arms.extend(settled.chain(&trials).map(candidate));
+    let tried = trials.iter().filter(|trial| !trial.settings.0.is_empty());
+    arms.extend(settled.chain(tried).map(candidate));
     let mut proof = proof(&findings, &arms, request, listeners);
     for why in not_tried {
         larger_limit::tell(&mut findings.advice, &why);
@@ -107,8 +108,9 @@ pub fn offer(
     let trials = trials(findings, command, library)?;
     let settled = findings.advice.iter();
     let settled = settled.filter(|advice| !advice.settings.0.is_empty());
+    let others = trials.iter().filter(|trial| !trial.settings.0.is_empty());
     let names: Vec<String> = settled
-        .chain(&trials)
+        .chain(others)
         .map(|one| format!("'{}'", one.name()))
         .collect();
     let named = names[..names.len().min(MOST_NAMED)].join(", ");

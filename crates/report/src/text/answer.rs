@@ -151,19 +151,33 @@ fn advice_part(page: &mut Page, label: &str, advice: &Advice, findings: &Finding
     if let Some(manual) = &advice.manual {
         page.paragraph("", Ink::Plain, &visible(manual));
     }
-    page.paragraph("", Ink::Plain, &promise(advice));
+    page.paragraph("", Ink::Plain, &promise(advice, findings));
     if let Some(caveat) = &advice.caveat {
         page.paragraph("", Ink::Plain, &format!("Note: {}", visible(caveat)));
     }
     page.gap();
 }
 
-fn promise(advice: &Advice) -> String {
+/// The runs that proved advice.
+fn proved<'a>(advice: &Advice, findings: &'a Findings) -> Option<&'a Comparison> {
+    let proof = findings.proof.as_ref()?;
+    let name = advice.name();
+    let mut found = proof.confirmation.iter().chain(&proof.comparisons);
+    found.find(|one| one.arm == name && one.verdict == Verdict::Faster)
+}
+
+fn promise(advice: &Advice, findings: &Findings) -> String {
     let risk = match advice.risk {
         Risk::Low => "low risk",
         Risk::Medium => "medium risk: some workloads get slower",
         Risk::High => "high risk, for experts",
     };
+    if let Some(found) = proved(advice, findings)
+        && let Some(gain) = told_factor(&found.cpu_speedup)
+    {
+        let memory = byte_change(found.rss_change_bytes);
+        return format!("Proved {gain} in CPU time · memory {memory} · {risk}");
+    }
     let price = match advice.rss_price.0 {
         0 => "no more memory".to_owned(),
         _ => format!("up to {} more memory", advice.rss_price),
