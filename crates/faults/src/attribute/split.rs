@@ -55,7 +55,7 @@ pub(crate) fn ledger(attribution: &Attribution, counted: Counted) -> Ledger {
     if let Some(major) = counted.major.filter(|_| !attribution.sees_every_fault) {
         ledger.match_major_faults(major);
         if let Some(copied) = counted.copied.filter(|_| counted.forked) {
-            ledger.match_copies(copied);
+            ledger.bound_copies(copied);
         }
         ledger.bound_first_touches(counted);
     }
@@ -219,25 +219,13 @@ impl Ledger {
     }
 
     /// Samples rarely show whether a write after a fork copies the page, or whether no other process
-    /// holds it any more; the kernel counts the copies. It also counts those of pages that were
-    /// mapped for reading.
-    fn match_copies(&mut self, copied: f64) {
-        let sum = |cause| self.causes.get(&cause).copied().unwrap_or(0.0);
-        let copies = (copied - sum(Cause::WriteAfterRead)).max(0.0);
-        let held = sum(Cause::CopyOnWrite);
-        self.counted_copies = true;
-        if held >= copies {
-            if held > 0.0 {
-                let share = 1.0 - copies / held;
-                self.change(Cause::CopyOnWrite, Cause::WriteProtect, share);
-            }
-            return;
-        }
-        let others = [Cause::WriteProtect, Cause::FirstTouch];
-        let all: f64 = others.into_iter().map(sum).sum();
-        let share = (copies - held).min(all) / all.max(1.0);
-        for cause in others {
-            self.change(cause, Cause::CopyOnWrite, share);
+    /// holds it any more. The kernel counts the copies, and with them those of pages of zeros: there
+    /// are no more than that.
+    fn bound_copies(&mut self, copied: f64) {
+        let held = self.causes.get(&Cause::CopyOnWrite).copied().unwrap_or(0.0);
+        if held > copied {
+            self.change(Cause::CopyOnWrite, Cause::WriteProtect, 1.0 - copied / held);
+            self.counted_copies = true;
         }
     }
 
@@ -421,27 +409,9 @@ mod tests {
     fn no_more_pages_are_copied_than_the_kernel_counted() {
         let sampled = [(Cause::CopyOnWrite, RegionKind::MmappedChunk, 654_000.0)];
         let mut ledger = held(&sampled);
-        ledger.match_copies(19_809.0);
+        ledger.bound_copies(19_809.0);
         assert!((ledger.causes[&Cause::CopyOnWrite] - 19_809.0).abs() < 1e-6);
         assert!((ledger.causes[&Cause::WriteProtect] - 634_191.0).abs() < 1e-6);
-    }
-
-    #[test]
-    fn as_many_pages_are_copied_as_the_kernel_counted() {
-        let region = RegionKind::MmappedChunk;
-        let mut ledger = held(&[
-            (Cause::CopyOnWrite, region, 40_000.0),
-            (Cause::WriteProtect, region, 30_000.0),
-            (Cause::FirstTouch, region, 50_000.0),
-        ]);
-        ledger.match_copies(80_000.0);
-        let near = |cause, expected: f64| {
-            let found = ledger.causes[&cause];
-            assert!((found - expected).abs() < 1e-6, "{cause:?} {found}");
-        };
-        near(Cause::CopyOnWrite, 80_000.0);
-        near(Cause::WriteProtect, 15_000.0);
-        near(Cause::FirstTouch, 25_000.0);
     }
 
     #[test]
