@@ -2,7 +2,6 @@
 //! format, by a single table of formats.
 
 use crate::fault_paths::Trace;
-use crate::profile_input::Text;
 use crate::{bytes, input};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use pagewise_formats::sniff::{Format, HEAD, sniff};
@@ -12,6 +11,15 @@ use std::path::Path;
 
 /// An input that is already being read; standard input can't be opened again.
 type Reader = Box<dyn Read + Send>;
+
+/// A kind of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// Output of `perf script`.
+    PerfScript,
+    /// Folded stacks.
+    Folded,
+}
 
 /// A file by its content.
 pub enum Opened {

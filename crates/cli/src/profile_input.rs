@@ -1,7 +1,7 @@
 //! Profiles from files of any kind: perf.data, text of `perf script`, folded stacks.
 
 use crate::bytes;
-use crate::open::{self, Opened};
+use crate::open::{self, Opened, Text};
 use anyhow::{Context, Result, bail};
 use pagewise_formats::perf_data::PerfData;
 use pagewise_formats::{folded, perf_script};
@@ -12,15 +12,6 @@ use std::io::Read;
 use std::num::NonZero;
 use std::path::Path;
 use std::thread;
-
-/// A kind of text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Text {
-    /// Output of `perf script`.
-    PerfScript,
-    /// Folded stacks.
-    Folded,
-}
 
 /// Reads a text input that is already open. A file is mapped, anything else is read as a stream.
 ///

@@ -197,7 +197,7 @@ fn restore_tracing(places: &Places, journal: Journal, owner: Option<Owner>) -> O
 
 fn restore_page_sizes(places: &Places, journal: Journal, owner: Option<Owner>) -> Outcome {
     let path = journal.path().to_owned();
-    let (count, left) = page_sizes::restore_settings(journal, &places.sys)?;
+    let (count, left) = crate::hugepages::left::restore_settings(journal, &places.sys)?;
     let remaining = left.iter().map(|path| {
         let path = path.display();
         format!("{path}: another program has changed it since, so it was left as it is")

@@ -1,9 +1,7 @@
 //! What memory management costs on a machine.
 
 use crate::advice::Settings;
-use crate::answer::{Evidence, Kind};
 use crate::units::{Bytes, Nanos};
-use crate::verdicts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,23 +15,6 @@ pub struct AllocatorBench {
     pub glibc: Option<String>,
     /// The system's allocator first.
     pub allocators: Vec<Measured>,
-}
-
-impl AllocatorBench {
-    /// What each allocator does, in a sentence each.
-    pub fn sentences(&self) -> impl Iterator<Item = String> {
-        let all = self.allocators.iter();
-        all.map(|one| verdicts::allocators::sentence(one, self))
-    }
-}
-
-impl Evidence for AllocatorBench {
-    const KIND: Kind = Kind::AllocatorBench;
-
-    fn verdict(&self) -> String {
-        let sentences: Vec<String> = self.sentences().collect();
-        sentences.join(" ")
-    }
 }
 
 /// An allocator with settings.
@@ -113,14 +94,6 @@ pub struct FaultBench {
     pub runs: u32,
     /// By what resolves them, then by number of threads.
     pub rows: Vec<FaultRow>,
-}
-
-impl Evidence for FaultBench {
-    const KIND: Kind = Kind::FaultBench;
-
-    fn verdict(&self) -> String {
-        verdicts::faults::of(self)
-    }
 }
 
 /// What resolves a fault.

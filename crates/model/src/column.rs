@@ -4,7 +4,6 @@
 //! bits as the largest of them needs: equal numbers need none, and times of samples a few
 //! microseconds apart three bytes in place of eight.
 
-use crate::profile::NodeId;
 use std::marker::PhantomData;
 
 /// Numbers in a block; a multiple of 64, so that a block has whole words.
@@ -47,18 +46,6 @@ macro_rules! narrow_number {
 }
 
 narrow_number!(u8, u16, u32);
-
-impl Number for NodeId {
-    #[inline]
-    fn wide(self) -> u64 {
-        self.0.wide()
-    }
-
-    #[inline]
-    fn narrow(wide: u64) -> Self {
-        Self(u32::narrow(wide))
-    }
-}
 
 /// Numbers by index.
 #[derive(Clone, Debug, PartialEq, Eq)]

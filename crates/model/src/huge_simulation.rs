@@ -1,8 +1,6 @@
 //! What simulated huge pages showed: as JSON and for the report.
 
-use crate::answer::{Evidence, Kind};
 use crate::huge_map::HugeMap;
-use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// The result of `pagewise huge simulate`.
@@ -23,14 +21,6 @@ pub struct HugeSimulation {
     pub reuse: Vec<ReuseCurve>,
     /// Reach of each machine's TLBs, for the curves.
     pub reaches: Vec<Reach>,
-}
-
-impl Evidence for HugeSimulation {
-    const KIND: Kind = Kind::HugeSimulation;
-
-    fn verdict(&self) -> String {
-        verdicts::page_sizes::simulation(self)
-    }
 }
 
 /// A program under fixed page sizes.

@@ -1,9 +1,7 @@
 //! A run inside a memory budget, paged by Pagewise: its processes and their regions.
 
-use crate::answer::{Evidence, Kind};
 use crate::paging::{Heat, RefaultDistances};
 use crate::run::{Ending, RunCost};
-use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// Mappings of at least this many bytes are managed: the first size while much memory is in smaller
@@ -36,14 +34,6 @@ pub struct PagedRun {
     pub others: OtherProcesses,
     /// Refault distances of all processes together.
     pub refault_distances: RefaultDistances,
-}
-
-impl Evidence for PagedRun {
-    const KIND: Kind = Kind::PagedRun;
-
-    fn verdict(&self) -> String {
-        verdicts::paging::run(self)
-    }
 }
 
 /// Processes without figures of their own: together with the others they add up to the whole.

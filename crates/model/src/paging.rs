@@ -1,9 +1,7 @@
 //! The course of a run under user-level paging, point by point.
 
-use crate::answer::{Evidence, Kind};
 use crate::run::Ending;
 use crate::units::{Bytes, Estimate, Nanos};
-use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// The course of one run of `pagewise run`.
@@ -26,14 +24,6 @@ pub struct PagingTimeline {
     pub points: Vec<PagingPoint>,
     /// How long pages stayed evicted, over all processes.
     pub refault_distances: RefaultDistances,
-}
-
-impl Evidence for PagingTimeline {
-    const KIND: Kind = Kind::PagingTimeline;
-
-    fn verdict(&self) -> String {
-        verdicts::paging::timeline(self)
-    }
 }
 
 /// How many pages were evicted between a page's eviction and its return. Counts are estimates from

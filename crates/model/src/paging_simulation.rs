@@ -1,7 +1,5 @@
 //! Policies of paging on a recorded run, compared with Belady's bound.
 
-use crate::answer::{Evidence, Kind};
-use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// What each policy would have done.
@@ -16,14 +14,6 @@ pub struct PagingSimulation {
     pub bound: PolicyOutcome,
     /// In the requested order.
     pub policies: Vec<PolicyOutcome>,
-}
-
-impl Evidence for PagingSimulation {
-    const KIND: Kind = Kind::PagingSimulation;
-
-    fn verdict(&self) -> String {
-        verdicts::paging::simulation(self)
-    }
 }
 
 /// The contents of a trace of a paged run.

@@ -1,8 +1,6 @@
 //! The behaviour of a machine's TLB, measured by timed pointer chasing.
 
-use crate::answer::{Evidence, Kind};
 use crate::units::{Bytes, Estimate, Nanos};
-use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// One point of a curve.
@@ -125,12 +123,4 @@ pub struct Probe {
     pub no_counters: Option<String>,
     /// The underlying curves.
     pub curves: Vec<Curve>,
-}
-
-impl Evidence for Probe {
-    const KIND: Kind = Kind::HugeProbe;
-
-    fn verdict(&self) -> String {
-        verdicts::page_sizes::probe(self)
-    }
 }

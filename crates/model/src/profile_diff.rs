@@ -4,7 +4,7 @@
 use crate::answer::{Evidence, Kind};
 use crate::profile::{FrameKind, WeightUnit};
 use crate::run_diff::RunDiff;
-use crate::side::Side;
+use crate::side::{SettingChange, Side};
 use crate::symbol::Unnamed;
 use crate::units::{Estimate, Nanos};
 use serde::{Deserialize, Serialize};
@@ -174,22 +174,6 @@ pub struct UnknownChange {
     pub b: f64,
     /// What it means and what to do.
     pub remedy: String,
-}
-
-/// A setting that differs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SettingChange {
-    /// Its name.
-    pub name: String,
-    /// Value on A's host; `None` where it does not exist.
-    pub a: Option<String>,
-    /// Value on B's host.
-    pub b: Option<String>,
-    /// Functions that changed significantly and that this setting is known to affect.
-    pub touches: Vec<String>,
-    /// How it affects them; empty if no effect is known.
-    pub reason: String,
 }
 
 /// A counter in both.

@@ -4,7 +4,7 @@ use crate::advice::Advice;
 use crate::allocator::{Allocator, AllocatorKind, ProcessAllocators};
 use crate::contention::Contention;
 use crate::delays::Delays;
-use crate::findings::Diagnosis;
+use crate::diagnosis::Diagnosis;
 use crate::host::HostSnapshot;
 use crate::kernel_threads::KernelThread;
 use crate::looks::Looks;

@@ -3,8 +3,8 @@
 
 use crate::answer::{Evidence, Kind};
 use crate::findings::Cause;
-use crate::profile_diff::SettingChange;
 use crate::run::RunCost;
+use crate::side::SettingChange;
 use crate::side::Side;
 use crate::units::Estimate;
 use serde::{Deserialize, Serialize};

@@ -30,3 +30,19 @@ impl<E> Deref for Side<E> {
         &self.sums
     }
 }
+
+/// A setting that differs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SettingChange {
+    /// Its name.
+    pub name: String,
+    /// Value on A's host; `None` where it does not exist.
+    pub a: Option<String>,
+    /// Value on B's host.
+    pub b: Option<String>,
+    /// Functions that changed significantly and that this setting is known to affect.
+    pub touches: Vec<String>,
+    /// How it affects them; empty if no effect is known.
+    pub reason: String,
+}

@@ -1,7 +1,7 @@
 //! Stacks as a tree, so that a stack ten thousand deep costs only its new frames.
 
+use crate::frame::{Frame, FrameId, NodeId};
 use crate::pairs::Pairs;
-use crate::profile::{Frame, FrameId, NodeId};
 
 /// Stacks as a tree: each node adds one frame to its parent's stack. Node 0 is the empty stack; a
 /// parent's number is always below its child's, so a single backward pass sums up a tree.

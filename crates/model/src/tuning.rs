@@ -1,10 +1,8 @@
 //! The results of trying settings on a command.
 
 use crate::advice::Settings;
-use crate::answer::{Evidence, Kind};
 use crate::proof::{Arm, Clock, Comparison};
 use crate::units::Bytes;
-use crate::verdicts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,14 +22,6 @@ pub struct Tuning {
     pub time_and_memory: Vec<Point>,
     /// Baseline first.
     pub arms: Vec<Arm>,
-}
-
-impl Evidence for Tuning {
-    const KIND: Kind = Kind::Tuning;
-
-    fn verdict(&self) -> String {
-        verdicts::tuning::of(self)
-    }
 }
 
 /// The setting to use.

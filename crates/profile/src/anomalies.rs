@@ -1,8 +1,7 @@
 //! Anomalies that no list of functions shows: a moment that stands out, one CPU that does all the
 //! work, samples in step with a timer.
 
-use super::summary::is_cpu;
-use super::weigh::Idle;
+use super::weigh::{Idle, is_cpu};
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::profile::{NO_CPU, Profile, WeightUnit};
 use pagewise_model::profile_findings::{Burst, EventProfile};

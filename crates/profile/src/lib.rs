@@ -17,4 +17,5 @@ pub mod weigh;
 pub use beside::add_samples;
 pub use collect::ProfileCollector;
 pub use rules::{ProfileRules, matches};
-pub use summary::{is_cpu, summarise};
+pub use summary::summarise;
+pub use weigh::is_cpu;

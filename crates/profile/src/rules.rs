@@ -1,9 +1,7 @@
 //! Known bottlenecks, as data: the functions that reveal them, and the settings that belong to
 //! them.
 
-use super::summary::is_cpu;
-use super::summary::samples_in;
-use super::weigh::{Idle, frame_names, passing};
+use super::weigh::{Idle, frame_names, is_cpu, passing, samples_in};
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::profile::{NodeId, Profile, ProfileEvent, WeightUnit};

@@ -1,10 +1,10 @@
 //! The overview of a profile.
 
-use super::weigh::{Idle, by_frame, frame_names};
+use super::weigh::{Idle, by_frame, frame_names, is_cpu, samples_in};
 use super::{burst, counters, rules, unknown};
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{Diagnosis, Severity};
-use pagewise_model::profile::{NO_CPU, NodeId, Profile, ProfileSample, WeightUnit};
+use pagewise_model::profile::{NO_CPU, NodeId, Profile, WeightUnit};
 use pagewise_model::profile_findings::{
     CgroupShare, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
     ProfileSummary, StackShare,
@@ -18,15 +18,6 @@ const MOST: usize = 30;
 /// With fewer samples a share may be off by 30 percentage points (binomial, 95 %): too uncertain
 /// for the first line of a summary.
 const FEWEST: u64 = 10;
-
-/// How many samples of the recorder a row stands for: many where the input has only their number.
-pub(super) fn samples_in(profile: &Profile, sample: &ProfileSample) -> u64 {
-    let event = profile.events.get(usize::from(sample.event));
-    match event.is_some_and(|event| event.unit == WeightUnit::Samples) {
-        true => sample.weight,
-        false => 1,
-    }
-}
 
 /// The results of a profile, with these rules.
 #[must_use]
@@ -79,14 +70,6 @@ fn occurring(profile: &Profile) -> impl Iterator<Item = u16> {
 /// CPU time comes first, then the event with most samples.
 fn rank(event: &EventProfile) -> (bool, u64) {
     (!is_cpu(&event.name), u64::MAX - event.samples)
-}
-
-/// Whether an event measures CPU time.
-#[must_use]
-pub fn is_cpu(name: &str) -> bool {
-    let name = name.split([':', '/']).next().unwrap_or(name);
-    ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "cpu"].contains(&name)
-        || name.ends_with("cycles")
 }
 
 fn summarise_event(profile: &Profile, event: u16, idle: &Idle) -> EventProfile {

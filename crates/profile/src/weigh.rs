@@ -1,6 +1,8 @@
 //! Sums over a profile's samples: by stack, by function, by task, by CPU.
 
-use pagewise_model::profile::{Frame, FrameId, FrameKind, NodeId, Profile};
+use pagewise_model::profile::{
+    Frame, FrameId, FrameKind, NodeId, Profile, ProfileSample, WeightUnit,
+};
 use rustc_hash::FxHashMap;
 
 /// Recognises stacks of idle CPUs.
@@ -123,6 +125,23 @@ pub fn frame_names(profile: &Profile, stack: NodeId) -> Vec<String> {
         .collect();
     names.reverse();
     names
+}
+
+/// How many samples of the recorder a row stands for: many where the input has only their number.
+pub(super) fn samples_in(profile: &Profile, sample: &ProfileSample) -> u64 {
+    let event = profile.events.get(usize::from(sample.event));
+    match event.is_some_and(|event| event.unit == WeightUnit::Samples) {
+        true => sample.weight,
+        false => 1,
+    }
+}
+
+/// Whether an event measures CPU time.
+#[must_use]
+pub fn is_cpu(name: &str) -> bool {
+    let name = name.split([':', '/']).next().unwrap_or(name);
+    ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "cpu"].contains(&name)
+        || name.ends_with("cycles")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::profile::{FrameKind, WeightUnit};
 use pagewise_model::profile_diff::{
-    Change, CounterChange, DiffNode, Measure, ProfileDiff, SettingChange, StackChange, Weighed,
+    Change, CounterChange, DiffNode, Measure, ProfileDiff, StackChange, Weighed,
 };
 use pagewise_model::profile_findings::{
     Burst, CounterRate, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
@@ -14,7 +14,7 @@ use pagewise_model::profile_findings::{
 };
 use pagewise_model::run::RunCost;
 use pagewise_model::run_diff::{CauseChange, FigureChange, Quantity, RunDiff};
-use pagewise_model::side::Side;
+use pagewise_model::side::{SettingChange, Side};
 use pagewise_model::symbol::Unnamed;
 use pagewise_model::units::{Estimate, Nanos};
 use pagewise_report::text::Style;

@@ -1,7 +1,7 @@
 //! Settings in which two hosts differ; those known to affect what changed come first.
 
 use pagewise_model::host::HostSnapshot;
-use pagewise_model::profile_diff::SettingChange;
+use pagewise_model::side::SettingChange;
 use pagewise_profile::matches;
 use pagewise_rules::{Content, RuleError, RuleFile, rule_file};
 use serde::Deserialize;

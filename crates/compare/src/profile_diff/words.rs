@@ -3,7 +3,8 @@
 use super::Samples;
 use pagewise_model::contention::Contention;
 use pagewise_model::profile::{Observed, Profile};
-use pagewise_model::profile_diff::{Change, Measure, ProfileDiff, SettingChange};
+use pagewise_model::profile_diff::{Change, Measure, ProfileDiff};
+use pagewise_model::side::SettingChange;
 use pagewise_model::units::Nanos;
 use pagewise_profile::burst;
 use pagewise_profile::weigh::Idle;

@@ -3,8 +3,8 @@
 use super::{LEAST_BYTES, LEAST_FAULTS, LEAST_NS, OF_COUNTS, OF_TIME_CONTENDED, logarithm, told};
 use pagewise_model::answer::Document;
 use pagewise_model::paged_run::{PagedProcess, PagedRun};
-use pagewise_model::profile_diff::SettingChange;
 use pagewise_model::run_diff::{FigureChange, Quantity, RunDiff};
+use pagewise_model::side::SettingChange;
 use pagewise_model::side::Side;
 use pagewise_model::units::Bytes;
 

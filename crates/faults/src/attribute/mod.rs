@@ -4,6 +4,8 @@ mod scale;
 mod split;
 
 pub(crate) use scale::Scale;
+#[cfg(test)]
+pub(crate) use split::repeats;
 pub(crate) use split::{Counted, Ledger, is_first, ledger};
 
 use crate::causes::Attribution;

@@ -1,8 +1,8 @@
 //! Faults by stack, cause and region, with first touches separated from churn if releases were not
 //! recorded.
 
-use crate::causes::{Attribution, Cell, Route, is_private_anonymous, refault_by};
-use crate::churn::repeats;
+use crate::causes::{Attribution, Cell, Census, Route, is_private_anonymous, refault_by};
+use crate::churn::pages_behind;
 use pagewise_model::findings::{Cause, RegionKind};
 use pagewise_model::units::Estimate;
 use std::collections::BTreeMap;
@@ -67,6 +67,35 @@ pub(crate) fn ledger(attribution: &Attribution, counted: Counted) -> Ledger {
 const BEYOND_CHANCE: f64 = 1.25;
 /// Reads from swap that could explain as many faults.
 const SWAPPED: f64 = 0.05;
+
+/// Fewer repeats are chance.
+const LEAST_REPEATS: u64 = 4;
+
+/// Share of a census's faults that are repeats; `None` if there is no census.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "counts of samples are far below 2^53"
+)]
+pub(crate) fn repeats(census: &Census) -> Option<Estimate> {
+    let samples = census.seen.samples();
+    let repeated = samples - census.seen.distinct();
+    if samples == 0 {
+        return None;
+    }
+    let faults = census.faults.max(1.0);
+    if faults <= samples as f64 {
+        // Each fault was seen, so each page was too.
+        return Some(Estimate::exact(repeated as f64 / samples as f64));
+    }
+    let (pages, few, many) = pages_behind(&census.seen, faults);
+    let share = |pages: f64| (1.0 - pages / faults).max(0.0);
+    let by_chance = repeated < LEAST_REPEATS;
+    Some(Estimate {
+        value: if by_chance { 0.0 } else { share(pages) },
+        low: if by_chance { 0.0 } else { share(many) },
+        high: share(few),
+    })
+}
 
 /// Share of repeats for each kind of memory. The peak of resident memory limits how many pages can
 /// have been touched for the first time without any having been freed.

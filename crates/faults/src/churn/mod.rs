@@ -7,41 +7,13 @@
 mod pages;
 
 pub use pages::Sightings;
+pub(crate) use pages::pages_behind;
 
 use crate::attribute::{Doubt, Ledger, Scale, interval};
-use crate::causes::{Attribution, Census, refault_by};
+use crate::causes::{Attribution, refault_by};
 use pagewise_model::findings::{Cause, Churn, ChurnRoute, RegionKind};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::{Bytes, Estimate};
-
-/// Fewer repeats are chance.
-const LEAST_REPEATS: u64 = 4;
-
-/// Share of a census's faults that are repeats; `None` if there is no census.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "counts of samples are far below 2^53"
-)]
-pub(crate) fn repeats(census: &Census) -> Option<Estimate> {
-    let samples = census.seen.samples();
-    let repeated = samples - census.seen.distinct();
-    if samples == 0 {
-        return None;
-    }
-    let faults = census.faults.max(1.0);
-    if faults <= samples as f64 {
-        // Each fault was seen, so each page was too.
-        return Some(Estimate::exact(repeated as f64 / samples as f64));
-    }
-    let (pages, few, many) = pages::pages_behind(&census.seen, faults);
-    let share = |pages: f64| (1.0 - pages / faults).max(0.0);
-    let by_chance = repeated < LEAST_REPEATS;
-    Some(Estimate {
-        value: if by_chance { 0.0 } else { share(pages) },
-        low: if by_chance { 0.0 } else { share(many) },
-        high: share(few),
-    })
-}
 
 /// Everything about churn but its sites.
 pub(crate) fn churn(attribution: &Attribution, ledger: &Ledger, scale: &Scale) -> Churn {
@@ -149,6 +121,8 @@ fn allocator_blocks(attribution: &Attribution) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::repeats;
+    use crate::causes::Census;
     use pagewise_stats::Random;
     use std::collections::BTreeMap;
 

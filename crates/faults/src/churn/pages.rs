@@ -63,7 +63,7 @@ impl Sightings {
 
 /// Likeliest number of pages behind the samples of `faults` faults, and the fewest and most that
 /// the samples allow.
-pub(super) fn pages_behind(seen: &Sightings, faults: f64) -> (f64, f64, f64) {
+pub(crate) fn pages_behind(seen: &Sightings, faults: f64) -> (f64, f64, f64) {
     let samples = to_f64(seen.samples());
     let rate = (samples / faults).min(1.0);
     let frequent = to_f64(seen.frequent.1);

@@ -7,9 +7,9 @@
 //! sample, so the stacks are collected before samples are passed on.
 
 use super::cursor::Cursor;
+use super::cursor::u64_at;
 use super::header::next_record;
 use super::layout::{RECORD_HEADER_SIZE, kernel_record, tool_record};
-use super::reader::packed_of_stated_size;
 use super::sources::Sources;
 use super::unpack::Unpacked;
 use pagewise_model::event::{Callchain, PERF_CONTEXT_USER};
@@ -135,4 +135,11 @@ fn stack_of<'r>(layouts: &Sources, record: &'r [u8]) -> Option<(u64, &'r [u8])> 
     let mut at = Cursor(body);
     let (cookie, count) = at.u64().zip(at.u64())?;
     Some((cookie, at.take_array(count, 8)?))
+}
+
+/// `COMPRESSED2` is padded to eight bytes, so it states its actual length.
+pub(super) fn packed_of_stated_size(record: &[u8]) -> Option<&[u8]> {
+    let size = u64_at(record, RECORD_HEADER_SIZE)?;
+    let payload = record.get(RECORD_HEADER_SIZE + 8..)?;
+    payload.get(..usize::try_from(size).ok()?)
 }

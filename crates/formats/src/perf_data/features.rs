@@ -3,7 +3,6 @@
 use super::cursor::{Cursor, until_zero};
 use super::layout::{RECORD_HEADER_SIZE, feature, misc, tool_record};
 use super::tracing_data::TracingData;
-use super::writer::SourceAttr;
 use pagewise_model::recording::Sidecar;
 
 /// Sidecars above this size in bytes are stored compressed.
@@ -25,6 +24,17 @@ pub struct BuildId {
     pub id: Vec<u8>,
     /// The file.
     pub path: String,
+}
+
+/// An event source as it was requested from the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceAttr {
+    /// perf's name of the event, such as `page-faults` or `syscalls:sys_enter_brk`.
+    pub name: String,
+    /// The `perf_event_attr` as it was passed to `perf_event_open(2)`, little-endian.
+    pub attr: Vec<u8>,
+    /// Ids that the kernel assigned to its instances (`PERF_EVENT_IOC_ID`).
+    pub ids: Vec<u64>,
 }
 
 /// Everything that comes after the records. For empty strings and lists, the section is left out.

@@ -2,13 +2,12 @@
 
 use super::attr::Attr;
 use super::cursor::{Cursor, u32_at, u64_at};
-use super::error::ReadError;
+use super::error::{ReadError, damage};
 use super::features::{self, BuildId, decode_sidecar};
 use super::layout::{
     ATTR_SIZE_VER0, FEATURE_BITS, FILE_HEADER_SIZE, MAGIC, PIPE_HEADER_SIZE, RECORD_HEADER_SIZE,
     SIDECAR_SLOT_MAGIC, SIDECAR_SLOT_SIZE, feature, kernel_record, tool_record,
 };
-use super::reader::damage;
 use super::tracing_data::{self, TracepointFormat};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::recording::Sidecar;

@@ -27,11 +27,11 @@ mod tracing_data;
 mod unpack;
 mod writer;
 
-pub use error::ReadError;
-pub use features::{BuildId, Features};
+pub use error::{Damage, ReadError};
+pub use features::{BuildId, Features, SourceAttr};
 pub use header::Origin;
 pub use layout::sample_type;
 pub use order::Outliers;
-pub use reader::{Damage, PerfData, Reading};
+pub use reader::{PerfData, Reading};
 pub use tracing_data::{TracepointFormat, TracingData};
-pub use writer::{SourceAttr, WriteError, Writer, replace_sidecar};
+pub use writer::{WriteError, Writer, replace_sidecar};

@@ -1,7 +1,7 @@
 //! Reading perf.data: the file as a whole, and its events in time order.
 
-use super::deferred::{Deferred, Joined};
-use super::error::ReadError;
+use super::deferred::{Deferred, Joined, packed_of_stated_size};
+use super::error::{Damage, ReadError, damage};
 use super::features::BuildId;
 use super::groups::Groups;
 use super::header::{Header, Origin, next_record};
@@ -40,27 +40,6 @@ pub struct Reading {
     /// Where records end that can be followed, and the bytes after it, if they are not just the
     /// start of one more.
     pub damage: Option<Damage>,
-}
-
-/// Bytes in which no record can be found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Damage {
-    /// Offset of the record that cannot be one.
-    pub offset: u64,
-    /// The size that it claims.
-    pub size: u16,
-    /// Bytes from there to the end of the records.
-    pub left: u64,
-}
-
-impl std::fmt::Display for Damage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "a record at byte {} claims a size of {}, where 8 is the least; the {} bytes from there on were not read",
-            self.offset, self.size, self.left
-        )
-    }
 }
 
 impl Reading {
@@ -339,26 +318,9 @@ fn unpack_step(packed: Option<&[u8]>) -> Step<'_> {
     packed.map_or(Step::Lose(LossKind::MalformedRecord), Step::Unpack)
 }
 
-/// `COMPRESSED2` is padded to eight bytes, so it states its actual length.
-pub(super) fn packed_of_stated_size(record: &[u8]) -> Option<&[u8]> {
-    let size = super::cursor::u64_at(record, RECORD_HEADER_SIZE)?;
-    let payload = record.get(RECORD_HEADER_SIZE + 8..)?;
-    payload.get(..usize::try_from(size).ok()?)
-}
-
 /// Whether these bytes, in which no record was found, could be the start of one.
 fn is_cut(bytes: &[u8]) -> bool {
     damage(bytes, 0).is_none()
-}
-
-/// Why these bytes at `offset` are not the start of a record.
-pub(super) fn damage(bytes: &[u8], offset: usize) -> Option<Damage> {
-    let size = u16::from_le_bytes(*bytes.get(6..)?.first_chunk()?);
-    (usize::from(size) < RECORD_HEADER_SIZE).then_some(Damage {
-        offset: offset as u64,
-        size,
-        left: bytes.len() as u64,
-    })
 }
 
 /// The record at the start of `bytes`, already found to be complete.

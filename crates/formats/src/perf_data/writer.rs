@@ -1,7 +1,7 @@
 //! Writing perf.data files that perf and related tools read.
 
 use super::cursor::u64_at;
-use super::features::{Features, encode_sidecar};
+use super::features::{Features, SourceAttr, encode_sidecar};
 use super::header::sidecar_slot;
 use super::layout::{
     ATTR_SIZE_VER0, ATTR_SIZES, FILE_HEADER_SIZE, MAGIC, SIDECAR_SLOT_MAGIC, SIDECAR_SLOT_SIZE,
@@ -9,17 +9,6 @@ use super::layout::{
 };
 use pagewise_model::recording::Sidecar;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-
-/// An event source as it was requested from the kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceAttr {
-    /// perf's name of the event, such as `page-faults` or `syscalls:sys_enter_brk`.
-    pub name: String,
-    /// The `perf_event_attr` as it was passed to `perf_event_open(2)`, little-endian.
-    pub attr: Vec<u8>,
-    /// Ids that the kernel assigned to its instances (`PERF_EVENT_IOC_ID`).
-    pub ids: Vec<u64>,
-}
 
 /// Why a recording could not be written.
 #[derive(Debug, thiserror::Error)]

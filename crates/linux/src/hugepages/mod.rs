@@ -11,6 +11,7 @@ pub mod actuator;
 pub mod chase;
 pub mod first_touch;
 pub mod journal;
+pub(crate) mod left;
 pub mod map;
 pub mod progress;
 pub mod settings;

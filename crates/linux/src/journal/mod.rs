@@ -150,7 +150,7 @@ impl Journal {
     /// [`Error::File`], [`Error::Line`].
     pub fn record(&mut self) -> Result<Option<Record>, Error> {
         let text = text(&mut self.file).map_err(|source| file_error("read", &self.path, source))?;
-        Record::parse(&self.path, &text)
+        record_of(&self.path, &text)
     }
 
     /// Notes what is about to be changed.
@@ -242,7 +242,15 @@ pub fn read(path: &Path) -> Result<Option<Record>, Error> {
     let file = own_folder::open(path, OpenOptions::new().read(true));
     let read = file.and_then(|mut file| text(&mut file));
     let text = read.map_err(|source| file_error("read", path, source))?;
-    Record::parse(path, &text)
+    record_of(path, &text)
+}
+
+/// The record in `text`, read from `path`, in today's format or an older one.
+fn record_of(path: &Path, text: &str) -> Result<Option<Record>, Error> {
+    match legacy::record(path, text.trim_end_matches('\0')) {
+        Some(record) => Ok(Some(record)),
+        None => Record::parse(path, text),
+    }
 }
 
 /// Whether no process has the journal at `path`.

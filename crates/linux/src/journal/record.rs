@@ -1,6 +1,6 @@
 //! Lines of a journal, and the record they form together.
 
-use super::{Error, boot_id, is_running, legacy};
+use super::{Error, boot_id, is_running};
 use crate::hugepages::actuator::Change;
 use crate::proc::ProcRoot;
 use pagewise_model::huge_pages::Slot;
@@ -141,9 +141,6 @@ impl Record {
         let is_cut = text.starts_with('{') && !text.contains('\n');
         if text.is_empty() || is_cut {
             return Ok(None);
-        }
-        if let Some(record) = legacy::record(path, text) {
-            return Ok(Some(record));
         }
         let mut record = Self::default();
         let count = text.lines().count();

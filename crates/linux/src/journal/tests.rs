@@ -81,7 +81,7 @@ fn a_journal_that_was_removed_meanwhile_is_made_again() {
 fn journals_of_earlier_versions_are_read() {
     let trace = "pagewise-trace-journal 1\nboot b\nowner 4242\ninstance pagewise-4242\n\
                  save 4 current_tracer\nnop\n\nsave 10 cut\nabc";
-    let record = Record::parse(Path::new("trace.journal"), trace);
+    let record = record_of(Path::new("trace.journal"), trace);
     let record = record.unwrap().unwrap();
     let owner = record.owner.as_ref().unwrap();
     assert_eq!((owner.pid, owner.boot_id.as_str()), (4242, "b"));
@@ -103,7 +103,7 @@ fn journals_of_earlier_versions_are_read() {
         other => panic!("{other:?}"),
     }
 
-    let switch = Record::parse(Path::new("/run/task-delayacct"), "0");
+    let switch = record_of(Path::new("/run/task-delayacct"), "0");
     assert_eq!(switch.unwrap().unwrap().settings[0].before, "0");
 }
 

@@ -1,6 +1,6 @@
 //! One reading of everything in a timeline, each part at the beat that its cost allows.
 
-use super::sampler::SamplerOptions;
+use super::sampler_options::SamplerOptions;
 use super::{Counters, PressureStall, ProcRoot, ProcessReading, StallTimes, Tree};
 use crate::memcg::MemoryCgroup;
 use crate::sys::machine;

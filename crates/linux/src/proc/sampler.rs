@@ -8,21 +8,19 @@
 //! [`Sampler::start`] takes the first reading before it returns, so that "since observation
 //! started" means since that call.
 
+use super::ProcessReading;
 use super::reading::{Probe, Reading};
-use super::{ProcRoot, ProcessReading};
+use super::sampler_options::{SHORTEST_INTERVAL, SamplerOptions};
 use crate::sys::machine;
 use pagewise_model::run::RunCost;
 use pagewise_model::timeline::{PressurePoint, Timeline, TimelinePoint};
 use pagewise_model::units::Nanos;
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Readings closer than this are merged into one.
 const JUST_NOW: Nanos = Nanos(10_000_000);
-/// Shortest interval; one reading costs some 20 µs, and CPU time comes in steps of 10 ms anyway.
-pub const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A reading may cost one part in this many of the interval: 1 % of a CPU.
 const COST_SHARE: u64 = 100;
@@ -30,43 +28,6 @@ const COST_SHARE: u64 = 100;
 /// This many readings in a row must be too costly before the interval is widened: a single one may
 /// have been preempted.
 const COSTLY_IN_A_ROW: u32 = 8;
-
-/// What a sampler reads.
-#[derive(Clone, Debug)]
-pub struct SamplerOptions {
-    /// Time between readings, at least [`SHORTEST_INTERVAL`].
-    pub interval: Duration,
-    /// Whether counters run from the start of the root process instead of the first reading, as
-    /// suits a program started for this purpose: the totals then equal those of `wait4(2)`.
-    pub from_birth: bool,
-    /// Further processes that are read with the root and its descendants, as if they were its own;
-    /// none if counters run from its start.
-    pub also: Vec<i32>,
-    /// Whether the proportional set size is read when the budget allows.
-    pub pss: bool,
-    /// Whether pressure of the machine and the cgroup is read.
-    pub pressure: bool,
-    /// procfs.
-    pub proc: ProcRoot,
-    /// Where cgroups are mounted.
-    pub cgroups: PathBuf,
-}
-
-impl SamplerOptions {
-    /// Everything, each `interval`, from this machine.
-    #[must_use]
-    pub fn every(interval: Duration) -> Self {
-        Self {
-            interval: interval.max(SHORTEST_INTERVAL),
-            from_birth: false,
-            also: Vec::new(),
-            pss: true,
-            pressure: true,
-            proc: ProcRoot::default(),
-            cgroups: PathBuf::from("/sys/fs/cgroup"),
-        }
-    }
-}
 
 /// A running sampler. Dropping it ends it too.
 #[derive(Debug)]
@@ -315,6 +276,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc::ProcRoot;
     use pagewise_model::units::Bytes;
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Command, Stdio};

@@ -12,7 +12,7 @@ pub use evidence::Evidence;
 pub use kind::{Head, Kind};
 
 use crate::advice::Advice;
-use crate::findings::Diagnosis;
+use crate::diagnosis::Diagnosis;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
 use crate::proof::Proof;

@@ -12,10 +12,9 @@ pub use course::{ChangePoint, Changed, Contrast, Excess, Overrepresented, TimeBl
 pub use kinds::{Class, Layer};
 pub use waits::{ChargePath, ChargeWay, Hold, Holder, Lock, LockWait, LockWaits};
 
-use crate::answer::{Document, Evidence, Kind};
+use crate::answer::Document;
 use crate::call_map::CallMap;
 use crate::histogram::wider;
-use crate::verdicts;
 use serde::{Deserialize, Serialize};
 
 /// What an analysis of one trace found.
@@ -86,14 +85,6 @@ impl TracedFaults {
             true => "fault",
             false => "call",
         }
-    }
-}
-
-impl Evidence for TracedFaults {
-    const KIND: Kind = Kind::FaultPaths;
-
-    fn verdict(&self) -> String {
-        verdicts::traced::of(self)
     }
 }
 

@@ -7,7 +7,6 @@ pub use pages::{PageRun, PageState, Presence};
 pub use tiles::{HeapFacts, Returns, Tile, TileSink, TileState};
 
 use crate::allocator::AllocatorKind;
-use crate::answer::{Evidence, Kind};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -19,14 +18,6 @@ pub struct Memory {
     pub finding: MemoryFinding,
     /// In order of time.
     pub moments: Vec<MemoryMoment>,
-}
-
-impl Evidence for Memory {
-    const KIND: Kind = Kind::Memory;
-
-    fn verdict(&self) -> String {
-        crate::verdicts::memory::sentence(self)
-    }
 }
 
 impl Memory {

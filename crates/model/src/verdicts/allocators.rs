@@ -1,11 +1,29 @@
 //! The behaviour of allocators.
 
+use crate::answer::{Evidence, Kind};
 use crate::bench::{AllocatorBench, AllocatorRow, Measured};
 use crate::quantity::{count, few};
 use crate::units::Bytes;
 
+impl AllocatorBench {
+    /// What each allocator does, in a sentence each.
+    pub fn sentences(&self) -> impl Iterator<Item = String> {
+        let all = self.allocators.iter();
+        all.map(|one| sentence(one, self))
+    }
+}
+
+impl Evidence for AllocatorBench {
+    const KIND: Kind = Kind::AllocatorBench;
+
+    fn verdict(&self) -> String {
+        let sentences: Vec<String> = self.sentences().collect();
+        sentences.join(" ")
+    }
+}
+
 /// The behaviour of an allocator, in one sentence.
-pub fn sentence(allocator: &Measured, document: &AllocatorBench) -> String {
+fn sentence(allocator: &Measured, document: &AllocatorBench) -> String {
     let name = match (&document.glibc, allocator.contender.name.as_str()) {
         (Some(version), "system") => format!("The system's malloc (glibc {version})"),
         (_, name) => name.to_owned(),

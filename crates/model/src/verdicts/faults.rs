@@ -1,10 +1,19 @@
 //! What a page fault costs.
 
+use crate::answer::{Evidence, Kind};
 use crate::bench::{FaultBench, Way};
 use crate::units::Nanos;
 
+impl Evidence for FaultBench {
+    const KIND: Kind = Kind::FaultBench;
+
+    fn verdict(&self) -> String {
+        of(self)
+    }
+}
+
 /// The cost with the fewest threads, by what resolves the faults.
-pub fn of(found: &FaultBench) -> String {
+fn of(found: &FaultBench) -> String {
     let Some(threads) = found.rows.iter().map(|row| row.threads).min() else {
         return String::new();
     };

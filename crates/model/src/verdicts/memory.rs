@@ -1,12 +1,21 @@
 //! Where the memory went, in a sentence or two.
 
 use crate::allocator::AllocatorKind;
+use crate::answer::{Evidence, Kind};
 use crate::memory::{ByteRange, Memory, MemoryFinding, MemoryMoment, MemoryVerdict, MemoryWhen};
 use crate::quantity::{percent, share};
 use crate::units::Bytes;
 
+impl Evidence for Memory {
+    const KIND: Kind = Kind::Memory;
+
+    fn verdict(&self) -> String {
+        sentence(self)
+    }
+}
+
 /// The answer.
-pub fn sentence(memory: &Memory) -> String {
+fn sentence(memory: &Memory) -> String {
     let Some(moment) = memory.judged() else {
         return "The program ended before its memory could be read.".to_owned();
     };

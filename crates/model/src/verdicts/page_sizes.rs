@@ -1,12 +1,21 @@
 //! Whether huge pages help, as measured by a chase and as simulated.
 
+use crate::answer::{Evidence, Kind};
 use crate::huge_simulation::HugeSimulation;
 use crate::probe::Probe;
 use crate::quantity::{change_by_interval, relative_change};
 
+impl Evidence for Probe {
+    const KIND: Kind = Kind::HugeProbe;
+
+    fn verdict(&self) -> String {
+        probe(self)
+    }
+}
+
 /// What huge pages change for a random chase on this machine; what the host does where that was not
 /// measured.
-pub fn probe(found: &Probe) -> String {
+fn probe(found: &Probe) -> String {
     let all = found
         .effect
         .iter()
@@ -21,8 +30,16 @@ pub fn probe(found: &Probe) -> String {
     }
 }
 
+impl Evidence for HugeSimulation {
+    const KIND: Kind = Kind::HugeSimulation;
+
+    fn verdict(&self) -> String {
+        simulation(self)
+    }
+}
+
 /// What huge pages would change for each program, natively and in a guest.
-pub fn simulation(found: &HugeSimulation) -> String {
+fn simulation(found: &HugeSimulation) -> String {
     let of = |name: &str, workload: &str| {
         let mut rows = found.configurations.iter();
         rows.find(|row| row.name == name && row.workload == workload)

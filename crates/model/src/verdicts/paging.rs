@@ -1,18 +1,35 @@
 //! What a memory budget cost a program.
 
+use crate::answer::{Evidence, Kind};
 use crate::paged_run::PagedRun;
 use crate::paging::PagingTimeline;
 use crate::paging_simulation::PagingSimulation;
 use crate::quantity::{count, counted};
 
+impl Evidence for PagedRun {
+    const KIND: Kind = Kind::PagedRun;
+
+    fn verdict(&self) -> String {
+        run(self)
+    }
+}
+
 /// How the program ended.
-pub fn run(found: &PagedRun) -> String {
+fn run(found: &PagedRun) -> String {
     let words = found.ending.words();
     format!("The program {words} after {}.", found.cost.wall)
 }
 
+impl Evidence for PagingTimeline {
+    const KIND: Kind = Kind::PagingTimeline;
+
+    fn verdict(&self) -> String {
+        timeline(self)
+    }
+}
+
 /// How often the program waited for pages, and what moved.
-pub fn timeline(found: &PagingTimeline) -> String {
+fn timeline(found: &PagingTimeline) -> String {
     let Some(last) = found.points.last() else {
         return "The timeline has no points.".to_owned();
     };
@@ -27,8 +44,16 @@ pub fn timeline(found: &PagingTimeline) -> String {
     )
 }
 
+impl Evidence for PagingSimulation {
+    const KIND: Kind = Kind::PagingSimulation;
+
+    fn verdict(&self) -> String {
+        simulation(self)
+    }
+}
+
 /// The policy that waits least.
-pub fn simulation(found: &PagingSimulation) -> String {
+fn simulation(found: &PagingSimulation) -> String {
     let mut ranked: Vec<_> = found.policies.iter().collect();
     ranked.sort_by_key(|row| (row.refaults, row.pages_read));
     let Some((best, others)) = ranked.split_first() else {

@@ -1,11 +1,20 @@
 //! How many faults a trace has, and how long they take.
 
+use crate::answer::{Evidence, Kind};
 use crate::fault_paths::{Latencies, TracedFaults};
 use crate::quantity::{count, counted, duration_within, percent};
 use crate::units::Nanos;
 
+impl Evidence for TracedFaults {
+    const KIND: Kind = Kind::FaultPaths;
+
+    fn verdict(&self) -> String {
+        of(self)
+    }
+}
+
 /// The number of faults, their latencies and their most frequent kind.
-pub fn of(found: &TracedFaults) -> String {
+fn of(found: &TracedFaults) -> String {
     if found.faults == 0 {
         return "No complete page fault is in this trace.".to_owned();
     }

@@ -1,10 +1,19 @@
 //! The best of several settings, or why there is none.
 
+use crate::answer::{Evidence, Kind};
 use crate::proof::{Comparison, Verdict};
 use crate::tuning::Tuning;
 
+impl Evidence for Tuning {
+    const KIND: Kind = Kind::Tuning;
+
+    fn verdict(&self) -> String {
+        of(self)
+    }
+}
+
 /// What to set, and what it gains.
-pub fn of(found: &Tuning) -> String {
+fn of(found: &Tuning) -> String {
     match &found.winner {
         Some(winner) => format!("{}: {}.", winner.name, winner.summary),
         None => no_winner(found),

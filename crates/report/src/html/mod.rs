@@ -12,6 +12,7 @@ mod faults;
 mod head;
 mod pack;
 mod paths;
+mod ranks;
 mod samples;
 mod track;
 

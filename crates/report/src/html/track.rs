@@ -1,7 +1,7 @@
 //! The samples of one event as columns.
 
 use super::bytes::{Column, Columns};
-use super::pack::{by_frequency, inverse};
+use super::ranks::{by_frequency, inverse};
 use pagewise_model::column::{self, Number};
 use pagewise_model::profile::{NO_CPU, NodeId, ProfileEvent, Samples, WeightUnit};
 use serde::Serialize;

@@ -1,6 +1,7 @@
 //! The first screen.
 
-use super::page::{Ink, Page, columns, shorten};
+use super::page::{Ink, Page, shorten};
+use super::wrap::columns;
 use crate::settings_export::exports;
 use crate::visible::{named, visible};
 use pagewise_model::advice::{Advice, Risk};

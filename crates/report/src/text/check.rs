@@ -1,7 +1,8 @@
 //! The capabilities of a machine, for a person.
 
 use super::Style;
-use super::page::{Ink, Page, columns};
+use super::page::{Ink, Page};
+use super::wrap::columns;
 use super::wrap::wrap;
 use crate::visible::visible;
 use pagewise_model::answer::Document;

@@ -1,7 +1,8 @@
 //! Rows in columns. Widths depend on the content; cells that do not fit on a line continue below
 //! it, each under its head.
 
-use super::page::{Ink, Page, columns};
+use super::page::{Ink, Page};
+use super::wrap::columns;
 
 /// Columns before a row, and before its continuation lines.
 const INDENTS: [usize; 2] = [2, 6];

@@ -1,7 +1,7 @@
 //! A page of terminal text: a narrow column of labels, a wrapped body, a few inks.
 
 use super::Style;
-use super::wrap::wrap;
+use super::wrap::{columns, wrap};
 use crate::visible::visible;
 
 /// Narrowest and widest page, in columns: below, tables become unreadable; above, lines get too
@@ -36,12 +36,6 @@ impl Ink {
             Self::Code => "36",
         }
     }
-}
-
-/// Columns that `text` takes, one per character: names in scripts with wide characters only shift a
-/// table's right edge.
-pub fn columns(text: &str) -> usize {
-    text.chars().count()
 }
 
 /// The lines written so far.

@@ -1,7 +1,8 @@
 //! A profile's summary: what is unusual, where the time went, what has no name, what is missing.
 
 use super::Style;
-use super::page::{Ink, Page, chain, clip, columns, shorten};
+use super::page::{Ink, Page, chain, clip, shorten};
+use super::wrap::columns;
 use crate::visible::{command_line, visible};
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_model::profile::{FrameKind, WeightUnit};

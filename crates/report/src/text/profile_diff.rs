@@ -4,12 +4,10 @@
 use super::Style;
 use super::columns::{Row, figures, named, words};
 use super::page::{Ink, Page, chain, clip};
-use super::sides::sides;
+use super::sides::{setting_line, sides};
 use crate::visible::visible;
 use pagewise_model::answer::Document;
-use pagewise_model::profile_diff::{
-    Change, Measure, ProfileDiff, SettingChange, StackChange, Weighed,
-};
+use pagewise_model::profile_diff::{Change, Measure, ProfileDiff, StackChange, Weighed};
 use pagewise_model::quantity::{
     change_interval, counted, percent, percent_fine, points_interval, relative_change, rounded,
 };
@@ -179,19 +177,6 @@ fn settings(page: &mut Page, diff: &ProfileDiff) {
         page.bullet("", &setting_line(setting));
     }
     page.more(others.len(), OTHER_SETTINGS);
-}
-
-pub(super) fn setting_line(setting: &SettingChange) -> String {
-    let value = |value: &Option<String>| match value {
-        Some(value) => visible(value).into_owned(),
-        None => "absent".to_owned(),
-    };
-    format!(
-        "{}: {} in A, {} in B",
-        visible(&setting.name),
-        value(&setting.a),
-        value(&setting.b)
-    )
 }
 
 fn counters(page: &mut Page, diff: &ProfileDiff) {

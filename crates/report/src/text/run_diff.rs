@@ -6,9 +6,9 @@ use super::page::{Ink, Page};
 use super::sides::sides;
 use crate::visible::visible;
 use pagewise_model::answer::Document;
-use pagewise_model::profile_diff::SettingChange;
 use pagewise_model::quantity::{relative_change, rounded};
 use pagewise_model::run_diff::{Quantity, RunDiff};
+use pagewise_model::side::SettingChange;
 use pagewise_model::units::{Bytes, Nanos};
 
 /// Causes shown.
@@ -83,7 +83,7 @@ fn settings(page: &mut Page, settings: &[SettingChange]) {
     }
     page.heading("Settings that differ");
     for setting in settings.iter().take(SETTINGS) {
-        page.bullet("", &super::profile_diff::setting_line(setting));
+        page.bullet("", &super::sides::setting_line(setting));
     }
     page.more(settings.len(), SETTINGS);
 }

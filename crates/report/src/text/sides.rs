@@ -2,7 +2,7 @@
 
 use super::page::{Ink, Page};
 use crate::visible::{named, visible};
-use pagewise_model::side::Side;
+use pagewise_model::side::{SettingChange, Side};
 
 /// Both sides: each with its name, command, totals in words, and host.
 pub(super) fn sides<E>(
@@ -22,4 +22,17 @@ pub(super) fn sides<E>(
         let line = format!("{}: {}", visible(&side.name), parts.join(", "));
         page.paragraph(letter, Ink::Plain, &line);
     }
+}
+
+pub(super) fn setting_line(setting: &SettingChange) -> String {
+    let value = |value: &Option<String>| match value {
+        Some(value) => visible(value).into_owned(),
+        None => "absent".to_owned(),
+    };
+    format!(
+        "{}: {} in A, {} in B",
+        visible(&setting.name),
+        value(&setting.a),
+        value(&setting.b)
+    )
 }

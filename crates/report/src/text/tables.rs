@@ -1,6 +1,7 @@
 //! Short tables below the answer: shares with bars, and the heaviest call paths.
 
-use super::page::{Ink, Page, chain, clip, columns, shorten};
+use super::page::{Ink, Page, chain, clip, shorten};
+use super::wrap::columns;
 use crate::visible::visible;
 use pagewise_model::findings::{Findings, Share, Site};
 use pagewise_model::quantity::{percent, percent_interval, rounded};

@@ -1,7 +1,5 @@
 //! Text in lines of a given width, broken between words and never inside a figure.
 
-use super::page::columns;
-
 /// Breaks at spaces so that no line is longer than `room`; a longer word is broken after a slash,
 /// or anywhere if necessary.
 pub fn wrap(text: &str, room: usize) -> Vec<&str> {
@@ -50,6 +48,12 @@ fn is_inside_figure(before: &str, after: &str) -> bool {
             .is_some_and(|word| word.starts_with('['))
         && after.contains(']');
     is_unit && ends_in_digit || in_interval || before.ends_with('±')
+}
+
+/// Columns that `text` takes, one per character: names in scripts with wide characters only shift a
+/// table's right edge.
+pub fn columns(text: &str) -> usize {
+    text.chars().count()
 }
 
 #[cfg(test)]

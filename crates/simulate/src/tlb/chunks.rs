@@ -6,7 +6,8 @@
 //!  tag of a huge page's entry    1 s 000000 dddd
 //! ```
 
-use super::engine::{PageSize, Space, SpaceId, Stage};
+use super::engine::{Space, SpaceId};
+use super::machine::{PageSize, Stage};
 use rustc_hash::FxHashMap;
 
 /// Bit in the tags of huge pages.

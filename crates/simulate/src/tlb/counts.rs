@@ -1,11 +1,7 @@
 //! The events that a simulation counts.
 
-use super::machine::Machine;
-use super::{PageSize, Stage};
+use super::machine::{LEVELS, Machine, PageSize, Stage};
 use std::ops::{AddAssign, Sub};
-
-/// Most levels of TLBs.
-pub const LEVELS: usize = 3;
 
 /// Events since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

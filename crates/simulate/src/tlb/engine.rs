@@ -1,25 +1,8 @@
 //! The interface of engines.
 
 use super::counts::Counts;
+use super::machine::{PageSize, Stage};
 use super::visit::Visit;
-
-/// A page size of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PageSize {
-    /// The base page.
-    Small,
-    /// The next size up, which transparent huge pages use.
-    Huge,
-}
-
-/// The translation stage that a page belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// Virtual addresses of the program or guest.
-    First,
-    /// Physical addresses of a guest.
-    Second,
-}
 
 /// The initial state of an address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,9 @@
 use super::array::{Array, BLOCK, Block, EMPTY, parts};
 use super::chunks::{Chunk, Chunks, HUGE, SECOND, UNKNOWN};
 use super::counts::Counts;
-use super::engine::{Engine, PageSize, Space, SpaceId, Stage};
+use super::engine::{Engine, Space, SpaceId};
 use super::machine::{Level as Description, Machine, Stages};
+use super::machine::{PageSize, Stage};
 use super::recent::{RECENT, Recent};
 use super::visit::Visit;
 use super::walk::{self, GuestWalk, Walker};

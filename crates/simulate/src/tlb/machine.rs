@@ -1,8 +1,28 @@
 //! Processors, described as data.
 
-use super::counts::LEVELS;
-use super::{PageSize, Replacement};
+use super::Replacement;
 use serde::Deserialize;
+
+/// Most levels of TLBs.
+pub const LEVELS: usize = 3;
+
+/// A page size of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PageSize {
+    /// The base page.
+    Small,
+    /// The next size up, which transparent huge pages use.
+    Huge,
+}
+
+/// The translation stage that a page belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Virtual addresses of the program or guest.
+    First,
+    /// Physical addresses of a guest.
+    Second,
+}
 
 /// A processor's address translation, as described by `machines/*.toml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -46,9 +46,11 @@ mod walk;
 pub mod workload;
 
 pub use counts::Counts;
-pub use engine::{Engine, PageSize, Space, SpaceId, Stage};
+pub use engine::{Engine, Space, SpaceId};
 pub use exact::Exact;
-pub use machine::{Array, Level, Machine, MachineError, Stages, Walk, WalkCache, shipped};
+pub use machine::{
+    Array, Level, Machine, MachineError, PageSize, Stage, Stages, Walk, WalkCache, shipped,
+};
 pub use replacement::Replacement;
 pub use reuse::Reuse;
 pub use simulation::{Point, Program, Run, Settings, Simulation};

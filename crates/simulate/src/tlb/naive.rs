@@ -4,8 +4,9 @@
 
 use super::array::Indexing;
 use super::counts::Counts;
-use super::engine::{Engine, PageSize, Space, SpaceId, Stage};
+use super::engine::{Engine, Space, SpaceId};
 use super::machine::{Array as Description, Machine, Stages};
+use super::machine::{PageSize, Stage};
 use super::replacement::{Draws, Replacement};
 use std::collections::HashMap;
 

@@ -7,9 +7,10 @@
 //! first.
 
 use super::counts::Counts;
-use super::engine::{Engine, PageSize, Space, SpaceId, Stage};
+use super::engine::{Engine, Space, SpaceId};
 use super::exact::Exact;
 use super::machine::Machine;
+use super::machine::{PageSize, Stage};
 use super::visit::Visit;
 use super::workload::Workload;
 use crate::balance::{Action, Controller, Gauge, Observation, Pages, Reason, Refills, Victims};

@@ -7,11 +7,12 @@ use super::contexts::Context;
 use super::contrast::contrasts;
 use super::contributors::contributors;
 use super::corrected::{Group, latencies};
+use super::figures::{figures, ratio, share};
 use super::layer::Layer;
-use super::modes::modes;
+use super::outline::outline;
 use super::probe::{Calibration, Costs};
 use super::reading::reading;
-use super::shapes::{MOST_SHAPES, Shape, Split, Token};
+use super::shapes::{MOST_SHAPES, Shape, Split};
 use super::signature::Class;
 use super::tally::Tally;
 use super::timeline::timeline;
@@ -26,7 +27,7 @@ use pagewise_model::histogram::Histogram;
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::quantity::counted;
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::thread::{self, ScopedJoinHandle};
 
 /// Contributors and paths in a report.
@@ -43,7 +44,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
     let view = View {
         collector,
         names,
-        costs: Costs::new(collector, &calibration),
+        costs: Costs::new(&collector.costs, &calibration),
     };
     // These depend on nothing else, and take about as long as all the rest.
     let found = thread::scope(|scope| {
@@ -355,78 +356,12 @@ fn interrupts_in(shape: &Shape, layer: Layer) -> f64 {
     }
 }
 
-/// Levels of an outline below the root.
-const OUTLINE_DEPTH: u16 = 3;
-
-/// `root { a b×3 { c } }`: adjacent equal calls are merged, with every callee that any of them has,
-/// each once, in order of appearance.
-pub(super) fn outline(tokens: &[Token], names: &Names) -> String {
-    let mut text = String::new();
-    write_outline(tokens, names, &mut text);
-    text
-}
-
-fn write_outline(tokens: &[Token], names: &Names, text: &mut String) {
-    let mut at = 0;
-    while at < tokens.len() {
-        let (name, depth) = (tokens[at].name(), tokens[at].depth());
-        let mut end = super::shapes::end_of(tokens, at);
-        let mut inside = tokens[at + 1..end].to_vec();
-        while tokens
-            .get(end)
-            .is_some_and(|t| t.name() == name && t.depth() == depth)
-        {
-            let next = super::shapes::end_of(tokens, end);
-            add_new(&mut inside, &tokens[end + 1..next]);
-            end = next;
-        }
-        if !text.is_empty() && !text.ends_with("{ ") {
-            text.push(' ');
-        }
-        text.push_str(names.text(NameId(name)));
-        if depth < OUTLINE_DEPTH && !inside.is_empty() {
-            text.push_str(" { ");
-            write_outline(&inside, names, text);
-            text.push_str(" }");
-        }
-        at = end;
-    }
-}
-
-/// Adds the direct calls of a repeat that are new.
-fn add_new(inside: &mut Vec<Token>, more: &[Token]) {
-    let known: BTreeSet<u64> = inside.iter().map(|token| token.0).collect();
-    let is_new = |token: &&Token| !known.contains(&token.0);
-    let all_new: Vec<Token> = more.iter().filter(is_new).copied().collect();
-    inside.extend(all_new);
-}
-
-/// Each name without the suffix that the build added, by id.
-pub(super) fn base_names(names: &Names) -> Vec<&str> {
-    names.iter().map(|(id, _)| names.base(id)).collect()
-}
-
 fn merged<'a>(tallies: impl Iterator<Item = &'a Tally>) -> Histogram {
     let mut all = Histogram::default();
     for tally in tallies {
         tally.add_to(&mut all);
     }
     all
-}
-
-pub(super) fn figures(histogram: &Histogram) -> Latency {
-    Latency {
-        count: histogram.count(),
-        sum_ns: u64::try_from(histogram.sum()).unwrap_or(u64::MAX),
-        mean_ns: histogram.mean(),
-        min_ns: histogram.min(),
-        p50_ns: histogram.quantile(0.50),
-        p90_ns: histogram.quantile(0.90),
-        p99_ns: histogram.quantile(0.99),
-        max_ns: histogram.max(),
-        modes: modes(histogram),
-        buckets: histogram.buckets().collect(),
-    }
 }
 
 fn split(shapes: &[&Shape]) -> TimeSplit {
@@ -457,15 +392,6 @@ fn below_1us(collector: &Collector) -> f64 {
     let below = collector.contexts.all.iter();
     let below = below.map(|context| context.own_below_1us);
     ratio(below.sum(), calls.sum())
-}
-
-#[allow(clippy::cast_precision_loss, reason = "a share of counts")]
-pub(super) fn ratio(part: u64, whole: u64) -> f64 {
-    share(part as f64, whole as f64)
-}
-
-fn share(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a share of times")]

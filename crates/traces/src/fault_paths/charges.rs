@@ -37,7 +37,7 @@ pub(super) fn charges(collector: &Collector, names: &Names, costs: Costs<'_>) ->
     let charge = |(way, latency): (ChargeWay, Latencies)| ChargePath {
         way,
         faults: latency.raw.count,
-        share: super::analyse::ratio(latency.raw.count, all),
+        share: super::figures::ratio(latency.raw.count, all),
         latency,
     };
     let mut found: Vec<ChargePath> = ways.into_iter().map(charge).collect();

@@ -6,9 +6,9 @@
 //! offsets: both keep their own rhythm, and only the link between them is broken. The largest score
 //! of all functions and paths over all rotations shows what chance does (maxT).
 
-use super::analyse::{base_names, outline};
 use super::cells::Logged;
 use super::collector::Collector;
+use super::outline::{base_names, outline};
 use super::probe::Calibration;
 use super::ranked::{Chosen, Functions, Ranked, Sums};
 use super::signature::Class;

@@ -1,6 +1,6 @@
 //! Latencies as traced and corrected, with the error of the correction.
 
-use super::analyse::figures;
+use super::figures::figures;
 use super::tally::Tally;
 use pagewise_model::fault_paths::{Bounds, Calibration, Latencies};
 use pagewise_model::histogram::Histogram;

@@ -1,9 +1,9 @@
 //! Faults ordered from slow to fast, and sums over parts of them.
 
-use super::analyse::base_names;
 use super::cells::{Cell, Waits};
 use super::collector::Collector;
-use super::diff::blocked::whole;
+use super::figures::whole;
+use super::outline::base_names;
 use super::probe::Calibration;
 use super::signature::Class;
 use pagewise_formats::function_graph::Names;

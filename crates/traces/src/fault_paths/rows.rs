@@ -1,8 +1,8 @@
 //! Faults one by one, for tables: a second pass over a trace whose tracing cost is known.
 
-use super::analyse::outline;
 use super::collector::{Collector, Told};
 use super::layer::Layer;
+use super::outline::outline;
 use super::probe::Calibration;
 use super::shapes::Shape;
 use super::tally::reduce;

@@ -7,7 +7,6 @@
 //! ```
 
 use super::super::{Hole, Image};
-use super::fastbins::FastBlocks;
 use pagewise_model::memory::{Tile, TileState, Unread};
 
 /// Bits of the word with the size.
@@ -88,6 +87,15 @@ pub(super) enum Ending {
     Top,
     /// With a header that no block follows: a full heap of a thread's arena.
     Fence,
+}
+
+/// The blocks in an arena's fastbins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FastBlocks {
+    /// Where they start, by address.
+    pub blocks: Vec<u64>,
+    /// Lists that do not end as they should.
+    pub broken_lists: u64,
 }
 
 /// Why a walk did not reach the end.

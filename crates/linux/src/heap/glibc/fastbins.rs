@@ -7,7 +7,7 @@
 
 use super::super::Image;
 use super::caches::{Ranges, unmasked};
-use super::chunks::{self, ALIGNMENT, Broken, FLAGS, SMALLEST};
+use super::chunks::{self, ALIGNMENT, Broken, FLAGS, FastBlocks, SMALLEST};
 use std::collections::BTreeSet;
 
 /// Fastbins of an arena.
@@ -16,15 +16,6 @@ const BINS: u64 = 10;
 const FEW: usize = 2048;
 /// Most blocks that are noted (16 bytes each); those behind them count as in use.
 const MOST_NOTED: usize = 1 << 23;
-
-/// The blocks in an arena's fastbins.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct FastBlocks {
-    /// Where they start, by address.
-    pub blocks: Vec<u64>,
-    /// Lists that do not end as they should.
-    pub broken_lists: u64,
-}
 
 /// Why a list was followed no further.
 enum Stop {

@@ -3,8 +3,9 @@
 
 use super::super::Image;
 use super::arena::Arena;
+use super::chunks::FastBlocks;
 use super::chunks::{self, ALIGNMENT, Broken, Ending, Walk};
-use super::fastbins::{self, FastBlocks};
+use super::fastbins;
 use crate::proc::MapsEntry;
 use pagewise_model::memory::{Tile, TileSink, TileState, Unread};
 use std::collections::BTreeMap;

@@ -2,7 +2,6 @@
 //! program and on a stock kernel.
 
 mod budget;
-mod flips;
 mod history;
 mod member;
 mod outcome;

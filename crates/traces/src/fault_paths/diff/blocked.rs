@@ -1,9 +1,10 @@
 //! One of the two traces, cut into blocks.
 
-use super::super::analyse::outline;
 use super::super::cells::Waits;
 use super::super::collector::Collector;
+use super::super::figures::whole;
 use super::super::layer::Layer;
+use super::super::outline::outline;
 use super::super::probe::Calibration;
 use super::super::shapes::Shape;
 use super::super::signature::Class;
@@ -257,12 +258,6 @@ impl FunctionSums {
             bins: BTreeMap::new(),
         }
     }
-}
-
-/// A count as a figure.
-#[allow(clippy::cast_precision_loss, reason = "counts and sums far below 2^53")]
-pub(in super::super) fn whole(count: u64) -> f64 {
-    count as f64
 }
 
 fn grouped(stretches: &[Stretch], group: usize) -> Vec<Stretch> {

@@ -289,5 +289,5 @@ fn quantile(diff: &FaultDiff, quantile: f64) -> Option<Pair> {
 }
 
 fn count(faults: u64) -> f64 {
-    super::blocked::whole(faults)
+    super::super::figures::whole(faults)
 }

@@ -335,5 +335,5 @@ fn ratio(part: u64, all: u64) -> f64 {
 }
 
 fn whole(value: u64) -> f64 {
-    super::blocked::whole(value)
+    super::super::figures::whole(value)
 }

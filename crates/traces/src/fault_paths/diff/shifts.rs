@@ -4,8 +4,7 @@
 //! middle 95 % of the change over all resamples. Whole blocks are drawn because successive faults
 //! are similar (Künsch, 1989).
 
-use super::super::analyse::figures;
-use super::blocked::whole;
+use super::super::figures::{figures, whole};
 use pagewise_model::fault_diff::{Pair, Pairs, QuantileShift, Shift};
 use pagewise_model::histogram::{Histogram, bucket_of, bucket_range};
 use pagewise_model::units::Estimate;

@@ -272,7 +272,7 @@ fn shortened(outline: &str) -> String {
 }
 
 fn whole(ns: u64) -> f64 {
-    super::blocked::whole(ns)
+    super::super::figures::whole(ns)
 }
 
 pub(super) fn ns(value: f64) -> String {

@@ -97,13 +97,13 @@ impl Locks {
             .gets
             .iter()
             .map(|(&(lock, name, inside_fault), (tally, slow))| {
-                let latency = super::analyse::figures(&tally.histogram());
+                let latency = super::figures::figures(&tally.histogram());
                 LockWait {
                     lock,
                     function: names.text(NameId(name)).to_owned(),
                     inside_fault,
                     slow: *slow,
-                    share: super::analyse::ratio(latency.sum_ns, fault_ns),
+                    share: super::figures::ratio(latency.sum_ns, fault_ns),
                     latency,
                 }
             })

@@ -1,6 +1,5 @@
 //! The tracer's cost by source of the calls: merged reports may come from several kernels.
 
-use super::super::collector::Collector;
 use pagewise_model::fault_paths::{Calibration, Source};
 
 /// The cost of each source of a collector's calls.
@@ -11,12 +10,9 @@ pub(in super::super) struct Costs<'a> {
 }
 
 impl<'a> Costs<'a> {
-    /// For a collector whose sources have separate costs; otherwise all sources have this cost.
-    pub(in super::super) fn new(collector: &'a Collector, one: &'a Calibration) -> Self {
-        Self {
-            one,
-            several: &collector.costs,
-        }
+    /// Where sources have separate costs, these; otherwise all sources have this cost.
+    pub(in super::super) fn new(several: &'a [Calibration], one: &'a Calibration) -> Self {
+        Self { one, several }
     }
 
     /// The cost of one source, as numbered in shapes and contexts.

@@ -3,7 +3,7 @@
 use super::super::collector::Collector;
 use super::super::contributors::corrected;
 use super::super::layer::Layer;
-use super::floor::Floors;
+use super::floor::{Floors, floors};
 use pagewise_model::fault_paths::{Calibration, Misfit, Withdrawal};
 
 /// Share of faults whose corrected time may be zero: a few odd ones are no reason to withdraw the
@@ -17,6 +17,16 @@ const BALANCED: std::ops::RangeInclusive<f64> = 0.95..=1.05;
 const LEAST_CUT: f64 = 0.03;
 /// Ratio of the ninetieth to the tenth percentile of a call's cost.
 const MOST_UNEVEN: f64 = 2.0;
+
+/// The cost estimated from the trace itself; none if the trace has too few calls, and withdrawn if
+/// it does not fit the trace's faults.
+#[must_use]
+pub fn estimate(full: &Collector) -> Calibration {
+    match floors(full) {
+        Some(floors) => fitting(full, floors.calibration(), Some(&floors)),
+        None => Calibration::nothing(),
+    }
+}
 
 /// The calibration, or its withdrawal if it does not fit.
 pub(super) fn fitting(

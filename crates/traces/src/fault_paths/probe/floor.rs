@@ -14,7 +14,6 @@
 //! minimum is one on which several functions agree, which is robust against one odd function.
 
 use super::super::collector::Collector;
-use super::fit::fitting;
 use super::signs::Own;
 use pagewise_model::fault_paths::{Calibration, Source};
 
@@ -28,16 +27,6 @@ const AGREEMENT: f64 = 1.03;
 /// trace cannot separate the two. Compared with root-only captures on 5.10 to 7.2 the cost was
 /// found to within 0.5 %.
 const REAL_WORK: f64 = 0.0075;
-
-/// The cost estimated from the trace itself; none if the trace has too few calls, and withdrawn if
-/// it does not fit the trace's faults.
-#[must_use]
-pub fn estimate(full: &Collector) -> Calibration {
-    match floors(full) {
-        Some(floors) => fitting(full, floors.calibration(), Some(&floors)),
-        None => Calibration::nothing(),
-    }
-}
 
 /// The minimum of both parts.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ mod root_only;
 mod signs;
 
 pub(super) use costs::{Costs, place, pooled, together};
-pub use floor::estimate;
+pub use fit::estimate;
 pub use pagewise_model::fault_paths::{Calibration, Misfit, Source, Withdrawal};
 pub use root_only::{Refusal, calibrate, calibrate_by_histogram, calibrate_by_notes};
 pub(super) use signs::ProbeSigns;

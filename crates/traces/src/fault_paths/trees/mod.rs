@@ -114,7 +114,7 @@ pub fn frequent_trees(
         .iter()
         .map(|shape| forest.fold(&shape.tokens))
         .collect();
-    let costs = Costs::new(collector, &calibration);
+    let costs = Costs::new(&collector.costs, &calibration);
     let sums = sums(collector, &forest, &folded, costs);
     let weigher = Weigher::new(collector, costs);
     let mut wanted: Vec<(f64, u32)> = (0..)

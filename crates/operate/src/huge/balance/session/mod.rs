@@ -1,10 +1,10 @@
 //! The loop: look, decide, act, until the program ends or the user stops it.
 
 mod changes;
+mod flips;
 mod search;
 
 use super::budget::{Budget, Limits};
-use super::flips;
 use super::population::Population;
 use super::signal::{Sample, Signal};
 use anyhow::Result;

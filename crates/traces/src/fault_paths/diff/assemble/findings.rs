@@ -1,10 +1,11 @@
 //! The differences in sentences: from a figure and its test to a finding.
 
 use super::super::super::signature::Class;
-use super::super::blocked::{Blocked, whole};
+use super::super::blocked::Blocked;
 use super::super::figures::{About, At, bound};
 use super::super::words;
 use super::{Assembly, over, pairs};
+use crate::fault_paths::figures::whole;
 use pagewise_model::fault_diff::{Answer, Finding, Pair, Pairs, Question, Subject, Unit};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::Estimate;

@@ -2,13 +2,14 @@
 //! cannot have caused.
 
 use super::super::super::signature::Class;
-use super::super::blocked::{Blocked, Row, whole};
+use super::super::blocked::{Blocked, Row};
 use super::super::figures::About;
 use super::super::least::{
     CALLS, LEAST_NS, NEARLY_ALL, OF_CALLS, OF_FAULTS, OF_FUNCTION, OF_MEAN, OF_RATE, OF_SLOW,
     OF_TAIL, OF_TIME, SLOW_BY,
 };
 use super::{Assembly, over, rounded};
+use crate::fault_paths::figures::whole;
 use pagewise_model::fault_diff::{Finding, Pair, Pairs, Subject};
 
 impl Assembly<'_> {

@@ -5,11 +5,12 @@ mod judging;
 mod tables;
 
 use super::super::analyse::losses;
+use super::super::figures::whole;
 use super::super::probe::Source;
 use super::super::ranked::{Chosen, Functions, Ranked};
 use super::super::signature::Class;
 use super::Input;
-use super::blocked::{Blocked, whole};
+use super::blocked::Blocked;
 use super::explain::explain;
 use super::figures::{About, At, Figures, TESTED, thousandths};
 use super::headline::headline;

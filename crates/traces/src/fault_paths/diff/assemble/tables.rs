@@ -2,11 +2,12 @@
 
 use super::super::super::layer::Layer;
 use super::super::super::signature::Class;
-use super::super::blocked::{FunctionSums, whole};
+use super::super::blocked::FunctionSums;
 use super::super::figures::{About, At, bound};
 use super::super::shifts::{Value, shift};
 use super::findings::{at_least_nothing, own_times};
 use super::{Assembly, over, pairs, rounded};
+use crate::fault_paths::figures::whole;
 use pagewise_formats::function_graph::NameId;
 use pagewise_model::fault_diff::{
     ClassChange, ExtraFunction, FunctionChange, LayerChange, Pair, Pairs, PathChange, SlowCalls,

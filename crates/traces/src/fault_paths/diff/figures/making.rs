@@ -2,9 +2,10 @@
 
 use super::super::super::layer::Layer;
 use super::super::super::signature::Class;
-use super::super::blocked::{Blocked, FunctionSums, Row, whole};
+use super::super::blocked::{Blocked, FunctionSums, Row};
 use super::super::least::{CALLS, LEAST_NS, OF_MEAN};
 use super::{About, SLOW_SHARES, TESTED, Tests, Wait, thousandths};
+use crate::fault_paths::figures::whole;
 use pagewise_stats::blocks::Figure;
 use std::collections::{BTreeMap, BTreeSet};
 

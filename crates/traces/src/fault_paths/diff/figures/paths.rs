@@ -4,10 +4,10 @@
 //! faults show changes of a few per cent that are hidden in the total, whatever the mix of paths.
 
 use super::super::super::signature::Class;
-use super::super::blocked::whole;
 use super::super::least::OF_FAULTS;
 use super::About;
 use super::making::{FEWEST, Making};
+use crate::fault_paths::figures::whole;
 use std::collections::BTreeMap;
 
 /// Faults of a path, in each trace, needed to compare within it.

@@ -1,6 +1,6 @@
 //! Base and huge pages in turn, in one running process: a paired comparison without a restart.
 
-use super::session::Session;
+use super::Session;
 use anyhow::Result;
 use pagewise_answer::balance_verdict::{Pair, faster};
 use pagewise_linux::hugepages::actuator::Change;
