@@ -16,7 +16,7 @@ fn text(bytes: &[u8]) -> String {
 fn without_arguments_a_terminal_shows_the_first_steps_and_a_pipe_the_reference() {
     let output = pagewise(&[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("Usage: pagewise <COMMAND>"));
+    assert!(text(&output.stderr).contains("Usage: pagewise [OPTIONS] <COMMAND>"));
 
     // script(1) of util-linux, present on every system, provides a terminal.
     let output = Command::new("script")
