@@ -1,32 +1,11 @@
-//! Language runtimes and their heaps, as visible in call stacks: data, `rules/runtimes.toml`.
+//! Language runtimes and their heaps, as visible in call stacks: data, `crates/families/rules`.
 
+use pagewise_families::{Family, Heap, families, matches, of};
 use pagewise_model::allocator::AllocatorKind;
-use pagewise_rules::{Content, RuleFile, rule_file};
-use serde::Deserialize;
-use std::sync::LazyLock;
 
-/// The contents of the file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Runtimes {
-    runtime: Vec<Runtime>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Runtime {
-    kind: AllocatorKind,
-    /// The displayed name.
-    name: String,
-    heap: Vec<String>,
-    #[serde(default)]
-    modules: Vec<String>,
-    collector: Vec<String>,
-}
-
-const SHIPPED: RuleFile = rule_file!("runtimes.toml");
-
-impl Content for Runtimes {}
+/// The families with a heap of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Runtimes;
 
 /// The C library's names of memory calls.
 const KERNEL_CALLS: [&str; 5] = ["mmap", "mmap64", "munmap", "madvise", "mremap"];
@@ -34,14 +13,12 @@ const KERNEL_CALLS: [&str; 5] = ["mmap", "mmap64", "munmap", "madvise", "mremap"
 impl Runtimes {
     /// The built-in table.
     pub fn shipped() -> &'static Self {
-        static TABLE: LazyLock<Runtimes> = LazyLock::new(|| SHIPPED.shipped());
-        &TABLE
+        &Self
     }
 
     /// The runtime to which a function in the stack of a memory call belongs.
     pub fn heap_of(&self, function: &str) -> Option<AllocatorKind> {
-        let found = self.runtime.iter().find(|one| matches(&one.heap, function));
-        found.map(|one| one.kind)
+        find(|heap| matches(&heap.functions, function))
     }
 
     /// The runtime whose file makes a memory call itself; `[libruby.so]` stands for one of its
@@ -52,42 +29,36 @@ impl Runtimes {
             .rev()
             .find(|function| !is_kernel_call(function))?;
         let module = caller.strip_prefix('[')?;
-        let of = |one: &&Runtime| one.modules.iter().any(|start| module.starts_with(start));
-        self.runtime.iter().find(of).map(|one| one.kind)
+        find(|heap| heap.modules.iter().any(|start| module.starts_with(start)))
     }
 
     /// The runtime whose collector this function belongs to.
     pub fn collector_of(&self, function: &str) -> Option<AllocatorKind> {
-        let mut all = self.runtime.iter();
-        let found = all.find(|one| matches(&one.collector, function));
-        found.map(|one| one.kind)
+        find(|heap| matches(&heap.collector, function))
     }
 
     /// Whether it manages a heap of its own.
     pub fn has(&self, kind: AllocatorKind) -> bool {
-        self.runtime.iter().any(|one| one.kind == kind)
+        of(kind).is_some_and(|family| family.heap.is_some())
     }
 
     /// Its displayed name.
-    pub fn name(&self, kind: AllocatorKind) -> Option<&str> {
-        let found = self.runtime.iter().find(|one| one.kind == kind);
-        found.map(|one| one.name.as_str())
+    pub fn name(&self, kind: AllocatorKind) -> Option<&'static str> {
+        let runtime = of(kind).filter(|family| family.heap.is_some());
+        runtime.map(|family| family.name.as_str())
     }
+}
+
+/// The first runtime with such a heap.
+fn find(fits: impl Fn(&Heap) -> bool) -> Option<AllocatorKind> {
+    let fits = |family: &&Family| family.heap.as_ref().is_some_and(&fits);
+    families().iter().find(fits).map(|family| family.kind)
 }
 
 fn is_kernel_call(function: &str) -> bool {
     let name = function.trim_start_matches('_');
     let name = name.strip_prefix("GI_").unwrap_or(name);
     KERNEL_CALLS.contains(&name.trim_start_matches('_'))
-}
-
-fn matches(functions: &[String], name: &str) -> bool {
-    functions
-        .iter()
-        .any(|wanted| match wanted.strip_suffix('*') {
-            Some(beginning) => name.starts_with(beginning),
-            None => name == wanted,
-        })
 }
 
 #[cfg(test)]

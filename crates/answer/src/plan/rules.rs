@@ -193,12 +193,20 @@ impl Content for Advising {
     }
 }
 
-const SHIPPED: [RuleFile; 4] = [
-    rule_file!("glibc.toml"),
-    rule_file!("other_allocators.toml"),
-    rule_file!("runtime_heaps.toml"),
-    rule_file!("causes.toml"),
-];
+/// The rules of a family of allocators, next to what else is known of it.
+#[derive(Deserialize)]
+struct OfFamily {
+    #[serde(default)]
+    rule: Vec<Rule>,
+}
+
+impl Content for OfFamily {
+    fn check(&self) -> Result<(), Mistake> {
+        self.rule.iter().try_for_each(Rule::check)
+    }
+}
+
+const SHIPPED: [RuleFile; 2] = [rule_file!("own.toml"), rule_file!("causes.toml")];
 
 impl Rules {
     /// The built-in rules.
@@ -206,7 +214,8 @@ impl Rules {
     /// # Errors
     /// [`RuleError`] for a rule file with a mistake; a test checks that there is none.
     pub fn shipped() -> Result<Self, RuleError> {
-        let mut rules = Vec::new();
+        let families = pagewise_families::sections::<OfFamily>()?.into_iter();
+        let mut rules: Vec<Rule> = families.flat_map(|family| family.rule).collect();
         for file in SHIPPED {
             rules.extend(file.read::<Advising>()?.rule);
         }
@@ -273,7 +282,7 @@ impl<'de> Deserialize<'de> for SettingTemplate {
 }
 
 /// Values that the texts of a rule may refer to, in addition to a setting that is in force; see
-/// glibc.toml.
+/// `crates/families/rules/README.md`.
 pub(super) const VALUES: [&str; 10] = [
     "stretches",
     "freed",
@@ -492,7 +501,7 @@ mod tests {
     #[test]
     fn a_rule_names_symptoms_and_values_that_there_are() {
         let refused = |change: &[&str]| {
-            let text = SHIPPED[3].text.replacen(change[0], change[1], 1);
+            let text = SHIPPED[1].text.replacen(change[0], change[1], 1);
             Rules::parse("mine.toml", &text)
                 .expect_err("a mistake")
                 .to_string()

@@ -14,6 +14,7 @@ pub use placebo::placebo;
 pub use points::{points, quieter_clock};
 
 use pagewise_model::advice::{Setting, Settings};
+use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::units::Bytes;
 use pagewise_rules::Template;
 use pagewise_rules::{Content, Mistake, RuleError, RuleFile, rule_file};
@@ -25,10 +26,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
+    /// Its place among all: the most promising has 1.
+    rank: u32,
     /// Short name.
     pub name: String,
-    /// File name of a library to preload, to be located.
-    pub library: Option<String>,
+    /// An allocator to preload, to be located.
+    pub library: Option<AllocatorKind>,
     /// Values of its size, most promising first; empty if it has none.
     #[serde(default, deserialize_with = "sizes")]
     pub values: Vec<Bytes>,
@@ -91,18 +94,35 @@ struct Recipes {
     recipe: Vec<Recipe>,
 }
 
+/// The recipes of a family of allocators, next to what else is known of it.
+#[derive(Deserialize)]
+struct OfFamily {
+    #[serde(default)]
+    recipe: Vec<Recipe>,
+}
+
+impl Content for OfFamily {
+    fn check(&self) -> Result<(), Mistake> {
+        check(&self.recipe)
+    }
+}
+
 impl Content for Recipes {
     fn check(&self) -> Result<(), Mistake> {
-        for recipe in &self.recipe {
-            let given: &[&str] = match recipe.values.is_empty() {
-                true => &[],
-                false => &["value"],
-            };
-            let mut texts = recipe.env.values().chain(recipe.tunables.values());
-            texts.try_for_each(|text| text.check(given))?;
-        }
-        Ok(())
+        check(&self.recipe)
     }
+}
+
+fn check(recipes: &[Recipe]) -> Result<(), Mistake> {
+    for recipe in recipes {
+        let given: &[&str] = match recipe.values.is_empty() {
+            true => &[],
+            false => &["value"],
+        };
+        let mut texts = recipe.env.values().chain(recipe.tunables.values());
+        texts.try_for_each(|text| text.check(given))?;
+    }
+    Ok(())
 }
 
 const SHIPPED: RuleFile = rule_file!("tune.toml");
@@ -112,7 +132,11 @@ const SHIPPED: RuleFile = rule_file!("tune.toml");
 /// # Errors
 /// [`RuleError`] if the list has a mistake; a test checks that it has none.
 pub fn recipes() -> Result<Vec<Recipe>, RuleError> {
-    Ok(SHIPPED.read::<Recipes>()?.recipe)
+    let families = pagewise_families::sections::<OfFamily>()?.into_iter();
+    let mut all: Vec<Recipe> = families.flat_map(|family| family.recipe).collect();
+    all.extend(SHIPPED.read::<Recipes>()?.recipe);
+    all.sort_by_key(|recipe| recipe.rank);
+    Ok(all)
 }
 
 fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Bytes>, D::Error> {

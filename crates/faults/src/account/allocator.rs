@@ -1,38 +1,16 @@
-//! Time in the allocator's own code: data, `crates/faults/rules/allocators.toml`.
+//! Time in the allocator's own code: data, `crates/families/rules`.
 
-use super::table::matches;
+use pagewise_families::{Code, families, matches};
 use pagewise_model::profile::{Frame, FrameKind};
-use pagewise_rules::{Content, RuleFile, rule_file};
-use serde::Deserialize;
-use std::sync::LazyLock;
 
-/// The contents of the file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AllocatorTable {
-    allocator: Vec<Functions>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Functions {
-    /// The name of the allocator; for readers of the file.
-    #[allow(dead_code, reason = "a heading")]
-    name: String,
-    functions: Vec<String>,
-    #[serde(default)]
-    modules: Vec<String>,
-}
-
-const SHIPPED: RuleFile = rule_file!("allocators.toml");
-
-impl Content for AllocatorTable {}
+/// The allocators' code.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AllocatorTable;
 
 impl AllocatorTable {
     /// The built-in table.
     pub(super) fn shipped() -> &'static Self {
-        static TABLE: LazyLock<AllocatorTable> = LazyLock::new(|| SHIPPED.shipped());
-        &TABLE
+        &Self
     }
 
     /// Whether CPU time in this function belongs to an allocator.
@@ -40,13 +18,13 @@ impl AllocatorTable {
         if frame.kind == FrameKind::Kernel {
             return false;
         }
-        let of_module = |one: &Functions| {
-            let mut modules = one.modules.iter();
+        let of_module = |code: &Code| {
+            let mut modules = code.modules.iter();
             modules.any(|start| frame.module.starts_with(start.as_str()))
         };
         let named = frame.unnamed.is_none();
-        let mut all = self.allocator.iter();
-        all.any(|one| of_module(one) || named && matches(&one.functions, &frame.name))
+        let mut all = families().iter().filter_map(|family| family.code.as_ref());
+        all.any(|code| of_module(code) || named && matches(&code.functions, &frame.name))
     }
 }
 

@@ -1,17 +1,10 @@
 //! Finding a shared library where the dynamic linker would.
 
+use pagewise_families::families;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::recording::Surroundings;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-
-/// Allocator libraries that a remedy may preload, best known name first.
-const LIBRARIES: [(AllocatorKind, &str); 4] = [
-    (AllocatorKind::Jemalloc, "libjemalloc.so.2"),
-    (AllocatorKind::Tcmalloc, "libtcmalloc_minimal.so.4"),
-    (AllocatorKind::Tcmalloc, "libtcmalloc.so.4"),
-    (AllocatorKind::Mimalloc, "libmimalloc.so.2"),
-];
 
 /// Folders that the linker searches by default (`ld.so(8)`), and the usual local one.
 const FOLDERS: [&str; 5] = ["lib64", "usr/lib64", "lib", "usr/lib", "usr/local/lib"];
@@ -19,14 +12,21 @@ const FOLDERS: [&str; 5] = ["lib64", "usr/lib64", "lib", "usr/lib", "usr/local/l
 /// Libraries on this machine that remedies can use.
 #[must_use]
 pub fn surroundings() -> Surroundings {
-    let found = LIBRARIES.into_iter().filter_map(|(kind, name)| {
-        let path = find(Path::new("/"), name)?;
-        Some((kind, path.to_string_lossy().into_owned()))
+    let found = families().iter().filter_map(|family| {
+        let path = installed(Path::new("/"), family.kind)?;
+        Some((family.kind, path.to_string_lossy().into_owned()))
     });
     Surroundings {
         libraries: found.collect(),
         ..Surroundings::default()
     }
+}
+
+/// The library of an allocator that can be preloaded, the newest that is installed under `root`.
+#[must_use]
+pub fn installed(root: &Path, kind: AllocatorKind) -> Option<PathBuf> {
+    let names = &pagewise_families::of(kind)?.preload;
+    names.iter().find_map(|name| find(root, name))
 }
 
 /// The library of this file name (such as `libjemalloc.so.2`) in the folders of `etc/ld.so.conf`
@@ -123,5 +123,17 @@ mod tests {
         );
         assert_eq!(find(root, "liba.so.1"), Some(root.join("opt/x/liba.so.1")));
         assert_eq!(find(root, "libb.so.1"), None);
+    }
+
+    #[test]
+    fn the_newest_mimalloc_is_found_under_its_new_name() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let found = || installed(root, AllocatorKind::Mimalloc);
+        assert_eq!(found(), None);
+        for name in ["libmimalloc.so.2", "libmimalloc.so.3"] {
+            write(root, &format!("usr/lib/{name}"), "");
+            assert_eq!(found(), Some(root.join("usr/lib").join(name)));
+        }
     }
 }

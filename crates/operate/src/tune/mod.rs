@@ -12,6 +12,7 @@ use crate::experiment::Candidate;
 use anyhow::{Result, anyhow};
 use pagewise_compare::tune::{Recipe, recipes};
 use pagewise_linux::process::library;
+use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::units::Bytes;
 use std::path::Path;
 
@@ -35,10 +36,10 @@ pub fn trials(only: &[String]) -> Result<(Vec<Trial>, Vec<String>)> {
     for recipe in recipes()? {
         let library = match &recipe.library {
             None => None,
-            Some(name) => match library::find(Path::new("/"), name) {
+            Some(kind) => match library::installed(Path::new("/"), *kind) {
                 Some(path) => Some(path.to_string_lossy().into_owned()),
                 None => {
-                    let note = format!("{name} is not installed, so it was not tried.");
+                    let note = format!("{} is not installed, so it was not tried.", name_of(*kind));
                     if !absent.contains(&note) {
                         absent.push(note);
                     }
@@ -75,6 +76,11 @@ pub fn trials(only: &[String]) -> Result<(Vec<Trial>, Vec<String>)> {
         return Err(anyhow!("no setting matches --only; there are: {known}"));
     }
     Ok((trials, absent))
+}
+
+/// The displayed name of an allocator.
+pub(crate) fn name_of(kind: AllocatorKind) -> &'static str {
+    pagewise_families::of(kind).map_or("this allocator", |family| &family.name)
 }
 
 impl Trial {

@@ -16,6 +16,7 @@ mod settings;
 use super::{ProcRoot, glibc_version};
 use crate::proc::elf::Elf;
 use memchr::memmem;
+use pagewise_families::families;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use program::Program;
 use settings::settings_of;
@@ -237,21 +238,24 @@ fn base_name(path: &str) -> &str {
 /// Family of an allocator library, by its file name.
 fn library(file: &str) -> Option<AllocatorKind> {
     let name = base_name(file);
-    let families = [
-        ("libjemalloc", AllocatorKind::Jemalloc),
-        ("libtcmalloc", AllocatorKind::Tcmalloc),
-        ("libmimalloc", AllocatorKind::Mimalloc),
-        ("libtbbmalloc_proxy", AllocatorKind::Unknown),
-        ("libsnmalloc", AllocatorKind::Unknown),
-        ("libhoard", AllocatorKind::Unknown),
-        ("librpmalloc", AllocatorKind::Unknown),
-        ("libscudo", AllocatorKind::Unknown),
-        ("libhardened_malloc", AllocatorKind::Unknown),
+    let starts = |prefix: &str| name.starts_with(prefix);
+    let known = families().iter();
+    let mut known = known.filter(|family| family.libraries.iter().any(|prefix| starts(prefix)));
+    let unknown = [
+        "libtbbmalloc_proxy",
+        "libsnmalloc",
+        "libhoard",
+        "librpmalloc",
+        "libscudo",
+        "libhardened_malloc",
     ];
-    families
-        .into_iter()
-        .find(|(prefix, _)| name.starts_with(prefix))
-        .map(|(_, kind)| kind)
+    match known.next() {
+        Some(family) => Some(family.kind),
+        None => unknown
+            .into_iter()
+            .any(starts)
+            .then_some(AllocatorKind::Unknown),
+    }
 }
 
 /// Whether a mapped file is the library named in `LD_PRELOAD`: that may be a link, as

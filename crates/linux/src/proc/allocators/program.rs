@@ -3,24 +3,24 @@
 use crate::proc::elf::Elf;
 use crate::proc::libc_version::glibc_version_in;
 use memchr::memmem;
+use pagewise_families::{families, of};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use std::path::{Path, PathBuf};
 
-/// Symbols that only the named family defines.
-const FAMILIES: [(&str, AllocatorKind); 8] = [
-    ("mallctl", AllocatorKind::Jemalloc),
-    ("je_mallctl", AllocatorKind::Jemalloc),
-    ("_rjem_mallctl", AllocatorKind::Jemalloc),
-    ("tc_malloc", AllocatorKind::Tcmalloc),
-    ("TCMallocInternalMalloc", AllocatorKind::Tcmalloc),
-    ("mi_malloc", AllocatorKind::Mimalloc),
-    ("_mi_malloc_generic", AllocatorKind::Mimalloc),
-    ("rpmalloc", AllocatorKind::Unknown),
-];
+/// Symbols that only one family defines.
+fn symbols() -> impl Iterator<Item = (&'static str, AllocatorKind)> {
+    let known = families().iter().flat_map(|family| {
+        let symbols = family.symbols.iter();
+        symbols.map(|symbol| (symbol.as_str(), family.kind))
+    });
+    known.chain([("rpmalloc", AllocatorKind::Unknown)])
+}
 
-/// Symbols of a C library inside a static program (glibc 2.36, musl 1.2).
-const GLIBC_INSIDE: [&str; 2] = ["_int_malloc", "main_arena"];
-const MUSL_INSIDE: [&str; 3] = ["__libc_malloc_impl", "__malloc_alloc_meta", "__expand_heap"];
+/// Symbols of a C library inside a static program.
+fn inside(kind: AllocatorKind) -> impl Iterator<Item = &'static str> {
+    let family = of(kind).into_iter();
+    family.flat_map(|family| family.symbols_inside.iter().map(String::as_str))
+}
 
 /// Exported by every build of PHP to its extensions (Zend/zend_alloc.h).
 const ZEND_MALLOC: &str = "_emalloc";
@@ -40,12 +40,11 @@ pub(super) struct Program {
 impl Program {
     /// Searches the symbol tables once for all symbols needed later.
     pub fn read(path: PathBuf, elf: Option<Elf>) -> Self {
-        let families = FAMILIES.iter().map(|(symbol, _)| *symbol);
+        let families = symbols().map(|(symbol, _)| symbol);
         let others = ["malloc", "Py_BytesMain", ZEND_MALLOC];
         let is_static = elf.as_ref().is_some_and(|elf| !elf.has_interpreter());
-        let inside = GLIBC_INSIDE
-            .into_iter()
-            .chain(MUSL_INSIDE)
+        let inside = inside(AllocatorKind::Glibc)
+            .chain(inside(AllocatorKind::Musl))
             .filter(|_| is_static);
         let wanted: Vec<&'static str> = families.chain(others).chain(inside).collect();
         Self {
@@ -96,9 +95,9 @@ impl Program {
 
     /// An allocator linked into the program.
     pub fn bundled(&self) -> Option<Allocator> {
-        let (symbol, kind) = FAMILIES.iter().find(|(symbol, _)| self.defines(symbol))?;
+        let (symbol, kind) = symbols().find(|(symbol, _)| self.defines(symbol))?;
         Some(Allocator {
-            kind: *kind,
+            kind,
             version: None,
             evidence: format!("the program itself defines {symbol}"),
             settings: Default::default(),
@@ -108,19 +107,19 @@ impl Program {
 
     /// The C library inside a static program, or an unknown allocator.
     pub fn c_library_inside(&self) -> Allocator {
-        let marked = |marks: &[&'static str]| marks.iter().copied().find(|s| self.defines(s));
+        let marked = |kind| inside(kind).find(|symbol| self.defines(symbol));
         let texts = self
             .elf
             .as_ref()
             .and_then(|elf| elf.section(".rodata"))
             .unwrap_or_default();
         let says = |text: &[u8]| memmem::find(&texts, text).is_some();
-        let (kind, evidence) = if let Some(symbol) = marked(&MUSL_INSIDE) {
+        let (kind, evidence) = if let Some(symbol) = marked(AllocatorKind::Musl) {
             (
                 AllocatorKind::Musl,
                 format!("the program itself defines {symbol}"),
             )
-        } else if let Some(symbol) = marked(&GLIBC_INSIDE) {
+        } else if let Some(symbol) = marked(AllocatorKind::Glibc) {
             (
                 AllocatorKind::Glibc,
                 format!("the program itself defines {symbol}"),

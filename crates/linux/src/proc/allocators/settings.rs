@@ -3,17 +3,6 @@
 use pagewise_model::allocator::AllocatorKind;
 use std::collections::BTreeMap;
 
-/// The variable that puts libraries before those of the program.
-const PRELOAD: &str = "LD_PRELOAD";
-/// Families that a preloaded library may be, or replaces.
-const REPLACEABLE: [AllocatorKind; 5] = [
-    AllocatorKind::Glibc,
-    AllocatorKind::Musl,
-    AllocatorKind::Jemalloc,
-    AllocatorKind::Tcmalloc,
-    AllocatorKind::Mimalloc,
-];
-
 /// Settings of one family, by environment variable, tunable or flag.
 pub(super) fn settings_of(
     kind: AllocatorKind,
@@ -33,34 +22,10 @@ pub(super) fn settings_of(
     settings
 }
 
+/// glibc up to 2.38 ends each tunable with NUL where the list is (elf/dl-tunables.c, parse_tunables):
+/// those after the first look like variables.
 fn concerns(kind: AllocatorKind, name: &str) -> bool {
-    let listed = |names: &[&str]| names.contains(&name);
-    if name == PRELOAD {
-        return REPLACEABLE.contains(&kind);
-    }
-    // glibc up to 2.38 ends each tunable with NUL where the list is (elf/dl-tunables.c,
-    // parse_tunables): those after the first look like variables.
-    if name.starts_with("glibc.") {
-        return kind == AllocatorKind::Glibc;
-    }
-    match kind {
-        AllocatorKind::Glibc => {
-            name.starts_with("MALLOC_") && name.ends_with('_')
-                || listed(&["MALLOC_ARENA_MAX", "MALLOC_ARENA_TEST"])
-        }
-        AllocatorKind::Jemalloc => listed(&["MALLOC_CONF", "JE_MALLOC_CONF", "_RJEM_MALLOC_CONF"]),
-        AllocatorKind::Tcmalloc => name.starts_with("TCMALLOC_"),
-        AllocatorKind::Mimalloc => name.starts_with("MIMALLOC_"),
-        AllocatorKind::Go => listed(&["GOGC", "GOMEMLIMIT", "GODEBUG"]),
-        AllocatorKind::Jvm => listed(&["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"]),
-        AllocatorKind::V8 => name == "NODE_OPTIONS",
-        AllocatorKind::Cpython => listed(&["PYTHONMALLOC", "NUMPY_MADVISE_HUGEPAGE"]),
-        AllocatorKind::Php => name.starts_with("USE_ZEND_ALLOC"),
-        AllocatorKind::Ruby => name.starts_with("RUBY_GC_"),
-        AllocatorKind::R => name.starts_with("R_GC_") || listed(&["R_NSIZE", "R_VSIZE"]),
-        AllocatorKind::Dotnet => name.starts_with("DOTNET_") || name.starts_with("COMPlus_"),
-        AllocatorKind::Musl | AllocatorKind::Unknown => false,
-    }
+    pagewise_families::of(kind).is_some_and(|family| family.reads(name))
 }
 
 /// `glibc.malloc.arena_max=1:glibc.malloc.trim_threshold=0x1000`

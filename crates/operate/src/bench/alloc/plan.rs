@@ -1,5 +1,6 @@
 //! The allocators to measure.
 
+use crate::tune::name_of;
 use anyhow::{Context, Result, bail};
 use pagewise_compare::tune::recipes;
 use pagewise_linux::heap::glibc_version;
@@ -33,16 +34,19 @@ pub fn contenders(libraries: &[PathBuf]) -> Result<(Vec<Contender>, Vec<String>)
     all.push(by_hand("glibc, fixed 128K", GLIBC_DEFAULT_THRESHOLD));
     all.push(by_hand("glibc, raised 1G", NEVER));
     for recipe in recipes()? {
-        let Some(name) = &recipe.library else {
+        let Some(kind) = &recipe.library else {
             continue;
         };
-        match library::find(Path::new("/"), name) {
+        match library::installed(Path::new("/"), *kind) {
             Some(path) => all.push(Contender {
                 name: recipe.name.clone(),
                 settings: recipe.settings(None, Some(&path.to_string_lossy())),
             }),
             None => {
-                let note = format!("{name} is not installed, so it was not measured.");
+                let note = format!(
+                    "{} is not installed, so it was not measured.",
+                    name_of(*kind)
+                );
                 if !notes.contains(&note) {
                     notes.push(note);
                 }
