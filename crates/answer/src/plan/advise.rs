@@ -2,7 +2,7 @@
 
 use super::numa::{self, FittingNode};
 use super::reads::{self, SinglePages};
-use super::rules::{Effect, Price, Rule, Rules, SettingTemplate};
+use super::rules::{Effect, Price, Rule, Rules, SettingTemplate, numbers};
 use super::symptom::Symptom;
 use super::symptoms::{Case, USUAL_FAULT_NS, nanos_each};
 use super::wording::words;
@@ -207,8 +207,26 @@ pub(super) fn from_rule(
         faults_avoided: avoided_share(rule, &cured),
         rss_price: price(findings, rule),
         risk: rule.risk,
-        caveat: rule.caveat.as_ref().map(|text| fill.text(text)),
+        caveat: caveat(
+            rule,
+            allocator,
+            rule.caveat.as_ref().map(|text| fill.text(text)),
+        ),
     })
+}
+
+/// What can go wrong, and whether the setting was tried on this version.
+fn caveat(rule: &Rule, allocator: Option<&Allocator>, caveat: Option<String>) -> Option<String> {
+    let untried = allocator
+        .filter(|_| !rule.settings.is_empty())
+        .and_then(|found| {
+            let family = pagewise_families::of(found.kind)?;
+            let (tried, version) = (family.tried.as_deref()?, found.version.as_deref()?);
+            let is_newer = numbers(version)? > numbers(tried)?;
+            is_newer.then(|| say::untried(&family.name, version, tried))
+        });
+    let all: Vec<String> = caveat.into_iter().chain(untried).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// A rule without a price changes when faults happen, not whether: it avoids none for certain.

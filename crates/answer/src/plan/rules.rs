@@ -464,7 +464,7 @@ fn kind_named(name: &str) -> Option<AllocatorKind> {
 }
 
 /// `2.36` as comparable numbers; anything after the digits and dots is ignored.
-fn numbers(version: &str) -> Option<Vec<u32>> {
+pub(super) fn numbers(version: &str) -> Option<Vec<u32>> {
     let digits = version
         .split(|c: char| !(c.is_ascii_digit() || c == '.'))
         .next()?;

@@ -181,6 +181,7 @@ phrases! {
         take_away(names);
         taken_away();
         taken_away_caveat();
+        untried(name, version, tried);
         any_size();
         stretches();
         stretches_mostly(size);

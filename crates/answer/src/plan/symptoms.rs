@@ -2,6 +2,7 @@
 
 use super::symptom::Symptom;
 use super::{numa, waits, works};
+use pagewise_families::families;
 use pagewise_faults::account::SPARSE;
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::allocator::AllocatorKind;
@@ -252,6 +253,7 @@ fn owner(findings: &Findings, kind: Symptom) -> Owner {
                 Owner::Unknown
             }
             Some(_) => Owner::Program,
+            None if by_calls == Owner::Unknown && is_on_musl_alone(findings) => Owner::Presumed,
             None => by_calls,
         },
         Symptom::ChurnMadvise if by_calls == Owner::Unknown => Owner::Presumed,
@@ -260,8 +262,14 @@ fn owner(findings: &Findings, kind: Symptom) -> Owner {
     }
 }
 
+/// Whether the program's only allocator is musl's, which maps and unmaps groups of blocks at any size.
+fn is_on_musl_alone(findings: &Findings) -> bool {
+    let mut kinds = findings.allocators.iter().map(|one| one.kind);
+    kinds.len() > 0 && kinds.all(|kind| kind == AllocatorKind::Musl)
+}
+
 /// Entry functions of allocators, and parts of the names of those inside them.
-const ALLOCATING: [&str; 14] = [
+const ALLOCATING: [&str; 17] = [
     "malloc",
     "calloc",
     "realloc",
@@ -274,7 +282,10 @@ const ALLOCATING: [&str; 14] = [
     "systrim",
     "munmap_chunk",
     "je_",
+    "je_arrow_",
+    "duckdb_je_",
     "mi_",
+    "_mi_",
     "tc_",
 ];
 
@@ -395,6 +406,11 @@ const OF_RUNTIME: usize = 6;
 const LEAST_FRAMES: usize = 2;
 
 fn is_allocating(function: &str) -> bool {
+    // A function without a name, in the file of an allocator.
+    if let Some(module) = function.strip_prefix('[') {
+        let mut code = families().iter().filter_map(|family| family.code.as_ref());
+        return code.any(|code| code.modules.iter().any(|start| module.starts_with(start)));
+    }
     ALLOCATING.iter().any(|known| match *known {
         "free" | "malloc" | "calloc" | "realloc" => {
             function.trim_start_matches('_').trim_start_matches("libc_") == *known

@@ -8,6 +8,7 @@ use super::symptom::Symptom;
 use super::symptoms::{Case, Owner, WORTH_TRYING, plain, runtimes};
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::Findings;
+use std::collections::BTreeSet;
 
 /// Advice that may help much or do harm, or whose symptom was not seen for certain. Advice for symptoms
 /// that were seen comes first.
@@ -33,6 +34,7 @@ pub(super) fn likely(
             trials.extend(from_rule(findings, &runtimes, rule, around));
         }
     }
+    trials.retain(|one| !one.settings.0.is_empty());
     let names: Vec<String> = findings
         .advice
         .iter()
@@ -58,7 +60,7 @@ pub(super) fn all(
     if findings.cost.cpu() < WORTH_TRYING {
         return trials;
     }
-    trials.extend(own_settings::without(findings));
+    extend(&mut trials, findings, own_settings::without(findings));
     let in_use = Case {
         owner: Owner::Allocator,
         ..plain(findings, Symptom::Runtime, 0.0, &[])
@@ -69,16 +71,22 @@ pub(super) fn all(
             continue;
         }
         let of_rule = from_rule(findings, std::slice::from_ref(&in_use), rule, around);
-        let Some(one) = of_rule.filter(|one| !one.settings.0.is_empty()) else {
-            continue;
-        };
-        // Of two with one name, the first is nearer to the program.
-        let is_like = |other: &Advice| other.name() == one.name() || other.settings == one.settings;
-        if !findings.advice.iter().chain(&trials).any(is_like) {
+        let of_rule = of_rule.filter(|one| !one.settings.0.is_empty());
+        extend(&mut trials, findings, of_rule);
+    }
+    trials
+}
+
+/// Adds an arm unless there is one like it. Of two with one name, the first is nearer to the program.
+fn extend(trials: &mut Vec<Advice>, findings: &Findings, more: impl IntoIterator<Item = Advice>) {
+    let settings = |advice: &Advice| advice.settings.0.iter().cloned().collect::<BTreeSet<_>>();
+    for one in more {
+        let is_like =
+            |other: &Advice| other.name() == one.name() || settings(other) == settings(&one);
+        if !findings.advice.iter().chain(trials.iter()).any(is_like) {
             trials.push(one);
         }
     }
-    trials
 }
 
 /// Memory whose mapper was not seen, treated as if the allocator had mapped it: a run shows whether

@@ -666,6 +666,47 @@ fn churn_is_tried_on_each_installed_allocator() {
 }
 
 #[test]
+fn a_version_newer_than_the_last_one_tried_is_named() {
+    let advised = |version: &str| {
+        let mut findings = zlib_churn();
+        findings.allocators = vec![allocator(AllocatorKind::Glibc, version)];
+        concluded(findings).advice[0]
+            .caveat
+            .clone()
+            .unwrap_or_default()
+    };
+    assert!(!advised("2.36").contains("newer than"));
+    let newer = "GNU libc 2.99 is newer than 2.43, the last version on which this was tried.";
+    assert!(advised("2.99").ends_with(newer), "{}", advised("2.99"));
+}
+
+#[test]
+fn functions_without_names_in_an_allocators_file_are_the_allocators() {
+    let mut findings = zlib_churn();
+    findings.allocators = vec![allocator(AllocatorKind::Jemalloc, "5.3.0")];
+    findings.churn.routes[0].cause = Cause::RefaultAfterDontneed;
+    findings.churn.routes[0].region = RegionKind::Anonymous;
+    let stack = [
+        "main",
+        "[libjemalloc.so.2]",
+        "[libjemalloc.so.2]",
+        "madvise",
+    ];
+    findings.churn.release_sites = vec![Site {
+        stack: stack.map(str::to_owned).to_vec(),
+        culprit: "main".to_owned(),
+        faults: 100_000.0,
+        main_cause: Cause::RefaultAfterDontneed,
+    }];
+    let answer = concluded(findings);
+    assert_eq!(
+        answer.advice[0].rule, "jemalloc.no-decay",
+        "{:?}",
+        answer.advice
+    );
+}
+
+#[test]
 fn what_no_symptom_asks_for_is_tried_all_the_same() {
     let mut findings = run(900, 100, 2_000);
     findings.allocators = vec![allocator(AllocatorKind::Glibc, "2.36")];
