@@ -109,7 +109,7 @@ fn each_bottleneck_is_found_where_it_was_recorded_and_nowhere_else() {
 #[test]
 fn every_rule_has_a_recording() {
     let text = std::fs::read_to_string(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("rules/profiles/bottlenecks.toml"),
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("rules/bottlenecks.toml"),
     )
     .expect("the rules");
     let ids = text.lines().filter_map(|line| {
