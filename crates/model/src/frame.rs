@@ -86,11 +86,11 @@ impl Frame {
     }
 }
 
-/// Number of a frame in [`Profile::frames`].
+/// Number of a frame in [`crate::profile::Profile::frames`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FrameId(pub u32);
 
-/// Number of a node in a [`StackTree`]; the stack is the path from the root to it.
+/// Number of a node in a [`crate::profile::StackTree`]; the stack is the path from the root to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
