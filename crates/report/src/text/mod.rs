@@ -67,13 +67,13 @@ pub fn render(findings: &Findings, width: usize, style: Style) -> String {
     }
     answer::cost(&mut page, findings);
     time::accounts(&mut page, findings);
-    if let Some(memory) = &findings.memory {
-        memory::of_run(&mut page, memory, findings.cost.max_rss);
-    }
     answer::why(&mut page, findings);
     answer::fix(&mut page, findings);
     answer::proof(&mut page, findings);
     answer::alternatives(&mut page, findings);
+    if let Some(memory) = &findings.memory {
+        memory::of_run(&mut page, memory, findings.cost.max_rss);
+    }
     tasks::by_task(&mut page, findings);
     tables::causes(&mut page, findings);
     tables::regions(&mut page, findings);
