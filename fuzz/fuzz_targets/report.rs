@@ -6,15 +6,15 @@
 mod columns;
 
 use libfuzzer_sys::fuzz_target;
-use pagewise_faults::Attributor;
 use pagewise_answer::plan::Rules;
-use pagewise_profile::{ProfileCollector, ProfileRules, summarise};
+use pagewise_faults::Attributor;
 use pagewise_formats::perf_data::PerfData;
 use pagewise_formats::{folded, function_graph, perf_script, trace_dat};
 use pagewise_model::profile::Profile;
 use pagewise_model::recording::Sidecar;
 use pagewise_model::recording::Surroundings;
 use pagewise_model::symbol::{Name, NamedList, SymbolTable, Unnamed};
+use pagewise_profile::{ProfileCollector, ProfileRules, summarise};
 use pagewise_report::exports::{folded_stacks, samples};
 use pagewise_report::html::{render, render_fault_paths, render_profile};
 use pagewise_report::text::{self, Style};
