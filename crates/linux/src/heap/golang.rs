@@ -27,7 +27,7 @@ const AREA: u64 = 64 << 20;
 /// Smallest room of the list of spans (`recordspan`), and the largest that is believed.
 const LEAST_ROOM: u64 = 8192;
 const MOST_SPANS: u64 = 1 << 27;
-/// Spans from which list and layout are told.
+/// Spans that show list and layout.
 const SAMPLE: u64 = 64;
 /// The part (1 in so many) of the spans that may have changed while they were read.
 const MAY_CHANGE: usize = 50;

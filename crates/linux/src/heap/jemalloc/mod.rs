@@ -31,7 +31,7 @@ pub struct Jemalloc;
 pub(super) const PAGE: u64 = 4096;
 /// How often an extent is read again if it changed meanwhile.
 const ATTEMPTS: usize = 3;
-/// Extents from which the layout is told.
+/// Extents that show the layout.
 const SAMPLE: u64 = 4096;
 /// The part (1 in so many) of the extents that may have changed while they were read.
 const MAY_CHANGE: u64 = 50;
