@@ -7,7 +7,7 @@ set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-apt-get download -qq libc6 2>/dev/null
+apt-get download -qq 'libc6=2.36-9*' 2>/dev/null
 dpkg -x libc6_*.deb root
 lib=root/lib/x86_64-linux-gnu
 version=$("$lib/libc.so.6" | sed -n '1s/.*version \([0-9.]*[0-9]\).*/\1/p')

@@ -10,6 +10,8 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering
 
 /// Number of threads of this kind in this process.
 static STARTED: AtomicU64 = AtomicU64::new(0);
+/// Number of them that are being started: listed already, or not yet.
+static STARTING: AtomicU64 = AtomicU64::new(0);
 /// Whether the program has been seen to start a thread in this process.
 static PROGRAM_HAS: AtomicBool = AtomicBool::new(false);
 
@@ -113,8 +115,10 @@ pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
         stack.write(pagewise_new_thread as *const () as usize);
         stack.add(1).write(body as *const () as usize);
         stack.add(2).write(argument);
+        STARTING.fetch_add(1, Ordering::SeqCst);
         let started = pagewise_start_thread(flags as usize, stack, 0, 0, local as usize) > 0;
         STARTED.fetch_add(u64::from(started), Ordering::SeqCst);
+        STARTING.fetch_sub(1, Ordering::SeqCst);
         started
     }
 }
@@ -122,6 +126,7 @@ pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
 /// In the child of a fork there are no such threads.
 pub fn forked() {
     STARTED.store(0, Ordering::SeqCst);
+    STARTING.store(0, Ordering::SeqCst);
     PROGRAM_HAS.store(false, Ordering::SeqCst);
     ROOMS_USED.store(0, Ordering::Relaxed);
 }
@@ -149,10 +154,55 @@ pub fn end(status: usize) -> ! {
 /// program that has not been seen to start a thread has none.
 #[must_use]
 pub fn is_last() -> bool {
-    let most = STARTED.load(Ordering::SeqCst) + 1;
+    let ours = || {
+        let none_starts = STARTING.load(Ordering::SeqCst) == 0;
+        none_starts.then(|| STARTED.load(Ordering::SeqCst))
+    };
+    settled(ours, is_last_beside)
+}
+
+/// What `answer` says of a number that does not change meanwhile: a helper that another thread starts while
+/// the threads are counted would be taken for one of the program's, and the process would never end.
+fn settled(number: impl Fn() -> Option<u64>, answer: impl Fn(u64) -> bool) -> bool {
+    let mut last = false;
+    for _ in 0..1000 {
+        if let Some(before) = number() {
+            last = answer(before);
+            if number() == Some(before) {
+                break;
+            }
+        }
+        super::give_way();
+    }
+    last
+}
+
+/// Whether all threads but one are `started` of ours.
+fn is_last_beside(started: u64) -> bool {
+    let most = started + 1;
     // Counting the listed threads needs no descriptor; the program may have none left.
     match tasks::listed() {
         Some(listed) => listed <= most || tasks::running().is_some_and(|running| running <= most),
         None => !PROGRAM_HAS.load(Ordering::SeqCst),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+
+    #[test]
+    fn a_helper_started_meanwhile_is_counted_as_ours() {
+        // 14 helpers, then one that is being started, then 15; 16 threads are listed.
+        let states = [Some(14), None, None, Some(15), Some(15)];
+        let at = Cell::new(0);
+        let number = || {
+            let state = states[at.get().min(states.len() - 1)];
+            at.set(at.get() + 1);
+            state
+        };
+        assert!(settled(number, |started| 16 <= started + 1));
+        assert!(!settled(|| Some(14), |started| 16 <= started + 1));
     }
 }
