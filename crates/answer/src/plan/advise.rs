@@ -1,12 +1,12 @@
 //! The rules that match, filled with this run's numbers.
 
+use super::case::{Case, USUAL_FAULT_NS, nanos_each};
 use super::numa::{self, FittingNode};
 use super::reads::{self, SinglePages};
 use super::rules::{Effect, Price, Rule, Rules, SettingTemplate, numbers};
 use super::symptom::Symptom;
-use super::symptoms::{Case, USUAL_FAULT_NS, nanos_each};
 use super::wording::words;
-use super::{Surroundings, diagnose, say};
+use super::{Surroundings, grade, say};
 use crate::gain::predicted_speedup;
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::advice::{Advice, Setting, Settings};
@@ -166,7 +166,7 @@ pub(super) fn from_rule(
     let faults: f64 = cured.iter().map(|symptom| symptom.faults).sum();
     let speedup = predicted(findings, rule, &cured, faults);
     let is_costly = || {
-        diagnose::severity(findings, gravest)
+        grade::severity(findings, gravest)
             .is_some_and(|severity| severity > pagewise_model::findings::Severity::Note)
     };
     let gains = speedup.value >= WORTHWHILE && speedup.low > 1.0;

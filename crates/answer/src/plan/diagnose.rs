@@ -1,77 +1,19 @@
-//! Symptoms in plain words, and their severity.
+//! Symptoms in plain words.
 
+use super::case::Case;
 use super::evidence::evidence;
+use super::grade::{at_least, range, seconds, severity, severity_within};
+use super::kernel::is_privileged;
 use super::open::Open;
 use super::symptom::Symptom;
-use super::symptoms::Case;
 use super::wording::{When, words};
-use super::{doing, kernel, say, verdict};
+use super::{doing, elapsed, kernel, say};
 use crate::page_sizes;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::kernel_threads::KernelThread;
 use pagewise_model::quantity::{count, percent, percent_seen};
 use pagewise_model::units::{Estimate, Nanos};
 use std::cmp::Ordering;
-
-/// Shares of CPU time (of elapsed time for waits) from which a symptom is worth mentioning, costly,
-/// severe.
-const WORTH_A_WORD: f64 = 0.02;
-const COSTLY: f64 = 0.05;
-const SEVERE: f64 = 0.30;
-
-/// A symptom that takes less CPU time (or waits less) is not worth a change, whatever its share:
-/// starting a program takes tens of milliseconds.
-const LEAST_COSTLY: Nanos = Nanos(50_000_000);
-
-/// The severity of a symptom; `None` if it is not worth mentioning.
-pub(super) fn severity(findings: &Findings, symptom: &Case) -> Option<Severity> {
-    severity_within(symptom.cost, symptom.of(findings))
-}
-
-/// The severity of something that takes a share of this much time.
-pub(super) fn severity_of(share: f64, all: Nanos) -> Option<Severity> {
-    severity_within(Estimate::exact(share), all)
-}
-
-/// The severity of something that takes a share within an interval of this much time. What is
-/// hardly known is at most a note: it may be costly.
-pub(super) fn severity_within(share: Estimate, all: Nanos) -> Option<Severity> {
-    let is_little = share.value * all.as_secs_f64() < LEAST_COSTLY.as_secs_f64();
-    let most = match is_little || is_vague(share) {
-        true => Severity::Note,
-        false => Severity::Severe,
-    };
-    Some(graded(share.value)?.min(most))
-}
-
-/// Ends of an interval that differ by a larger factor say too little to call a cost.
-const VAGUE: f64 = 4.0;
-
-/// Whether a share is hardly known.
-pub(super) fn is_vague(share: Estimate) -> bool {
-    share.high > VAGUE * share.low
-}
-
-/// Whether a finding is too little known to be costly, but may be.
-pub(super) fn may_be_costly(findings: &Findings, one: &Diagnosis) -> bool {
-    let cost = &findings.cost;
-    let all = match one.share_of_elapsed {
-        Some(_) => cost.cpu().max(cost.wall),
-        None => cost.cpu(),
-    };
-    let share = one.share_of_elapsed.or(one.share_of_cpu);
-    let at_most = |share: Estimate| severity_of(share.high, all) >= Some(Severity::Costly);
-    one.severity == Severity::Note && share.is_some_and(|share| is_vague(share) && at_most(share))
-}
-
-fn graded(cost: f64) -> Option<Severity> {
-    match cost {
-        cost if cost >= SEVERE => Some(Severity::Severe),
-        cost if cost >= COSTLY => Some(Severity::Costly),
-        cost if cost >= WORTH_A_WORD => Some(Severity::Note),
-        _ => None,
-    }
-}
 
 /// All findings worth mentioning, most severe first; "healthy" if nothing is costly.
 pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis> {
@@ -148,7 +90,7 @@ fn calls_of(findings: &Findings, symptoms: &[Case], symptom: &Case) -> Option<Es
 
 /// The first finding if nothing is costly: "healthy" only if nothing remains unexplained.
 fn at_rest(findings: &Findings, open: &Open) -> Option<Diagnosis> {
-    if verdict::is_short(findings) {
+    if elapsed::is_short(findings) {
         let used = say::used(findings.cost.cpu(), findings.cost.wall);
         return Some(words(Symptom::Short, None).found(Severity::Healthy, &[], vec![used]));
     }
@@ -158,30 +100,6 @@ fn at_rest(findings: &Findings, open: &Open) -> Option<Diagnosis> {
     let told = open.evidence();
     let values = [("who", kernel::who(findings))];
     (!told.is_empty()).then(|| words(Symptom::Open, None).found(Severity::Note, &values, told))
-}
-
-/// Whether the recorder had the rights to see the kernel: more rights show no more.
-pub(super) fn is_privileged(findings: &Findings) -> bool {
-    let account = &findings.account;
-    account.sees_kernel() || account.delays.is_some() || !findings.time.mm_calls.is_empty()
-}
-
-/// Seconds that a finding costs.
-pub(super) fn seconds(findings: &Findings, one: &Diagnosis) -> f64 {
-    seconds_by(findings, one, |share| share.value)
-}
-
-/// Seconds that a finding costs at least.
-pub(super) fn at_least(findings: &Findings, one: &Diagnosis) -> f64 {
-    seconds_by(findings, one, |share| share.low)
-}
-
-fn seconds_by(findings: &Findings, one: &Diagnosis, end: fn(Estimate) -> f64) -> f64 {
-    let cost = &findings.cost;
-    let of = |share: Option<Estimate>, all: Nanos| share.map(|one| end(one) * all.as_secs_f64());
-    of(one.share_of_cpu, cost.cpu())
-        .or_else(|| of(one.share_of_elapsed, cost.cpu().max(cost.wall)))
-        .unwrap_or(0.0)
 }
 
 fn diagnosis(findings: &Findings, symptom: &Case, severity: Severity) -> Diagnosis {
@@ -251,14 +169,5 @@ fn healthy(findings: &Findings) -> Diagnosis {
     Diagnosis {
         share_of_cpu: share,
         ..words(Symptom::Healthy, blind).found(Severity::Healthy, &[], evidence)
-    }
-}
-
-/// `52 % (48 % to 56 %)`.
-pub(super) fn range(share: Estimate) -> String {
-    let (low, high) = (percent(share.low), percent(share.high));
-    match low == high {
-        true => percent(share.value),
-        false => format!("{} ({low} to {high})", percent(share.value)),
     }
 }

@@ -1,8 +1,8 @@
 //! What a program does if no problem takes its time: computing, work in the kernel, waiting.
 
+use super::elapsed::{kinds, waits};
 use super::open::Open;
 use super::symptom::Symptom;
-use super::verdict::{kinds, waits};
 use super::wording::words;
 use super::{kernel, say};
 use crate::page_sizes;

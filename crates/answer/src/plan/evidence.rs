@@ -1,9 +1,10 @@
 //! The figures that show a symptom.
 
-use super::diagnose::range;
+use super::callers::{caller, moved};
+use super::case::{Case, Owner, faults_of};
+use super::grade::range;
 use super::reads::{Order, order_of};
 use super::symptom::Symptom;
-use super::symptoms::{Case, Owner, caller, faults_of, moved};
 use super::waits::{limit_hits, seen_reclaim};
 use super::{numa, own_settings, say, works};
 use pagewise_faults::runtimes::Runtimes;

@@ -1,10 +1,10 @@
 //! The kernel's work for a program apart from page faults, in words: a program is not called
 //! healthy if a good part of its time is spent there.
 
-use super::diagnose::{is_privileged, range, severity_of, severity_within};
+use super::case::Case;
+use super::grade::{range, severity_of, severity_within};
 use super::say;
 use super::symptom::Symptom;
-use super::symptoms::Case;
 use super::wording::{When, words};
 use super::works;
 use pagewise_faults::account::KernelTable;
@@ -199,4 +199,10 @@ pub(super) fn who(findings: &Findings) -> String {
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn share_of(time: Estimate, findings: &Findings) -> Estimate {
     time.scaled(1.0 / findings.cost.cpu().0.max(1) as f64)
+}
+
+/// Whether the recorder had the rights to see the kernel: more rights show no more.
+pub(super) fn is_privileged(findings: &Findings) -> bool {
+    let account = &findings.account;
+    account.sees_kernel() || account.delays.is_some() || !findings.time.mm_calls.is_empty()
 }

@@ -7,9 +7,13 @@
 //! matter, nothing is advised: a setting that does not help can hurt.
 
 mod advise;
+mod callers;
+mod case;
 mod diagnose;
 mod doing;
+mod elapsed;
 mod evidence;
+mod grade;
 mod kernel;
 mod numa;
 mod open;
@@ -75,7 +79,7 @@ fn lead_with_the_cured(findings: &mut Findings) {
     };
     let costly = |one: &Diagnosis| one.severity >= Severity::Costly;
     let any_costly = findings.diagnoses.iter().any(costly);
-    let lost = |one: &Diagnosis| diagnose::at_least(findings, one);
+    let lost = |one: &Diagnosis| grade::at_least(findings, one);
     let most = findings.diagnoses.first().map_or(0.0, lost);
     let is_cured = |one: &Diagnosis| {
         best.cures.contains(&one.id) && costly(one) == any_costly && lost(one) >= LIKE_MOST * most

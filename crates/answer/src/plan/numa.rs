@@ -5,10 +5,10 @@
 //! counters of memory accesses no one can tell how often memory is reached, and a prediction would be
 //! invented. It is told with what was seen, and a proof shows what placing it otherwise brings.
 
-use super::diagnose::range;
+use super::case::{Case, faults_of, plain, share_of_work};
+use super::grade::range;
 use super::say;
 use super::symptom::Symptom;
-use super::symptoms::{Case, faults_of, plain, share_of_work};
 use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::numa::{MemoryNode, MemoryNodes, ProcessOnNodes, list};
 use pagewise_model::quantity::{count, percent, percent_seen};

@@ -4,9 +4,9 @@
 //! "Nothing to gain" is reported only if all of that is less than a twentieth of the CPU time and
 //! of the elapsed time: less is not worth a change, more may be.
 
+use super::elapsed::waits;
 use super::say;
 use super::symptom::Symptom;
-use super::verdict::waits;
 use pagewise_faults::account::UNEXPLAINED;
 use pagewise_model::account::TimePart;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};

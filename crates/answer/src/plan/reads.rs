@@ -2,7 +2,7 @@
 //! than read-ahead.
 
 use super::Surroundings;
-use super::symptoms::{Case, faults_of};
+use super::case::{Case, faults_of};
 use pagewise_model::findings::{Cause, FileReads, Findings};
 use pagewise_model::units::Nanos;
 use serde::Deserialize;

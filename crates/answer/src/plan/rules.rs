@@ -2,9 +2,9 @@
 //! TOML with its source.
 
 use super::Surroundings;
+use super::case::{Case, Owner};
 use super::reads::Order;
 use super::symptom::Symptom;
-use super::symptoms::{Case, Owner};
 use pagewise_model::advice::{Risk, Setting};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{Cause, Findings};

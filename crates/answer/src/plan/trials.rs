@@ -2,10 +2,11 @@
 
 use super::Surroundings;
 use super::advise::{from_rule, may_harm};
+use super::callers::{WORTH_TRYING, runtimes};
+use super::case::{Case, Owner, plain};
 use super::own_settings;
 use super::rules::{Rule, Rules};
 use super::symptom::Symptom;
-use super::symptoms::{Case, Owner, WORTH_TRYING, plain, runtimes};
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::Findings;
 use std::collections::BTreeSet;

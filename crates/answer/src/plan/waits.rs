@@ -1,8 +1,8 @@
 //! Symptoms that cost elapsed time: waits for locks, for memory, for pages.
 
+use super::case::{Case, faults_of, plain, share_of_work};
 use super::open::has_one_thread;
 use super::symptom::Symptom;
-use super::symptoms::{Case, faults_of, plain, share_of_work};
 use pagewise_faults::account::combined;
 use pagewise_model::account::TimePart;
 use pagewise_model::delays::Delay;

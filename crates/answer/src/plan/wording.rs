@@ -1,8 +1,8 @@
 //! The text of each symptom: data, `rules/diagnoses.toml`.
 
+use super::case::Owner;
 use super::say;
 use super::symptom::Symptom;
-use super::symptoms::Owner;
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_rules::Template;
 use pagewise_rules::{Content, Mistake, RuleFile, rule_file};

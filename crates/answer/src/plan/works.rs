@@ -2,10 +2,10 @@
 //! copies by forks, spinning for the lock of the address space, flushing the TLBs of other CPUs.
 //! Also files that are mapped repeatedly, although each of their faults is an ordinary one.
 
-use super::diagnose::{range, severity};
+use super::case::{Case, faults_of, is_one_process, plain, share_of_work};
+use super::grade::{range, severity};
 use super::open::has_one_thread;
 use super::symptom::Symptom;
-use super::symptoms::{Case, faults_of, is_one_process, plain, share_of_work};
 use super::{numa, say};
 use pagewise_model::account::{FORKED, KernelEntry};
 use pagewise_model::findings::{Cause, Findings, Severity};

@@ -1,0 +1,240 @@
+//! Who frees and requests the memory behind churn: an allocator, a runtime, or the program itself.
+
+use super::case::{Case, Owner, faults_of, is_one_process, plain};
+use super::symptom::Symptom;
+use pagewise_families::families;
+use pagewise_faults::runtimes::Runtimes;
+use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::findings::{Cause, Findings};
+use pagewise_model::units::Nanos;
+
+/// CPU time from which a runtime's settings are worth trying.
+pub(super) const WORTH_TRYING: Nanos = Nanos(150_000_000);
+
+/// Memory counts as moving if a process's first touches are this many times the pages of its peak
+/// resident memory…
+const MOVING: f64 = 2.0;
+
+/// Faults that are first touches only by their address: a runtime that places its memory elsewhere
+/// each time (V8 draws addresses at random) touches no page twice, yet a process cannot have more
+/// new pages than its peak resident memory.
+#[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
+pub(super) fn moved(findings: &Findings) -> f64 {
+    let first = faults_of(findings, &[Cause::FirstTouch]);
+    let held = findings.cost.max_rss.0 as f64 / findings.host.page_size.max(1) as f64;
+    let moves = held > 0.0
+        && first >= MOVING * held
+        && is_one_process(findings)
+        && matches!(callers(findings), Owner::Runtime(_));
+    if moves { first - held } else { 0.0 }
+}
+
+/// Blocks with an allocator's header show who maps them; otherwise the stacks of the calls do. The
+/// heap's end and thread arenas always belong to an allocator. `madvise` is attributed to an
+/// allocator unless its callers are seen, since blocks show nothing about it.
+pub(super) fn owner(findings: &Findings, kind: Symptom) -> Owner {
+    let by_calls = callers(findings);
+    match kind {
+        Symptom::ChurnMmap | Symptom::ChurnMadvise
+            if matches!(
+                by_calls,
+                Owner::Runtime(_) | Owner::Threads | Owner::Bundled
+            ) =>
+        {
+            by_calls
+        }
+        // Whole stacks show more than headers: the first bytes of any mapping may be written first.
+        Symptom::ChurnMmap if by_calls == Owner::Program => Owner::Program,
+        Symptom::ChurnMmap => match findings.churn.allocator_blocks {
+            Some(share) if share >= 0.5 => Owner::Allocator,
+            // What is not malloc's may be the heap of a runtime.
+            Some(_) if by_calls == Owner::Unknown && !runtimes(findings).is_empty() => {
+                Owner::Unknown
+            }
+            Some(_) => Owner::Program,
+            None if by_calls == Owner::Unknown && is_on_musl_alone(findings) => Owner::Presumed,
+            None => by_calls,
+        },
+        Symptom::ChurnMadvise if by_calls == Owner::Unknown => Owner::Presumed,
+        Symptom::ChurnMadvise => by_calls,
+        _ => Owner::Allocator,
+    }
+}
+
+/// Whether the program's only allocator is musl's, which maps and unmaps groups of blocks at any size.
+fn is_on_musl_alone(findings: &Findings) -> bool {
+    let mut kinds = findings.allocators.iter().map(|one| one.kind);
+    kinds.len() > 0 && kinds.all(|kind| kind == AllocatorKind::Musl)
+}
+
+/// Entry functions of allocators, and parts of the names of those inside them.
+const ALLOCATING: [&str; 17] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "free",
+    "cfree",
+    "operator new",
+    "operator delete",
+    "_int_",
+    "sysmalloc",
+    "systrim",
+    "munmap_chunk",
+    "je_",
+    "je_arrow_",
+    "duckdb_je_",
+    "mi_",
+    "_mi_",
+    "tc_",
+];
+
+/// Functions of the jemalloc that the Rust crate tikv-jemallocator builds into a library.
+const BUNDLED: &str = "_rjem_";
+
+/// Who makes memory calls, according to the stacks of those calls that have names, otherwise to
+/// samples of CPU time in an allocator inside a library.
+fn callers(findings: &Findings) -> Owner {
+    match by_stacks(findings) {
+        Owner::Unknown if has_bundled(findings) => Owner::Bundled,
+        owner => owner,
+    }
+}
+
+fn has_bundled(findings: &Findings) -> bool {
+    let mut places = findings
+        .account
+        .allocator()
+        .into_iter()
+        .flat_map(|part| &part.places);
+    places.any(|place| place.starts_with(BUNDLED))
+}
+
+fn by_stacks(findings: &Findings) -> Owner {
+    let churn = &findings.churn;
+    let sites = churn.release_sites.iter().chain(&churn.regrow_sites);
+    let runtimes = Runtimes::shipped();
+    let mut found: Vec<(Owner, f64)> = Vec::new();
+    for site in sites.filter(|site| site.stack.len() >= LEAST_FRAMES) {
+        let Some(caller) = caller(&site.stack, runtimes) else {
+            continue;
+        };
+        match found.iter_mut().find(|(known, _)| *known == caller) {
+            Some((_, sum)) => *sum += site.faults,
+            None => found.push((caller, site.faults)),
+        }
+    }
+    let most = found.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    most.filter(|(_, faults)| *faults > 0.0)
+        .map_or(Owner::Unknown, |(owner, _)| owner)
+}
+
+/// Functions of the C library that map, release and unmap stacks of threads (glibc:
+/// nptl/allocatestack.c, nptl/nptl-stack.c, nptl/pthread_create.c).
+const THREADING: [&str; 9] = [
+    "pthread_create",
+    "pthread_join",
+    "pthread_clockjoin_ex",
+    "pthread_exit",
+    "allocate_stack",
+    "advise_stack_range",
+    "nptl_free_stacks",
+    "nptl_free_tcb",
+    "nptl_deallocate_stack",
+];
+
+/// Where a thread begins; its end, with the release of its stack, is inlined into it.
+const STARTS_THREAD: &str = "start_thread";
+
+/// The wrappers of the system calls.
+const WRAPPERS: [&str; 3] = ["madvise", "munmap", "mmap"];
+
+fn is_threading(function: &str, is_innermost: bool) -> bool {
+    let name = function.trim_start_matches('_');
+    THREADING.iter().any(|known| name.starts_with(known)) || (is_innermost && name == STARTS_THREAD)
+}
+
+/// Whether a stack of a memory call is the C library's work on a thread's stack.
+fn is_of_a_thread(stack: &[String]) -> bool {
+    let is_wrapper = |name: &&String| {
+        let name = name.trim_start_matches('_').trim_start_matches("GI_");
+        WRAPPERS
+            .iter()
+            .any(|wrapper| name.trim_end_matches("64") == *wrapper)
+    };
+    let mut inner = stack.iter().rev().skip_while(is_wrapper);
+    let innermost = inner.next().map(|name| is_threading(name, true));
+    innermost.unwrap_or(false) || inner.take(2).any(|name| is_threading(name, false))
+}
+
+/// Who makes a call: the allocator or the runtime's heap, whichever is nearer to the call.
+pub(super) fn caller(stack: &[String], runtimes: &Runtimes) -> Option<Owner> {
+    if is_of_a_thread(stack) {
+        return Some(Owner::Threads);
+    }
+    let mut frames = stack.iter().rev().enumerate();
+    let near = frames.find_map(|(at, function)| {
+        let near = runtimes.heap_of(function).filter(|_| at < OF_RUNTIME);
+        match function.starts_with(BUNDLED) {
+            true => Some(Owner::Bundled),
+            false if is_allocating(function) => Some(Owner::Allocator),
+            false => near.map(Owner::Runtime),
+        }
+    });
+    let by_module = || runtimes.calling_module(stack).map(Owner::Runtime);
+    // An incomplete stack may hide the allocator.
+    let is_whole = stack.iter().any(|name| ROOTS.contains(&name.as_str()));
+    by_module()
+        .or(near)
+        .or_else(|| is_whole.then_some(Owner::Program))
+}
+
+/// Entry points of programs and their threads: glibc's, musl's and Go's names for the latter.
+const ROOTS: [&str; 7] = [
+    "main",
+    "start_thread",
+    "clone3",
+    "__clone3",
+    "clone",
+    "__clone",
+    "runtime.goexit",
+];
+
+/// A runtime's heap makes its calls in these innermost frames; one further out called something
+/// else, which does.
+const OF_RUNTIME: usize = 6;
+
+/// Fewest frames of a stack that shows a caller.
+const LEAST_FRAMES: usize = 2;
+
+fn is_allocating(function: &str) -> bool {
+    // A function without a name, in the file of an allocator.
+    if let Some(module) = function.strip_prefix('[') {
+        let mut code = families().iter().filter_map(|family| family.code.as_ref());
+        return code.any(|code| code.modules.iter().any(|start| module.starts_with(start)));
+    }
+    ALLOCATING.iter().any(|known| match *known {
+        "free" | "malloc" | "calloc" | "realloc" => {
+            function.trim_start_matches('_').trim_start_matches("libc_") == *known
+        }
+        part => function.starts_with(part),
+    })
+}
+
+/// The language runtimes in use, each as a separate symptom.
+pub(super) fn runtimes(findings: &Findings) -> Vec<Case> {
+    let known = Runtimes::shipped();
+    let mut kinds: Vec<AllocatorKind> = Vec::new();
+    for allocator in &findings.allocators {
+        if known.has(allocator.kind) && !kinds.contains(&allocator.kind) {
+            kinds.push(allocator.kind);
+        }
+    }
+    if findings.cost.cpu() < WORTH_TRYING {
+        return Vec::new();
+    }
+    let symptom = |kind| Case {
+        owner: Owner::Runtime(kind),
+        ..plain(findings, Symptom::Runtime, 0.0, &[])
+    };
+    kinds.into_iter().map(symptom).collect()
+}
