@@ -1,6 +1,7 @@
 //! Counts the records that pass through the rings, by source.
 
-use super::plan::{Plan, Reach, RingClass, Role};
+use super::plan::{Plan, Reach};
+use super::role::{RingClass, Role};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::units::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};

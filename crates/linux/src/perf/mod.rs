@@ -42,6 +42,7 @@ mod opening;
 mod plan;
 mod recorder;
 mod registers;
+mod role;
 mod rotation;
 mod source;
 mod switches;

@@ -1,7 +1,8 @@
 //! Opens a plan's units for every thread on every CPU, and the rings that they write to.
 
 use super::notes::Note;
-use super::plan::{Plan, Reach, RingClass, Role, Start, Unit};
+use super::plan::{Plan, Reach, Start, Unit};
+use super::role::{RingClass, Role};
 use super::{Error, Mode, Target};
 use crate::proc::{ProcRoot, family};
 use crate::sys::machine;

@@ -1,24 +1,7 @@
 //! Decides which of the fault sources is on: they take turns.
 
-use super::plan::Role;
+use super::role::{Role, Slot};
 use pagewise_model::units::Nanos;
-use std::time::Duration;
-
-/// One unit's turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot {
-    pub role: Role,
-    pub length: Nanos,
-}
-
-impl Slot {
-    pub fn new(role: Role, length: Duration) -> Self {
-        Self {
-            role,
-            length: Nanos::from(length),
-        }
-    }
-}
 
 /// Turns one after the other. Pure: time is passed in, the switch to make is returned.
 #[derive(Debug)]
@@ -97,6 +80,7 @@ impl Rotation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn slot(role: Role, ms: u64) -> Slot {
         Slot::new(role, Duration::from_millis(ms))

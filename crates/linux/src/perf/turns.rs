@@ -3,7 +3,8 @@
 //! kernel/events/core.c), so sources that are rarely on are closed in between.
 
 use super::opening::{self, EVERYBODY, Instance, Opened, Place};
-use super::plan::{Plan, Reach, RingClass, Role, Start, Unit};
+use super::plan::{Plan, Reach, Start, Unit};
+use super::role::{RingClass, Role};
 use pagewise_model::units::Nanos;
 use std::collections::BTreeSet;
 use std::io;

@@ -18,6 +18,7 @@ mod orphans;
 mod running;
 mod stopped;
 mod to_end;
+mod usage;
 
 pub use orphans::{adopt, still_running};
 pub use running::{Finished, Gated, Running};

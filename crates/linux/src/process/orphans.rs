@@ -4,6 +4,7 @@
 //! (`PR_SET_CHILD_SUBREAPER`, prctl(2)). Those that still work are waited for, and their cost is
 //! the run's. One that rests stays: no other command is started beside it.
 
+use super::usage::{cost, together};
 use crate::proc::{ProcRoot, family};
 use crate::sys::process as sys;
 use pagewise_model::run::RunCost;
@@ -70,14 +71,14 @@ pub(super) fn birth(pid: i32) -> u64 {
 /// Waits for all orphans born since `born` that have ended; returns those that live, and the cost
 /// of the others.
 fn reap(born: u64) -> (Vec<i32>, RunCost) {
-    let mut cost = RunCost::default();
+    let mut spent = RunCost::default();
     loop {
         let mut living = Vec::new();
         let mut ended = false;
         for pid in adopted(born) {
             match sys::wait4(pid, false) {
                 Ok(Some((_, usage))) => {
-                    cost = together(cost, super::running::cost(Duration::ZERO, &usage));
+                    spent = together(spent, cost(Duration::ZERO, &usage));
                     ended = true;
                 }
                 Ok(None) => living.push(pid),
@@ -87,7 +88,7 @@ fn reap(born: u64) -> (Vec<i32>, RunCost) {
         }
         // Children of one that ended are ours now.
         if !ended {
-            return (living, cost);
+            return (living, spent);
         }
     }
 }
@@ -101,20 +102,6 @@ fn adopted(born: u64) -> Vec<i32> {
     let mut children = proc.children(us).unwrap_or_default();
     children.retain(|pid| !own.contains(pid) && birth(*pid) >= born);
     children
-}
-
-/// The cost of two parts of a run.
-pub(super) fn together(one: RunCost, other: RunCost) -> RunCost {
-    RunCost {
-        wall: one.wall.max(other.wall),
-        user: one.user + other.user,
-        system: one.system + other.system,
-        minor_faults: one.minor_faults + other.minor_faults,
-        major_faults: one.major_faults + other.major_faults,
-        max_rss: one.max_rss.max(other.max_rss),
-        voluntary_switches: one.voluntary_switches + other.voluntary_switches,
-        involuntary_switches: one.involuntary_switches + other.involuntary_switches,
-    }
 }
 
 /// What a command left behind when it ended.

@@ -2,9 +2,9 @@
 
 use super::Error;
 use super::orphans::{self, Orphans};
+use super::usage::{cost, together};
 use crate::sys::process as sys;
 use pagewise_model::run::{Ending, RunCost};
-use pagewise_model::units::{Bytes, Nanos};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -292,7 +292,7 @@ impl Running {
         ended.left.rest().then(|| {
             let more = ended.left.cost;
             let outlived = more != RunCost::default();
-            let cost = orphans::together(finished.cost, more);
+            let cost = together(finished.cost, more);
             Finished {
                 cost: RunCost {
                     wall: if outlived { wall } else { cost.wall },
@@ -372,27 +372,4 @@ fn ending(status: i32) -> Ending {
     } else {
         Ending::Exited(libc::WEXITSTATUS(status))
     }
-}
-
-pub(super) fn cost(wall: Duration, usage: &libc::rusage) -> RunCost {
-    RunCost {
-        wall: wall.into(),
-        user: nanos(usage.ru_utime),
-        system: nanos(usage.ru_stime),
-        minor_faults: count(usage.ru_minflt),
-        major_faults: count(usage.ru_majflt),
-        // getrusage(2): kilobytes, which are KiB in the kernel.
-        max_rss: Bytes(count(usage.ru_maxrss).saturating_mul(1024)),
-        voluntary_switches: count(usage.ru_nvcsw),
-        involuntary_switches: count(usage.ru_nivcsw),
-    }
-}
-
-fn nanos(time: libc::timeval) -> Nanos {
-    Nanos(count(time.tv_sec) * 1_000_000_000 + count(time.tv_usec) * 1_000)
-}
-
-/// The kernel's counters are never negative.
-fn count(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
 }

@@ -54,7 +54,8 @@ pub fn prove_advice(
         let arm = arm?.map_err(|why| not_tried.push(words(&why)));
         arm.ok()
     };
-    let larger = tried(larger_limit::candidate(&findings), larger_limit::not_tried);
+    let limit = larger_limit::for_arm(&findings).map(|limit| limit.map(Candidate::with));
+    let larger = tried(limit, larger_limit::not_tried);
     let paged = tried(
         paged::candidate(&findings, request.command),
         paged::not_tried,
@@ -72,7 +73,9 @@ pub fn prove_advice(
     }
     let has_won = |name: &String| proof.winner.as_ref() == Some(name);
     let larger = larger.filter(|arm| has_won(&arm.name));
-    let proved_larger = larger.as_ref().and_then(larger_limit::proved);
+    let proved_larger = larger
+        .and_then(|arm| arm.larger_limit)
+        .map(|limit| limit.proved());
     // Told although a larger limit is faster still: not everybody can have that.
     let proved_paged = paged.and_then(|arm| paged::proved(&arm, &proof.comparisons));
     for what in proved_larger.into_iter().chain(proved_paged) {

@@ -23,6 +23,17 @@ pub struct Candidate {
     pub fewer_faults: bool,
 }
 
+impl Candidate {
+    /// The command as it is, in a control group with this limit.
+    pub(super) fn with(limit: LargerLimit) -> Self {
+        Self {
+            name: limit.name(),
+            larger_limit: Some(limit),
+            ..Self::default()
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Contender {
     pub(super) candidate: Candidate,

@@ -1,27 +1,13 @@
 //! What a time budget covers, and the notes on what it does not.
 
+use super::rounds::RUNS_OF_A_PROOF;
 use super::{Experiment, FOR_CONFIRMATION, Options, Run};
 use anyhow::Result;
 use pagewise_compare::proof::not_run;
 use pagewise_compare::{FEWEST_EARLY, FEWEST_PAIRS, Stopping, fewest_pairs};
-use pagewise_linux::process::Finished;
 use pagewise_model::proof::Proof;
-use pagewise_model::run::Ending;
 use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
-
-/// Runs that make a proof: one that is not measured, and the fewest pairs.
-const RUNS_OF_A_PROOF: u32 = 1 + 2 * FEWEST_PAIRS;
-
-/// The observed run, if it takes the place of the first one, which is not measured: where that would
-/// cost a budget for few runs one of its pairs. A server has to be started to know how long that
-/// takes.
-pub(super) fn in_place_of_first(options: &Options) -> Option<Finished> {
-    let observed = options.observed.filter(|_| options.load.is_none())?;
-    let one = Duration::from_nanos(observed.cost.wall.0);
-    let is_short = options.budget < one.saturating_mul(RUNS_OF_A_PROOF);
-    (is_short && matches!(observed.ending, Ending::Exited(_))).then_some(observed)
-}
 
 impl Experiment<'_> {
     /// What trial runs showed of `arms`, where there is no time for a pair.

@@ -1,7 +1,6 @@
 //! A larger memory limit as an arm of a proof: the command in a control group of its own, next to
 //! the one whose limit is in effect today.
 
-use super::Candidate;
 use pagewise_linux::memcg::MemoryCgroup;
 use pagewise_linux::memcg::temporary::{Error, Place, Temporary};
 use pagewise_linux::proc::ProcRoot;
@@ -32,6 +31,17 @@ impl LargerLimit {
     pub(super) fn make(&self) -> Result<Temporary, Error> {
         self.place.make(self.limit)
     }
+
+    /// The name of its arm.
+    pub(super) fn name(&self) -> String {
+        format!("memory limit of {}", self.limit)
+    }
+
+    /// Statement about an arm that has won.
+    pub(super) fn proved(&self) -> String {
+        let (limit, before) = (self.limit, self.place.limit);
+        format!("Proved with a limit of {limit} instead of {before}.")
+    }
 }
 
 /// Whether findings call for more memory than a limit allows.
@@ -41,15 +51,9 @@ pub(super) fn is_about_a_limit(findings: &Findings) -> bool {
     findings.diagnoses.iter().any(costs)
 }
 
-/// The arm, if findings call for it; the reason if it cannot be tried.
-pub(super) fn candidate(findings: &Findings) -> Option<Result<Candidate, String>> {
-    is_about_a_limit(findings).then(|| {
-        larger().map(|larger| Candidate {
-            name: format!("memory limit of {}", larger.limit),
-            larger_limit: Some(larger),
-            ..Candidate::default()
-        })
-    })
+/// The arm's limit, if findings call for it; the reason if it cannot be tried.
+pub(super) fn for_arm(findings: &Findings) -> Option<Result<LargerLimit, String>> {
+    is_about_a_limit(findings).then(larger)
 }
 
 /// Adds a proof's result on the limit to the manual advice about it.
@@ -63,15 +67,6 @@ pub(super) fn tell(advice: &mut [Advice], what: &str) {
             None => what.to_owned(),
         });
     }
-}
-
-/// Statement about an arm that has won.
-pub(super) fn proved(arm: &Candidate) -> Option<String> {
-    let larger = arm.larger_limit.as_ref()?;
-    let (limit, before) = (larger.limit, larger.place.limit);
-    Some(format!(
-        "Proved with a limit of {limit} instead of {before}."
-    ))
 }
 
 /// Statement about an arm that was not tried.

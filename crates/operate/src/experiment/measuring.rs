@@ -2,22 +2,11 @@
 
 use super::Experiment;
 use super::arms::{Contender, mean};
-use super::runner::Run;
+use super::runner::{Measured, Run};
 use super::server::Failure;
 use anyhow::Result;
-use pagewise_model::run::RunCost;
 use pagewise_model::units::Nanos;
 use std::time::Duration;
-
-/// Result of one measurement.
-pub(super) enum Measured {
-    Cost(RunCost),
-    Failed(Failure),
-    /// It was ended by the patience that it was given.
-    TooLong,
-    Interrupted,
-    OutOfTime,
-}
 
 impl Experiment<'_> {
     /// Runs an arm, for at most `patience`. With `looks`, its processes are examined meanwhile.

@@ -1,22 +1,23 @@
 //! The runs themselves: rounds in shuffled order, with failures distinguished from slowness.
 
 use super::arms::{Candidate, Contender, mean};
-use super::budget::in_place_of_first;
-use super::measuring::Measured;
 use super::order::Order;
 use super::reach::Reach;
-use super::runner::{Run, Runner};
+use super::runner::{Measured, Run, Runner};
 use super::server::Failure;
 use super::{Listener, Options};
 use anyhow::{Result, bail};
 use pagewise_compare::proof::{doubt_note, noise_note};
-use pagewise_compare::{Criteria, compare};
+use pagewise_compare::{Criteria, FEWEST_PAIRS, compare};
 use pagewise_linux::process::Finished;
 use pagewise_model::proof::{Arm, Comparison, Verdict};
 use pagewise_model::quantity::told_factor;
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
+
+/// Runs that make a proof: one that is not measured, and the fewest pairs.
+pub(super) const RUNS_OF_A_PROOF: u32 = 1 + 2 * FEWEST_PAIRS;
 
 /// How a round ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -446,6 +447,16 @@ impl<'a> Experiment<'a> {
 }
 
 /// One arm against the baseline.
+/// The observed run, if it takes the place of the first one, which is not measured: where that would
+/// cost a budget for few runs one of its pairs. A server has to be started to know how long that
+/// takes.
+fn in_place_of_first(options: &Options) -> Option<Finished> {
+    let observed = options.observed.filter(|_| options.load.is_none())?;
+    let one = Duration::from_nanos(observed.cost.wall.0);
+    let is_short = options.budget < one.saturating_mul(RUNS_OF_A_PROOF);
+    (is_short && matches!(observed.ending, Ending::Exited(_))).then_some(observed)
+}
+
 fn compare_arm(
     baseline: &[RunCost],
     candidate: &Candidate,

@@ -8,8 +8,19 @@ use super::{Candidate, Options};
 use anyhow::{Context, Result};
 use pagewise_linux::page_cache;
 use pagewise_linux::process::{Finished, Launch, Running, interrupt};
+use pagewise_model::run::RunCost;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
+
+/// Result of one measurement.
+pub(super) enum Measured {
+    Cost(RunCost),
+    Failed(Failure),
+    /// It was ended by the patience that it was given.
+    TooLong,
+    Interrupted,
+    OutOfTime,
+}
 
 /// Runs a command, and has a clock. [`Live`] starts processes; tests use a script and a clock that
 /// only its runs advance.

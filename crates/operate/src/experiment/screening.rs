@@ -1,9 +1,9 @@
 //! Decides which arms get pairs of runs, from one run of each, and after each round from all their
 //! runs.
 
-use super::measuring::Measured;
 use super::reach::Reach;
 use super::rounds::{OUT_OF_TIME, Outcome};
+use super::runner::Measured;
 use super::{Experiment, Listener};
 use anyhow::Result;
 use pagewise_compare::proof::fate::{Fate, Rules, Standing};

@@ -1,5 +1,6 @@
 //! Figures of a run, read from its shared memory.
 
+use super::PAGE_BYTES;
 use super::samples;
 use anyhow::{Context, Result};
 use pagewise_faults::paging::{Watched, heat};
@@ -51,8 +52,6 @@ pub struct Stranger {
     /// How often it was started.
     pub count: u32,
 }
-
-pub const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
 
 impl Figures {
     /// Reads the run's shared memory, and which processes are alive.

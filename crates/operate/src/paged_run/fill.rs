@@ -1,7 +1,7 @@
 //! Brings all pages of a paged process into memory, and keeps them there while a debugger reads
 //! them.
 
-use super::figures::PAGE_BYTES;
+use super::PAGE_BYTES;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::interrupt;

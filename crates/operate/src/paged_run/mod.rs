@@ -12,6 +12,8 @@ mod timeline;
 mod together;
 mod watch;
 
+const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
+
 pub use figures::Figures;
 pub use fill::{Filled, fill};
 pub use settings::{Budgeted, budgeted};

@@ -1,6 +1,6 @@
 //! Figures from the pager's samples of pages.
 
-use super::figures::PAGE_BYTES;
+use super::PAGE_BYTES;
 use pagewise_faults::paging::{Sample, Watched, larger_budget};
 use pagewise_model::paging::{DistanceBucket, RefaultDistances};
 use pagewise_wire::counter;

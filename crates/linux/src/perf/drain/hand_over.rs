@@ -5,7 +5,7 @@ use super::super::Mode;
 use super::super::governor::Verdict;
 use super::super::ladder::Ladder;
 use super::super::notes::Note;
-use super::super::plan::Role;
+use super::super::role::Role;
 use super::{AFTER_STORM, DENSE_SAMPLES, Drain, NO_REST, TELLING, TOO_LATE};
 use crate::sys::machine::thread_cpu_time;
 use crate::sys::perf_event::monotonic_now;
