@@ -65,6 +65,8 @@ struct Stream {
     window: AtomicU32,
     /// For choosing the place to reuse.
     age: AtomicU32,
+    /// Waits for the store, of all threads, before its last step.
+    waits: AtomicU32,
 }
 
 #[derive(Debug, Default)]
@@ -96,6 +98,8 @@ pub enum Step {
 pub struct Streams {
     sets: Box<[Set]>,
     clock: AtomicU32,
+    /// Faults on evicted pages.
+    waits: AtomicU32,
     max_window: u32,
 }
 
@@ -106,6 +110,7 @@ impl Streams {
         Streams {
             sets: (0..SETS).map(|_| Set::default()).collect(),
             clock: AtomicU32::new(0),
+            waits: AtomicU32::new(0),
             max_window: max_window.max(FIRST_WINDOW),
         }
     }
@@ -119,6 +124,9 @@ impl Streams {
             return Step::Alone;
         }
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
+        if fault.kind == FaultKind::Refault {
+            self.waits.fetch_add(1, Ordering::Relaxed);
+        }
         let step = self.step_in(set, owner, fault, now);
         set.busy.store(false, Ordering::Release);
         step
@@ -169,7 +177,10 @@ impl Streams {
             FaultKind::Refault => self.max_window,
         };
         let stride = stream.stride_pages();
-        let share = self.share(stream, fault);
+        let share = match self.is_slow(stream, page) {
+            true => MAX_ALONG,
+            false => self.share(stream, fault),
+        };
         let most = match stride.abs() {
             1 => largest.min(share),
             _ => largest.min(share).min(MOST_STRIDED),
@@ -204,6 +215,16 @@ impl Streams {
                 .max(1),
             from,
         }
+    }
+
+    /// Whether the program waited for the store more often than `stream` went on by a page since its
+    /// last step: then few pages ahead are enough, and each more takes the room of one that is waited for.
+    fn is_slow(&self, stream: &Stream, page: Page) -> bool {
+        let now = get(&self.waits);
+        let waits = now.wrapping_sub(get(&stream.waits));
+        put(&stream.waits, now);
+        let steps = distance(get(&stream.last), page) / stream.stride_pages();
+        i64::from(waits) > steps.max(1)
     }
 
     /// Pages that `stream`, which faulted, may have in flight: an equal share. Where several

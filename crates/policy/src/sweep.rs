@@ -131,6 +131,9 @@ impl Sweep {
                 self.crowd(|count| Some(count.saturating_sub(KEPT_WORTH)));
                 self.spared.store(SPARED, Ordering::Relaxed);
             }
+            if !is_passed(past) {
+                self.width.displaced(distance, KEPT_WORTH);
+            }
             let soon = !is_passed(past) && distance < self.budget / 2;
             follow(&self.soon_share, u32::from(soon) * WHOLE, 32);
         }

@@ -4,7 +4,8 @@
 //! of what is swept, so that it need not be read again. But a sort, say, soon goes over the same pages
 //! again, and finds them only if many are left. Uses of resident pages are invisible, therefore a
 //! narrow window is tried: when pages come back right after they have left it, it is wide for some
-//! time, and for twice as long after each further trial.
+//! time, and for twice as long after each further trial. Kept pages that the wide window has
+//! displaced bring the next trial forward.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -33,7 +34,8 @@ pub(crate) struct Width {
     wide_for: AtomicU32,
     /// Trials that failed.
     failed: AtomicU32,
-    /// Pages that came back since the last sample, and those of them that came back soon.
+    /// Pages that came back since the last sample, kept ones by what they cost, and those that came back
+    /// soon after they had passed.
     returns: AtomicU32,
     soon: AtomicU32,
 }
@@ -80,8 +82,23 @@ impl Width {
         if distance < self.widest / SOON {
             self.soon.fetch_add(1, Ordering::Relaxed);
         }
+        self.count(1);
+    }
+
+    /// A kept page came back after `distance` evictions of kept pages, which cost as much as `worth`
+    /// pages that had passed: with the room of a wide window it would have stayed.
+    pub(crate) fn displaced(&self, distance: u32, worth: u32) {
+        if distance < self.widest {
+            self.count(worth);
+        }
+    }
+
+    /// Counts pages that came back, and ends a sample once there are enough.
+    fn count(&self, pages: u32) {
         let sample = self.widest.max(LEAST_SAMPLE);
-        if self.returns.fetch_add(1, Ordering::Relaxed) != sample {
+        let before = self.returns.fetch_add(pages, Ordering::Relaxed);
+        // One thread alone sees the count pass the end of the sample.
+        if before > sample || before + pages <= sample {
             return;
         }
         self.returns.store(0, Ordering::Relaxed);
