@@ -73,7 +73,7 @@ class Judged:
 
     @property
     def cure_right(self):
-        """Whether the cure that `gain` is of is nearly as good as the best known one; None where there is none."""
+        """Whether the fix that `gain` is of is nearly as good as the best known one; None where there is none."""
         if self.best is None:
             return None
         beside = self.findings.get("suite_beside")
@@ -175,7 +175,7 @@ def shares_told(account, cpu_time):
         def of(*ids):
             return [part["time"] for part in account["cpu"] if part["id"] in ids]
 
-        # What being recorded took stands apart in the account, and no truth has it.
+        # Recording overhead stands apart in the account, and no truth has it.
         observer = total(of("observer"), 1)
         own_time = max(cpu_time - observer["value"], 1)
         kernel, opposite = account["kernel"], {"value": "value", "low": "high", "high": "low"}

@@ -93,7 +93,7 @@ class Cures(unittest.TestCase):
         self.assertEqual(judged(findings("churn.brk", settings=KNOBS), self.known, gain=1.0).false_cures, [])
 
     def test_nothing_to_gain_in_vain(self):
-        said = findings("healthy", "healthy", verdict="It computes: nothing to gain from memory management.")
+        said = findings("healthy", "healthy", verdict="Compute-bound: nothing to gain from memory management.")
         self.assertTrue(judged(said, self.known, of=program(cause=["healthy"])).false_nothing)
         self.assertFalse(judged(said, {"arms": {}}, of=program(cause=["healthy"])).false_nothing)
         self.assertTrue(judged(said, {"arms": {}}).false_nothing)

@@ -386,8 +386,8 @@ fn of_another_tool(origin: &Origin) -> Sidecar {
         collection: Collection {
             mode: "sampled".to_owned(),
             notes: vec![
-                "This file was not made by pagewise record, so CPU time, memory use and exact \
-                 numbers of faults are unknown. Use pagewise record to get them."
+                "Recorded by another tool: CPU time, memory use and exact numbers of faults are unknown. \
+                 pagewise record gives them."
                     .to_owned(),
             ],
             ..Collection::default()

@@ -1,4 +1,4 @@
-//! On which memory nodes a program's CPU time was spent, beside where its memory was.
+//! On which NUMA nodes a program's CPU time was spent, beside where its memory was.
 //!
 //! No sample tells which access went to which node, so nothing here is a cost. What is compared are
 //! two distributions over nodes: of a process's memory, and of its CPU time. The share of memory that
@@ -23,7 +23,7 @@ struct Spent {
     by_node: BTreeMap<u32, f64>,
 }
 
-/// What was seen of memory nodes, with the CPU time according to samples.
+/// What was seen of NUMA nodes, with the CPU time according to samples.
 pub(crate) fn with_time(seen: &MemoryNodes, profile: Option<&Profile>) -> MemoryNodes {
     let mut nodes = seen.clone();
     let Some(profile) = profile else {

@@ -1,4 +1,4 @@
-//! Memory nodes while a program runs: the machine's (`/sys/devices/system/node`), the kernel's
+//! NUMA nodes while a program runs: the machine's (`/sys/devices/system/node`), the kernel's
 //! counters, and where the memory of the program's processes is.
 //!
 //! Where at most one node has memory, two small files are read and nothing else. `numa_maps` of a large
@@ -32,7 +32,7 @@ const OF_BALANCING: [&str; 5] = [
     "numa_pages_migrated",
 ];
 
-/// Follows memory nodes from a moment on.
+/// Follows NUMA nodes from a moment on.
 #[derive(Debug)]
 pub struct NodeWatch {
     proc: ProcRoot,
@@ -183,7 +183,7 @@ impl NodeWatch {
 
     /// Once each.
     fn note(&mut self, error: &pseudo_file::Error) {
-        let note = format!("Memory nodes: {error}.");
+        let note = format!("NUMA nodes: {error}.");
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -206,7 +206,7 @@ impl NodeWatch {
         balancing.retain(|name, _| OF_BALANCING.contains(&&**name));
         for (pid, (name, size)) in &self.left_out {
             self.notes.push(format!(
-                "On which memory nodes the {size} of {name} ({pid}) were is not known: reading that would have taken more than 1 % of the time."
+                "On which NUMA nodes the {size} of {name} ({pid}) were is not known: reading that would have taken more than 1 % of the time."
             ));
         }
         let mut processes: Vec<ProcessOnNodes> = self

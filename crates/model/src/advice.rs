@@ -38,7 +38,7 @@ pub enum Setting {
         /// Its name.
         name: String,
     },
-    /// Memory nodes, as numactl(8) sets them for a program before it starts.
+    /// NUMA nodes, as numactl(8) sets them for a program before it starts.
     Numa {
         /// Its options: `--cpunodebind=1 --membind=1`, `--interleave=all`, `--localalloc`.
         options: String,
@@ -52,7 +52,7 @@ pub enum Setting {
 pub struct Settings(pub Vec<Setting>);
 
 impl Settings {
-    /// Whether they say on which memory nodes a program is: then it may run faster with the same
+    /// Whether they say on which NUMA nodes a program is: then it may run faster with the same
     /// faults, memory, system time and waits.
     #[must_use]
     pub fn place_on_nodes(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The course of a run under user-level paging, point by point.
 
+use crate::quantity::count;
 use crate::run::Ending;
 use crate::units::{Bytes, Estimate, Nanos};
 use serde::{Deserialize, Serialize};
@@ -54,12 +55,14 @@ impl RefaultDistances {
         bucket.map(|bucket| bucket.to_pages)
     }
 
-    /// The same in words: for half of the refaults, and for nine tenths.
+    /// The same in words: median and 90th percentile.
     #[must_use]
     pub fn words(&self) -> Option<String> {
         let [half, most] = [self.within(5)?, self.within(9)?];
         Some(format!(
-            "half less than {half} evictions, nine tenths {most}"
+            "median {} evictions, p90 {}",
+            count(half),
+            count(most)
         ))
     }
 }

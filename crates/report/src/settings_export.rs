@@ -37,7 +37,7 @@ pub fn exports(settings: &Settings) -> Vec<Export> {
             text: format!("numactl {options} COMMAND"),
         });
         exports.push(Export {
-            label: "systemd, memory nodes",
+            label: "systemd, NUMA nodes",
             text: numa_in_systemd(options),
         });
     }
@@ -417,7 +417,7 @@ mod tests {
                 "[Service]\nCPUAffinity=numa\nNUMAPolicy=bind\nNUMAMask=1"
             ]
         );
-        let spread = text(vec![nodes("--interleave=all")], "systemd, memory nodes");
+        let spread = text(vec![nodes("--interleave=all")], "systemd, NUMA nodes");
         assert_eq!(spread, "[Service]\nNUMAPolicy=interleave\nNUMAMask=all");
     }
 

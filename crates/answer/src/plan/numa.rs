@@ -1,4 +1,4 @@
-//! Symptoms of memory nodes: what NUMA balancing costs, and memory on other nodes than the threads
+//! Symptoms of NUMA nodes: what NUMA balancing costs, and memory on other nodes than the threads
 //! that use it.
 //!
 //! The first is a share of the CPU time, by samples. What the second costs is unknown: without

@@ -86,7 +86,7 @@ pub struct Rule {
     pub(super) unless_order: Option<Order>,
     /// Only if reading single pages of them takes less time (true), or does not (false).
     pub single_pages: Option<bool>,
-    /// Only if one memory node holds the program and has CPUs enough (true), or none does (false).
+    /// Only if one NUMA node holds the program and has CPUs enough (true), or none does (false).
     pub one_node: Option<bool>,
     /// Whether it may also do harm: then it is advised only after a proof.
     #[serde(default)]
@@ -311,7 +311,7 @@ impl Rule {
         Err(self.headline.mistake(what))
     }
 
-    /// Whether a launcher has to set a policy of memory nodes for it.
+    /// Whether a launcher has to set a policy of NUMA nodes for it.
     pub(super) fn sets_nodes(&self) -> bool {
         let is_of_nodes = |one: &SettingTemplate| matches!(one.setting, Setting::Numa { .. });
         self.settings.iter().any(is_of_nodes)

@@ -1,5 +1,5 @@
 //! `/proc/PID/numa_maps` (numa(7), `show_numa_map` in fs/proc/task_mmu.c, Linux 5.10 to 6.18): on
-//! which memory nodes the pages of a process are.
+//! which NUMA nodes the pages of a process are.
 
 use super::ProcRoot;
 use crate::pseudo_file::{Result, malformed};

@@ -272,7 +272,7 @@ impl Launch {
         }
     }
 
-    /// The last setting of memory nodes.
+    /// The last setting of NUMA nodes.
     fn nodes(&self) -> Result<Option<Nodes>, Error> {
         let settings = self.settings.0.iter().rev();
         let mut options = settings.filter_map(|setting| match setting {

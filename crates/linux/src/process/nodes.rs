@@ -10,7 +10,7 @@ use std::path::Path;
 const KNOWN: &str =
     "expected --cpunodebind=NODES, --membind=NODES, --interleave=NODES (or 'all') or --localalloc";
 /// Nodes that this machine does not have.
-const NO_SUCH_NODE: &str = "this machine has no such memory nodes";
+const NO_SUCH_NODE: &str = "this machine has no such NUMA nodes";
 
 /// Options, read.
 #[derive(Debug, Default, PartialEq)]

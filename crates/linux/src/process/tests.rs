@@ -77,7 +77,7 @@ fn no_huge_pages_survives_exec() {
 #[test]
 fn a_policy_of_memory_nodes_survives_exec() {
     if !crate::sys::numa::policy_can_be_set() {
-        skipped!("this kernel or container lets nobody set policies of memory nodes");
+        skipped!("this kernel or container lets nobody set policies of NUMA nodes");
         return;
     }
     let mut bound = launch(&["cat", "/proc/self/numa_maps"]);

@@ -1,4 +1,4 @@
-//! Policies of memory nodes (set_mempolicy(2)) and CPUs to run on (sched_setaffinity(2)): both are
+//! Policies of NUMA nodes (set_mempolicy(2)) and CPUs to run on (sched_setaffinity(2)): both are
 //! inherited by fork and kept by execve.
 
 use std::ptr;

@@ -241,7 +241,7 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains('\u{1b}'), "names are made visible");
-        assert!(text.contains("half less than 768 evictions"), "{text}");
+        assert!(text.contains("median 768 evictions"), "{text}");
     }
 
     #[test]

@@ -413,7 +413,7 @@ fn where_the_mapper_could_not_be_seen_no_setting_is_promised() {
     let unseen = concluded(churn.clone());
     assert_eq!(unseen.advice[0].rule, "own.unseen");
     assert!(unseen.advice.iter().all(|one| one.settings.0.is_empty()));
-    let holds_for_both = "Whether a setting cures that depends on who releases the memory, which \
+    let holds_for_both = "Whether a setting fixes that depends on who releases the memory, which \
                           was not seen: the program, its runtime or its allocator. pagewise doctor \
                           --prove tries ";
     assert!(
@@ -520,7 +520,7 @@ fn recording_is_no_work_of_the_program() {
         entries: vec![
             KernelEntry {
                 id: "observer".into(),
-                label: "being recorded".into(),
+                label: "recording overhead".into(),
                 time: Estimate::exact(5e8),
                 functions: vec!["perf_trace_init".into()],
             },

@@ -60,7 +60,7 @@ fn a_healthy_program_is_told_what_it_computes() {
     let answer = concluded(computing(from(0.96), &[]));
     assert_eq!(
         answer.verdict,
-        "It computes: 97 % of the CPU time in its own code, most of it in solve (52 %), next_row \
+        "Compute-bound: 97 % of the CPU time in its own code, most of it in solve (52 %), next_row \
          (20 %); nothing to gain from memory management."
     );
     let ids: Vec<&str> = answer.diagnoses.iter().map(|one| &*one.id).collect();
@@ -298,7 +298,7 @@ fn a_program_that_waits_for_half_of_its_time_is_told_what_for() {
         "{told}"
     );
     assert!(
-        told.starts_with("It computes: 97 %") && !told.contains("othing to gain"),
+        told.starts_with("Compute-bound: 97 %") && !told.contains("othing to gain"),
         "{told}"
     );
 }

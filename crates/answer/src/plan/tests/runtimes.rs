@@ -176,7 +176,7 @@ fn where_only_trials_may_help_no_cure_is_denied_and_each_is_named() {
     findings.allocators = vec![allocator(AllocatorKind::Jvm, "17")];
     let answer = concluded(findings);
     assert_eq!(answer.diagnoses[0].id, "first_touch");
-    let tried = "No setting is known to cure that; pagewise doctor --prove tries 'one size' and \
+    let tried = "No known setting fixes that; pagewise doctor --prove tries 'one size' and \
                  'serial collector'.";
     assert!(answer.verdict.contains(tried), "{}", answer.verdict);
     assert!(

@@ -112,7 +112,7 @@ fn a_command_that_cannot_start_is_an_error() {
 #[test]
 fn a_policy_of_memory_nodes_reaches_the_program() {
     if !pagewise_linux::sys::numa::policy_can_be_set() {
-        skipped!("this kernel or container lets nobody set policies of memory nodes");
+        skipped!("this kernel or container lets nobody set policies of NUMA nodes");
         return;
     }
     let bound = Candidate {
