@@ -38,6 +38,7 @@ pub fn explain(memory: Memory) -> Document<Memory> {
 fn id(verdict: MemoryVerdict) -> &'static str {
     match verdict {
         MemoryVerdict::AllInUse => "memory.in_use",
+        MemoryVerdict::Growth => "memory.growth",
         MemoryVerdict::Retention => "memory.retention",
         MemoryVerdict::Fragmentation => "memory.fragmentation",
         MemoryVerdict::Bloat => "memory.bloat",
@@ -49,7 +50,8 @@ fn id(verdict: MemoryVerdict) -> &'static str {
 
 fn diagnosis(finding: &MemoryFinding, moment: &MemoryMoment, headline: &str) -> Diagnosis {
     let severity = match finding.verdict {
-        MemoryVerdict::Retention
+        MemoryVerdict::Growth
+        | MemoryVerdict::Retention
         | MemoryVerdict::Fragmentation
         | MemoryVerdict::Bloat
         | MemoryVerdict::LimitTooSmall => Severity::Costly,
@@ -102,6 +104,9 @@ fn explanation(verdict: MemoryVerdict) -> &'static str {
         }
         MemoryVerdict::AllInUse => {
             "What the program holds is what it uses. To need less, it must hold less."
+        }
+        MemoryVerdict::Growth => {
+            "The program asked for these blocks and has not freed them. Whether it still needs them is not known: a cache that fills looks the same as a leak until it is full."
         }
         MemoryVerdict::Retention => {
             "The program freed these blocks. The allocator keeps their pages for later requests."

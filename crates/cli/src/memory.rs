@@ -4,10 +4,11 @@ use crate::progress::Progress;
 use crate::{status, terminal};
 use anyhow::{Context, Result};
 use pagewise_linux::process::{Launch, Output, interrupt};
-use pagewise_operate::memory::{Scope, program, running};
+use pagewise_operate::memory::{Scope, program, running, twice};
 use pagewise_report::text;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Show where a program's memory is: in use, freed and kept, pinned, files, stacks
 ///
@@ -26,6 +27,9 @@ pub struct Args {
     /// Add up the process and all its descendants, pages that they share once
     #[arg(long, conflicts_with = "command")]
     tree: bool,
+    /// Look a second time after this while (10s, 5m), and show what grew
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "command", value_parser = crate::duration::positive)]
+    apart: Option<Duration>,
     /// Print the result as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
@@ -38,6 +42,7 @@ const EXAMPLES: &str = "\
 Examples:
   pagewise memory -p 4242                  a running process
   pagewise memory -p 4242 --tree           with its children, shared pages once
+  pagewise memory -p 4242 --for 60s        what grew in a minute
   pagewise memory -p 4242 --json | jq .evidence.memory.finding
   sudo pagewise memory -p 4242             a process of another user
   pagewise memory -- ./simulate input.dat  a program at its peak and its end
@@ -58,7 +63,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Some(pid) => {
             let progress = Progress::new();
             progress.show("Reading the heaps");
-            let found = running(pid, scope);
+            let found = match args.apart {
+                Some(apart) => {
+                    interrupt::install()?;
+                    twice(pid, scope, apart)
+                }
+                None => running(pid, scope),
+            };
             progress.finish();
             (found?, ExitCode::SUCCESS)
         }

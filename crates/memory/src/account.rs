@@ -1,6 +1,7 @@
 //! Mappings and heaps of one process, as rows that add up to its resident memory.
 
 use crate::extents::{Extent, ExtentSums, PageBytes};
+use crate::groups::{DrawnBlock, Owners, groups};
 use pagewise_model::memory::{
     Heap, HeapFacts, MemoryKind, MemoryRow, PageRun, ProcessMemory, Returns, Unread,
 };
@@ -59,6 +60,10 @@ pub struct ProcessFacts {
     pub heaps: Vec<HeapFacts>,
     /// Their extents, by address.
     pub extents: Vec<Extent>,
+    /// Blocks in use, drawn by their resident bytes.
+    pub live: Vec<DrawnBlock>,
+    /// Blocks that hold pages with free space, drawn by the bytes of that space.
+    pub pins: Vec<DrawnBlock>,
     /// Huge pages that were not searched for zeros.
     pub huge_unsearched: Bytes,
     /// For how long it was stopped while its heaps were read.
@@ -85,6 +90,10 @@ pub fn account(mut facts: ProcessFacts) -> ProcessMemory {
         .iter()
         .map(|heap| heap_of(heap, &facts))
         .collect();
+    let (live, pinned) = facts.live_and_pinned();
+    let owners = Owners::new(&facts.heaps, &facts.extents);
+    let blocks = groups(&facts.live, &owners, live);
+    let pins = groups(&facts.pins, &owners, pinned);
     let mut rows = rows.0;
     rows.retain(|row| row.resident.0 + row.swapped.0 > 0);
     rows.sort_by_key(|row| (row.kind, std::cmp::Reverse(row.resident)));
@@ -102,6 +111,8 @@ pub fn account(mut facts: ProcessFacts) -> ProcessMemory {
         stopped_ns: facts.stopped.0,
         rows,
         heaps,
+        blocks,
+        pins,
     }
 }
 
@@ -222,6 +233,14 @@ impl Rows {
 }
 
 impl ProcessFacts {
+    /// Resident bytes of blocks in use, and of free space on pages with others, in all heaps.
+    fn live_and_pinned(&self) -> (u64, u64) {
+        let sums = self.heaps.iter().map(|heap| sums_of(heap, &self.extents));
+        sums.fold((0, 0), |(live, pinned), sums| {
+            (live + sums.live.resident, pinned + sums.pinned.resident)
+        })
+    }
+
     /// Notes pages of zeros in huge pages, by address. Those inside heaps that were read are known
     /// there already.
     pub fn note_zeros(&mut self, zeros: &[PageRun]) {

@@ -1,5 +1,6 @@
 //! From tiles of a heap to bytes on pages that are present.
 
+use crate::draws::{Draw, Draws};
 use pagewise_model::memory::{PageRun, PageState, Presence, Tile, TileSink, TileState};
 
 /// Bytes of one kind.
@@ -93,6 +94,19 @@ pub struct Extents<'a> {
     page: u64,
     current: Option<Pages<'a>>,
     done: Vec<Extent>,
+    live: Draws,
+    pins: Draws,
+}
+
+/// What was seen of heaps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeapsSeen {
+    /// The heaps that were found right, by address.
+    pub extents: Vec<Extent>,
+    /// Blocks in use, drawn by their resident bytes.
+    pub live: Vec<Draw>,
+    /// The smallest blocks in use of pages with free space, drawn by the bytes of that space.
+    pub pins: Vec<Draw>,
 }
 
 impl<'a> Extents<'a> {
@@ -104,34 +118,72 @@ impl<'a> Extents<'a> {
             page: page.max(1),
             current: None,
             done: Vec::new(),
+            live: Draws::default(),
+            pins: Draws::default(),
         }
     }
 
-    /// The heaps that were found right, by address.
+    /// What was seen of the heaps that were found right.
     #[must_use]
-    pub fn into_extents(mut self) -> Vec<Extent> {
+    pub fn into_seen(mut self) -> HeapsSeen {
         self.done.sort_by_key(|extent| extent.start);
-        self.done
+        let mut live = self.live.into_draws();
+        let presence = self.presence;
+        live.retain(|draw| {
+            let run = presence.at(draw.at);
+            run.is_some_and(|run| run.state.is_resident() && run.state != PageState::HugeZeros)
+        });
+        HeapsSeen {
+            extents: self.done,
+            live,
+            pins: self.pins.into_draws(),
+        }
+    }
+
+    /// Forgets what the present heap has drawn, if it is dropped.
+    fn drop_draws(&mut self) {
+        if self.current.take().is_some() {
+            self.live.undo();
+            self.pins.undo();
+        }
     }
 }
 
 impl TileSink for Extents<'_> {
     fn start(&mut self, address: u64) {
+        self.drop_draws();
+        self.live.mark();
+        self.pins.mark();
         self.current = Some(Pages::new(self.presence, self.page, address));
     }
 
     fn tile(&mut self, tile: Tile) {
-        if let Some(pages) = &mut self.current {
-            pages.add(tile);
+        let Some(pages) = &mut self.current else {
+            return;
+        };
+        pages.add(tile, &mut self.pins);
+        if let TileState::Live { block } = tile.state {
+            self.live
+                .count(tile.length, |offset| block_at(tile, block, offset));
         }
     }
 
     fn finish(&mut self, is_right: bool) {
-        if let Some(pages) = self.current.take()
-            && is_right
-        {
-            self.done.push(pages.finish());
+        match self.current.take_if(|_| is_right) {
+            Some(pages) => self.done.push(pages.finish(&mut self.pins)),
+            None => self.drop_draws(),
         }
+    }
+}
+
+/// The block with the byte at `offset` of a tile.
+fn block_at(tile: Tile, block: u64, offset: u64) -> Draw {
+    let size = block.clamp(1, tile.length.max(1));
+    Draw {
+        block: tile.start + offset / size * size,
+        size,
+        at: tile.start + offset,
+        of: size,
     }
 }
 
@@ -142,6 +194,8 @@ struct Shares {
     free: u64,
     reserve: u64,
     bookkeeping: u64,
+    /// The smallest block in use.
+    smallest: Option<Draw>,
 }
 
 /// The pages of one heap, filled from its start to its end.
@@ -168,49 +222,57 @@ impl<'a> Pages<'a> {
         }
     }
 
-    fn add(&mut self, tile: Tile) {
+    fn add(&mut self, tile: Tile, pins: &mut Draws) {
         let end = tile.start.saturating_add(tile.length);
         let at = tile.start.max(self.at);
         if at >= end {
             return;
         }
         if at / self.page != self.at / self.page {
-            self.close_page();
+            self.close_page(pins);
         }
         self.at = at;
         let page_end = (at / self.page + 1).saturating_mul(self.page);
         let is_page_start = at.is_multiple_of(self.page);
         if end < page_end || (!is_page_start && end == page_end) {
-            self.share(tile.state, end - at);
+            self.share(tile, end - at);
         } else {
             let first_whole = match is_page_start {
                 true => at,
                 false => page_end,
             };
             if !is_page_start {
-                self.share(tile.state, first_whole - at);
-                self.close_page();
+                self.share(tile, first_whole - at);
+                self.close_page(pins);
             }
             let last = end / self.page * self.page;
             self.at = first_whole;
             self.whole(tile, first_whole, last);
             self.at = last;
             if last < end {
-                self.share(tile.state, end - last);
+                self.share(tile, end - last);
             }
         }
         self.at = end;
         if end.is_multiple_of(self.page) {
             self.at = end - 1;
-            self.close_page();
+            self.close_page(pins);
             self.at = end;
         }
     }
 
-    fn share(&mut self, state: TileState, bytes: u64) {
+    /// Adds the next bytes of a tile to the page that several tiles fill.
+    fn share(&mut self, tile: Tile, bytes: u64) {
         let shares = &mut self.shares;
-        *match state {
-            TileState::Live => &mut shares.live,
+        if let TileState::Live { block } = tile.state {
+            let found = block_at(tile, block, self.at.saturating_sub(tile.start));
+            let is_smaller = |known: Draw| found.size < known.size;
+            if shares.smallest.is_none_or(is_smaller) {
+                shares.smallest = Some(found);
+            }
+        }
+        *match tile.state {
+            TileState::Live { .. } => &mut shares.live,
             TileState::Free { .. } => &mut shares.free,
             TileState::Reserve { .. } => &mut shares.reserve,
             TileState::Bookkeeping => &mut shares.bookkeeping,
@@ -218,7 +280,7 @@ impl<'a> Pages<'a> {
     }
 
     /// Adds the shares of the page that contains `at`, which several tiles have filled.
-    fn close_page(&mut self) {
+    fn close_page(&mut self, pins: &mut Draws) {
         let shares = std::mem::take(&mut self.shares);
         let base = self.at / self.page * self.page;
         let Some(is_resident) = self.state_of(base) else {
@@ -228,6 +290,10 @@ impl<'a> Pages<'a> {
         self.sums.pinned.add(shares.free, is_resident);
         self.sums.reserve.add(shares.reserve, is_resident);
         self.sums.bookkeeping.add(shares.bookkeeping, is_resident);
+        if let Some(smallest) = shares.smallest.filter(|_| is_resident) {
+            let of = shares.free;
+            pins.count(of, |_| Draw { of, ..smallest });
+        }
     }
 
     /// Whether the page at `base` is resident (true) or swapped (false); `None` if it is absent.
@@ -250,7 +316,7 @@ impl<'a> Pages<'a> {
     fn whole(&mut self, tile: Tile, start: u64, end: u64) {
         let kept = match tile.state {
             TileState::Free { kept } | TileState::Reserve { kept } => kept,
-            TileState::Live | TileState::Bookkeeping => 0,
+            TileState::Live { .. } | TileState::Bookkeeping => 0,
         };
         let free_from = tile
             .start
@@ -272,10 +338,10 @@ impl<'a> Pages<'a> {
             let behind = to.saturating_sub(from.max(free_from));
             let sums = &mut self.sums;
             match tile.state {
-                TileState::Live if run.state == PageState::HugeZeros => {
+                TileState::Live { .. } if run.state == PageState::HugeZeros => {
                     sums.zeros.add(to - from, is_resident);
                 }
-                TileState::Live => sums.live.add(to - from, is_resident),
+                TileState::Live { .. } => sums.live.add(to - from, is_resident),
                 TileState::Bookkeeping => sums.bookkeeping.add(to - from, is_resident),
                 TileState::Free { .. } => {
                     sums.freed.add(behind, is_resident);
@@ -290,10 +356,10 @@ impl<'a> Pages<'a> {
         }
     }
 
-    fn finish(mut self) -> Extent {
+    fn finish(mut self, pins: &mut Draws) -> Extent {
         let end = self.at;
         if !end.is_multiple_of(self.page) {
-            self.close_page();
+            self.close_page(pins);
         }
         Extent {
             start: self.start,

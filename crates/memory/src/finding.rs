@@ -2,8 +2,8 @@
 
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{
-    ByteRange, CgroupMemory, Heap, HeapPart, MemoryFinding, MemoryFix, MemoryKind, MemoryMoment,
-    MemoryRow, MemoryVerdict,
+    ByteRange, CgroupMemory, Growth, Heap, HeapPart, MemoryFinding, MemoryFix, MemoryKind,
+    MemoryMoment, MemoryRow, MemoryVerdict, RowChange,
 };
 use pagewise_model::units::Bytes;
 use std::collections::BTreeMap;
@@ -36,6 +36,38 @@ pub fn finding(moment: &MemoryMoment) -> MemoryFinding {
     }
 }
 
+/// Part of all memory (1 in so many) by which blocks in use must grow for a verdict.
+const GROWN: i64 = 50;
+
+/// What two looks show: growth, if blocks in use took most of what was added, or else what the
+/// second shows.
+#[must_use]
+pub fn finding_of_growth(growth: &Growth, after: &MemoryMoment) -> MemoryFinding {
+    let alone = finding(after);
+    let is_kept = |kind: MemoryKind| {
+        matches!(
+            kind,
+            MemoryKind::FreedKept | MemoryKind::Reserve | MemoryKind::Pinned
+        )
+    };
+    let kept = growth.rows.iter().filter(|row| is_kept(row.kind));
+    let kept: i64 = kept.map(RowChange::added).sum();
+    let total = after.total().0.cast_signed();
+    let is_growth =
+        growth.live >= LEAST.cast_signed() && growth.live >= total / GROWN && growth.live >= kept;
+    match is_growth {
+        true => MemoryFinding {
+            verdict: MemoryVerdict::Growth,
+            bytes: Bytes(growth.live.unsigned_abs()),
+            allocator: holder(MemoryVerdict::Growth, after),
+            returnable: None,
+            fixes: Vec::new(),
+            ..alone
+        },
+        false => alone,
+    }
+}
+
 /// The allocator with most of the memory that the verdict is about.
 fn holder(verdict: MemoryVerdict, moment: &MemoryMoment) -> Option<AllocatorKind> {
     let is_meant = |kind: MemoryKind| match verdict {
@@ -43,7 +75,7 @@ fn holder(verdict: MemoryVerdict, moment: &MemoryMoment) -> Option<AllocatorKind
             matches!(kind, MemoryKind::FreedKept | MemoryKind::Reserve)
         }
         MemoryVerdict::Fragmentation => kind == MemoryKind::Pinned,
-        MemoryVerdict::AllInUse => kind == MemoryKind::Live,
+        MemoryVerdict::AllInUse | MemoryVerdict::Growth => kind == MemoryKind::Live,
         MemoryVerdict::CannotTell => kind == MemoryKind::NotReadable,
         MemoryVerdict::Bloat | MemoryVerdict::Cache | MemoryVerdict::LimitTooSmall => false,
     };
@@ -155,6 +187,7 @@ impl Parts {
             // Pages that the program filled with zeros itself stay.
             MemoryVerdict::Bloat => (0, self.bloat),
             MemoryVerdict::AllInUse
+            | MemoryVerdict::Growth
             | MemoryVerdict::Cache
             | MemoryVerdict::LimitTooSmall
             | MemoryVerdict::CannotTell => return None,
@@ -304,6 +337,8 @@ mod tests {
                 rows,
                 residue: 0,
                 heaps,
+                blocks: Vec::new(),
+                pins: Vec::new(),
             }],
             cgroup: None,
             refused: Vec::new(),
@@ -399,6 +434,28 @@ mod tests {
         assert_eq!(verdict(cgroup(99, 0.2)), MemoryVerdict::LimitTooSmall);
         assert_eq!(verdict(cgroup(99, 0.001)), MemoryVerdict::AllInUse);
         assert_eq!(verdict(cgroup(50, 0.2)), MemoryVerdict::AllInUse);
+    }
+
+    #[test]
+    fn blocks_that_were_added_between_two_looks_are_growth() {
+        let look = |live, freed| {
+            let rows = vec![
+                row(MemoryKind::Live, MAIN, live),
+                row(MemoryKind::FreedKept, MAIN, freed),
+            ];
+            moment(rows, vec![heap(HeapPart::Main, 1, freed, 0)])
+        };
+        let verdict = |before: (u64, u64), after: (u64, u64)| {
+            let (before, after) = (look(before.0, before.1), look(after.0, after.1));
+            let growth = Growth::between(&before, &after, 1);
+            let found = finding_of_growth(&growth, &after);
+            (found.verdict, found.bytes.0 / MIB)
+        };
+        assert_eq!(verdict((90, 5), (140, 5)), (MemoryVerdict::Growth, 50));
+        // What was freed and kept grew more; blocks in use shrank; nothing to speak of.
+        assert_eq!(verdict((90, 5), (100, 60)), (MemoryVerdict::Retention, 60));
+        assert_eq!(verdict((90, 5), (80, 5)), (MemoryVerdict::AllInUse, 80));
+        assert_eq!(verdict((90, 5), (91, 5)), (MemoryVerdict::AllInUse, 91));
     }
 
     #[test]

@@ -6,9 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod draws;
 mod extents;
 mod finding;
+mod groups;
 
 pub use account::{MappingFacts, MappingKind, ProcessFacts, account};
-pub use extents::{Extent, ExtentSums, Extents, PageBytes};
-pub use finding::finding;
+pub use draws::Draw;
+pub use extents::{Extent, ExtentSums, Extents, HeapsSeen, PageBytes};
+pub use finding::{finding, finding_of_growth};
+pub use groups::{DrawnBlock, Owners};

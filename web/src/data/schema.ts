@@ -253,6 +253,12 @@ export type AllocatorKind =
   | "ruby"
   | "r"
   | "dotnet"
+  | "ocaml"
+  | "guile"
+  | "erlang"
+  | "pypy"
+  | "sbcl"
+  | "luajit"
   | "unknown";
 /**
  * What would help.
@@ -271,15 +277,7 @@ export type MemoryFix =
  * What the largest part of the memory that could be saved is.
  */
 export type MemoryVerdict =
-  "all_in_use" | "retention" | "fragmentation" | "bloat" | "cache" | "limit_too_small" | "cannot_tell";
-/**
- * What shows that a heap was read right.
- */
-export type HeapCheck = "counter" | "filled";
-/**
- * A part of an allocator with rows of its own.
- */
-export type HeapPart = "main" | "threads" | "mapped" | "arenas";
+  "all_in_use" | "growth" | "retention" | "fragmentation" | "bloat" | "cache" | "limit_too_small" | "cannot_tell";
 /**
  * What a part of the resident memory is.
  */
@@ -298,13 +296,21 @@ export type MemoryKind =
   | "special"
   | "not_readable";
 /**
+ * A part of an allocator with rows of its own.
+ */
+export type HeapPart = "main" | "threads" | "mapped" | "arenas";
+/**
+ * What shows that a heap was read right.
+ */
+export type HeapCheck = "counter" | "filled";
+/**
  * Why memory could not be read.
  */
 export type Unread = "no_known_allocator" | "not_allowed" | "changed" | "swapped" | "other_layout";
 /**
  * When it was looked.
  */
-export type MemoryWhen = "now" | "peak" | "end";
+export type MemoryWhen = "before" | "now" | "peak" | "end";
 /**
  * How a program ended.
  */
@@ -2980,6 +2986,7 @@ export interface Undone {
  */
 export interface Memory {
   finding: MemoryFinding;
+  growth?: Growth;
   /**
    * In order of time.
    */
@@ -3005,6 +3012,60 @@ export interface MemoryFinding {
 export interface ByteRange {
   high: Bytes;
   low: Bytes;
+}
+/**
+ * What differs between two looks at the same processes.
+ */
+export interface Growth {
+  /**
+   * Groups of blocks that grew beyond the error of the draws, the one that grew most first.
+   */
+  blocks?: BlockChange[];
+  /**
+   * Time between the starts of the two looks.
+   */
+  elapsed_ns: number;
+  /**
+   * Bytes of blocks in use that were added; negative where they shrank.
+   */
+  live: number;
+  /**
+   * Rows whose size differs, the one that grew most first.
+   */
+  rows: RowChange[];
+}
+/**
+ * A group of blocks at two moments.
+ */
+export interface BlockChange {
+  added: Estimate;
+  group: BlockGroup;
+}
+/**
+ * Blocks in use of one type, or of about one size where no type can be seen.
+ */
+export interface BlockGroup {
+  allocator: AllocatorKind;
+  bytes: Estimate;
+  /**
+   * Number of blocks; of those that pin pages, the number of these pages. An estimate like the bytes.
+   */
+  count: number;
+  /**
+   * Class (C++) or type (Python) of the object at their start.
+   */
+  object?: string;
+  size: ByteRange;
+}
+/**
+ * A row at two moments.
+ */
+export interface RowChange {
+  after: Bytes;
+  allocator?: AllocatorKind;
+  before: Bytes;
+  kind: MemoryKind;
+  part?: HeapPart;
 }
 /**
  * One look at all processes.
@@ -3050,6 +3111,11 @@ export interface CgroupMemory {
  */
 export interface ProcessMemory {
   /**
+   * Resident blocks in use (those in caches, too) by what they hold, or by size where that cannot be
+   * seen, the largest group first. Groups of less than a thousandth of them are left out.
+   */
+  blocks?: BlockGroup[];
+  /**
    * The heaps that were read.
    */
   heaps?: Heap[];
@@ -3064,6 +3130,10 @@ export interface ProcessMemory {
    * Process id.
    */
   pid: number;
+  /**
+   * The blocks that hold pages with free space: each page counts for the smallest block in use on it.
+   */
+  pins?: BlockGroup[];
   proportional: Bytes;
   resident: Bytes;
   /**

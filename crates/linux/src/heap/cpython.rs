@@ -334,7 +334,7 @@ impl FreeBlocks {
             let length = (run.len() as u64).min(left);
             let state = match run[0] {
                 true => TileState::Free { kept: 0 },
-                false => TileState::Live,
+                false => TileState::Live { block },
             };
             tile(at, length * block, state);
             at += length * block;

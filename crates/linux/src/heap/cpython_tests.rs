@@ -48,10 +48,7 @@ fn blocks_and_pools_of_an_arena_add_up_to_it() {
     assert_eq!(heap.free, Bytes(23 * 512 + POOL));
     assert_eq!(heap.reserve, Bytes(60 * POOL));
     let of = |live: bool| -> u64 {
-        let tiles = sum
-            .all
-            .iter()
-            .filter(|tile| (tile.state == TileState::Live) == live);
+        let tiles = sum.all.iter().filter(|tile| tile.state.is_live() == live);
         tiles.map(|tile| tile.length).sum()
     };
     assert_eq!((of(true), of(false)), (39 * 512, SIZE - 39 * 512));

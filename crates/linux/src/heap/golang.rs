@@ -379,7 +379,7 @@ fn tiles(
 ) -> Result<(), Unread> {
     let length = span.pages * PAGE;
     if span.state == MANUAL {
-        tiling.tile(span.start, length, TileState::Live);
+        tiling.tile(span.start, length, TileState::Live { block: length });
         sums.bytes += length;
         sums.in_use += length;
         sums.blocks += 1;

@@ -14,6 +14,7 @@ mod glibc;
 mod golang;
 mod image;
 mod jemalloc;
+mod objects;
 mod presence;
 mod scattered;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod zeros;
 
 pub use cost::{Measurement, NoMemory, Shape, glibc_version, measure, page_size};
 pub use image::{Hole, Image, ProcessSource, Source};
+pub use objects::Objects;
 pub use presence::{Pagemap, presence};
 pub use zeros::{Zeros, zeros};
 

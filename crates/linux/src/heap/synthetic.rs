@@ -74,7 +74,8 @@ impl Memory {
     }
 }
 
-fn entry(start: u64, end: u64, path: &str) -> MapsEntry {
+/// A mapping that can be written.
+pub(super) fn entry(start: u64, end: u64, path: &str) -> MapsEntry {
     MapsEntry {
         mapping: Mapping {
             start,

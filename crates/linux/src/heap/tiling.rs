@@ -50,7 +50,7 @@ impl<'a> Tiling<'a> {
             let length = (behind - first) * size;
             let state = match free {
                 true => TileState::Free { kept: length },
-                false => TileState::Live,
+                false => TileState::Live { block: size },
             };
             self.tile(start + first * size, length, state);
             first = behind;

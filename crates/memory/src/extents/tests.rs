@@ -17,7 +17,7 @@ fn naive(presence: &Presence, tiles: &[Tile]) -> ExtentSums {
             let is_resident = run.state.is_resident();
             let has_page = |from: u64| from <= page && page + PAGE <= tile.start + tile.length;
             match tile.state {
-                TileState::Live => sums.live.add(1, is_resident),
+                TileState::Live { .. } => sums.live.add(1, is_resident),
                 TileState::Bookkeeping => sums.bookkeeping.add(1, is_resident),
                 TileState::Free { kept } => match has_page(tile.start + kept) {
                     true => sums.freed.add(1, is_resident),
@@ -42,12 +42,12 @@ fn fast(presence: &Presence, tiles: &[Tile]) -> Vec<Extent> {
         extents.tile(tile);
     }
     extents.finish(true);
-    extents.into_extents()
+    extents.into_seen().extents
 }
 
 fn tile_state() -> impl Strategy<Value = TileState> {
     prop_oneof![
-        Just(TileState::Live),
+        (1_u64..5).prop_map(|words| TileState::Live { block: 16 * words }),
         (0_u64..3).prop_map(|words| TileState::Free { kept: 16 * words }),
         (0_u64..3).prop_map(|words| TileState::Reserve { kept: 16 * words }),
         Just(TileState::Bookkeeping),
@@ -103,7 +103,7 @@ fn a_heap_that_was_read_wrong_leaves_nothing() {
     let live = |start: u64| Tile {
         start,
         length: PAGE,
-        state: TileState::Live,
+        state: TileState::Live { block: PAGE },
     };
     let mut extents = Extents::new(&presence, PAGE);
     extents.start(BASE);
@@ -114,7 +114,7 @@ fn a_heap_that_was_read_wrong_leaves_nothing() {
     extents.start(BASE + PAGE);
     extents.tile(live(BASE + PAGE));
     extents.finish(true);
-    let found = extents.into_extents();
+    let found = extents.into_seen().extents;
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].start, BASE + PAGE);
     assert_eq!(found[0].sums.total().resident, PAGE);

@@ -1,8 +1,12 @@
 //! Where the memory of running processes went: an account that adds up to what the kernel counts.
 
+mod blocks;
+mod growth;
 mod pages;
 mod tiles;
 
+pub use blocks::{BlockGroup, size_class};
+pub use growth::{BlockChange, Growth, RowChange};
 pub use pages::{PageRun, PageState, Presence};
 pub use tiles::{HeapFacts, Returns, Tile, TileSink, TileState};
 
@@ -18,6 +22,9 @@ pub struct Memory {
     pub finding: MemoryFinding,
     /// In order of time.
     pub moments: Vec<MemoryMoment>,
+    /// What grew from the first look to the second, where two were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
 }
 
 impl Memory {
@@ -34,6 +41,8 @@ impl Memory {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryWhen {
+    /// The first of two looks at processes that ran already.
+    Before,
     /// The processes ran already.
     Now,
     /// The look that found the most resident memory.
@@ -85,6 +94,27 @@ impl MemoryMoment {
         sums
     }
 
+    /// Groups of blocks of all processes: pages that processes share are divided among them.
+    #[must_use]
+    pub fn groups(&self, of: fn(&ProcessMemory) -> &[BlockGroup]) -> Vec<BlockGroup> {
+        let mut sums: Vec<BlockGroup> = Vec::new();
+        for process in &self.processes {
+            let part = match self.processes.len() {
+                1 => 1.0,
+                _ => process.proportional.0 as f64 / process.resident.0.max(1) as f64,
+            };
+            for group in of(process) {
+                let group = group.scaled(part);
+                match sums.iter_mut().find(|sum| sum.is_like(&group)) {
+                    Some(sum) => sum.add(&group),
+                    None => sums.push(group),
+                }
+            }
+        }
+        sums.sort_by(|one, other| other.bytes.value.total_cmp(&one.bytes.value));
+        sums
+    }
+
     /// What the rows add up to by the kernel's count.
     #[must_use]
     pub fn total(&self) -> Bytes {
@@ -106,7 +136,7 @@ pub struct RefusedProcess {
 }
 
 /// The account of one process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessMemory {
     /// Process id.
@@ -137,6 +167,13 @@ pub struct ProcessMemory {
     /// The heaps that were read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heaps: Vec<Heap>,
+    /// Resident blocks in use (those in caches, too) by what they hold, or by size where that cannot be
+    /// seen, the largest group first. Groups of less than a thousandth of them are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockGroup>,
+    /// The blocks that hold pages with free space: each page counts for the smallest block in use on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<BlockGroup>,
 }
 
 #[allow(
@@ -390,6 +427,8 @@ pub struct ByteRange {
 pub enum MemoryVerdict {
     /// Nearly all of it is in use.
     AllInUse,
+    /// Blocks in use grew from one look to the next.
+    Growth,
     /// Freed memory that the allocator keeps.
     Retention,
     /// Free space on pages that blocks in use hold.

@@ -5,8 +5,11 @@ use super::Heap;
 /// What a tile of a heap is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TileState {
-    /// A block in use, with its header.
-    Live,
+    /// Blocks in use, each with its header, one after the other.
+    Live {
+        /// Bytes of each.
+        block: u64,
+    },
     /// A freed block.
     Free {
         /// Bytes at its start that the allocator needs even if it returns the rest.
@@ -19,6 +22,14 @@ pub enum TileState {
     },
     /// The allocator's own data.
     Bookkeeping,
+}
+
+impl TileState {
+    /// Whether it is blocks in use.
+    #[must_use]
+    pub fn is_live(self) -> bool {
+        matches!(self, Self::Live { .. })
+    }
 }
 
 /// A part of a heap.

@@ -2,9 +2,12 @@
 
 use crate::allocator::AllocatorKind;
 use crate::answer::{Evidence, Kind};
-use crate::memory::{ByteRange, Memory, MemoryFinding, MemoryMoment, MemoryVerdict, MemoryWhen};
-use crate::quantity::{percent, share};
-use crate::units::Bytes;
+use crate::memory::{
+    BlockGroup, ByteRange, Memory, MemoryFinding, MemoryKind, MemoryMoment, MemoryVerdict,
+    MemoryWhen, RowChange,
+};
+use crate::quantity::{count, percent, share};
+use crate::units::{Bytes, Nanos};
 
 impl Evidence for Memory {
     const KIND: Kind = Kind::Memory;
@@ -28,13 +31,17 @@ fn sentence(memory: &Memory) -> String {
         percent(share(finding.bytes.0, total.0))
     );
     match finding.verdict {
-        MemoryVerdict::AllInUse => format!("All in use: {part} of {whole}."),
+        MemoryVerdict::AllInUse => {
+            format!("All in use: {part} of {whole}.{}", largest(moment))
+        }
+        MemoryVerdict::Growth => growth(memory, &whole),
         MemoryVerdict::Retention => format!(
             "Retention: {part} of {whole} was freed and is kept by the allocator.{}",
             comes_back(finding)
         ),
         MemoryVerdict::Fragmentation => format!(
-            "Fragmentation: {part} of {whole} is free space on pages that blocks in use hold."
+            "Fragmentation: {part} of {whole} is free space on pages that blocks in use hold.{}",
+            held_by(moment)
         ),
         MemoryVerdict::Bloat => {
             format!("Huge-page bloat: {part} of {whole} is zeros in huge pages.")
@@ -63,7 +70,7 @@ fn sentence(memory: &Memory) -> String {
 
 fn whole(moment: &MemoryMoment, total: Bytes) -> String {
     let when = match moment.when {
-        MemoryWhen::Now => "",
+        MemoryWhen::Now | MemoryWhen::Before => "",
         MemoryWhen::Peak => " at the peak",
         MemoryWhen::End => " at the end",
     };
@@ -71,6 +78,80 @@ fn whole(moment: &MemoryMoment, total: Bytes) -> String {
         1 => format!("{total} resident{when}"),
         count => format!("{total} resident in {count} processes{when}"),
     }
+}
+
+/// Part (1 in so many) of the growth of blocks in use from which growth of unread memory is reported.
+const UNREAD: i64 = 10;
+
+/// What grew, by how much, and in what time.
+fn growth(memory: &Memory, whole: &str) -> String {
+    let Some(growth) = &memory.growth else {
+        return format!("Growth: {whole}.");
+    };
+    let added = Bytes(growth.live.unsigned_abs());
+    let time = Nanos(growth.elapsed_ns);
+    let unread = growth
+        .rows
+        .iter()
+        .filter(|row| row.kind == MemoryKind::NotReadable);
+    let unread: i64 = unread.map(RowChange::added).sum();
+    // Whose the rest is was not seen.
+    if unread > growth.live / UNREAD {
+        let unread = Bytes(unread.unsigned_abs());
+        return format!(
+            "Growth: blocks in use grew by at least {added} in {time}, to {whole}. What could not be read grew by {unread}."
+        );
+    }
+    let first = growth.blocks.first().filter(|first| first.added.low > 0.0);
+    let who = first.map_or_else(String::new, |first| {
+        let most = Bytes(whole_number(first.added.value));
+        format!(" Most of it: {} (+{most}).", first.group.name())
+    });
+    format!("Growth: blocks in use grew by {added} in {time}, to {whole}.{who}")
+}
+
+/// Share of the blocks in use from which their largest group is worth a sentence.
+const WORTH_NAMING: f64 = 0.1;
+
+fn largest(moment: &MemoryMoment) -> String {
+    let groups = moment.groups(|process| &process.blocks);
+    named(&groups).map_or_else(String::new, |(group, part)| {
+        let part = percent(part);
+        format!(" Largest group of blocks: {} ({part}).", group.name())
+    })
+}
+
+/// The blocks that hold most of the free space.
+fn held_by(moment: &MemoryMoment) -> String {
+    let groups = moment.groups(|process| &process.pins);
+    named(&groups).map_or_else(String::new, |(group, part)| {
+        format!(
+            " {} of it is held by about {} pages with {}.",
+            percent(part),
+            count(whole_number(group.count)),
+            group.name()
+        )
+    })
+}
+
+/// The first group with its share of all, if that is worth naming.
+fn named(groups: &[BlockGroup]) -> Option<(&BlockGroup, f64)> {
+    let all: f64 = groups.iter().map(|group| group.bytes.value).sum();
+    let first = groups.first()?;
+    let part = first.bytes.value / all.max(1.0);
+    (part >= WORTH_NAMING && all >= LEAST_NAMED).then_some((first, part))
+}
+
+/// Bytes in blocks below which nobody asks whose they are.
+const LEAST_NAMED: f64 = (1 << 20) as f64;
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast saturates, and estimates are not negative"
+)]
+fn whole_number(value: f64) -> u64 {
+    value.round() as u64
 }
 
 fn comes_back(finding: &MemoryFinding) -> String {

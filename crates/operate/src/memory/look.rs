@@ -2,12 +2,13 @@
 
 use super::mappings;
 use pagewise_linux::heap::{
-    Hole, Image, Pagemap, ProcessSource, Source, Zeros, page_size, presence, readers, zeros,
+    Hole, Image, Objects, Pagemap, ProcessSource, Source, Zeros, page_size, presence, readers,
+    zeros,
 };
 use pagewise_linux::proc::{MapsEntry, ProcRoot, allocators_in};
 use pagewise_linux::process::while_stopped;
 use pagewise_linux::pseudo_file;
-use pagewise_memory::{Extent, Extents, ProcessFacts, account};
+use pagewise_memory::{DrawnBlock, Extents, HeapsSeen, Owners, ProcessFacts, account};
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{
     HeapFacts, MemoryKind, MemoryRow, PageState, Presence, ProcessMemory, Unread,
@@ -85,11 +86,32 @@ pub fn process(proc: &ProcRoot, pid: i32, stops: Stops) -> Result<ProcessMemory,
         heaps.put_into(&mut facts);
     }
     let found = found.unwrap_or_default();
+    name_drawn(proc, &mut facts);
     facts.note_zeros(&found.runs);
     facts.huge_unsearched = Bytes(found.unsearched);
     let mut account = account(facts);
     name_unread(proc, &mut account);
     Ok(account)
+}
+
+/// Names what the drawn blocks hold; without the right to look, or where the process has ended, they
+/// stay without names.
+fn name_drawn(proc: &ProcRoot, facts: &mut ProcessFacts) {
+    let Ok(Some(maps)) = proc.maps(facts.pid) else {
+        return;
+    };
+    let Ok(presence) = pages(proc, facts.pid, &maps, mappings::may_hold_objects) else {
+        return;
+    };
+    let source = ProcessSource::open(facts.pid);
+    let page = page_size() as u64;
+    let mut objects = Objects::new(&source, &presence, &maps, page, (proc, facts.pid));
+    let owners = Owners::new(&facts.heaps, &facts.extents);
+    for one in facts.live.iter_mut().chain(&mut facts.pins) {
+        if let Some(allocator) = owners.of(one.draw.block) {
+            one.object = objects.name(allocator, one.draw.block, one.draw.size);
+        }
+    }
 }
 
 /// Bytes of unknown memory from which it is worth finding out who may have it.
@@ -203,7 +225,7 @@ impl Source for Timed {
 #[derive(Default)]
 struct Heaps {
     heaps: Vec<HeapFacts>,
-    extents: Vec<Extent>,
+    seen: HeapsSeen,
     unread: Vec<(u64, u64, Unread)>,
 }
 
@@ -220,7 +242,7 @@ impl Heaps {
     ) -> io::Result<Self> {
         let maps = proc.maps(pid).map_err(io::Error::other)?;
         let maps = maps.ok_or(io::ErrorKind::NotFound)?;
-        let presence = pages(proc, pid, &maps)?;
+        let presence = pages(proc, pid, &maps, mappings::is_private_and_writable)?;
         let page = page_size() as u64;
         let unread = |reason| Self {
             unread: vec![(0, u64::MAX, reason)],
@@ -242,21 +264,28 @@ impl Heaps {
             found.heaps.extend(read.heaps);
             found.unread.extend(read.unread);
         }
-        found.extents = extents.into_extents();
+        found.seen = extents.into_seen();
         Ok(found)
     }
 
     fn put_into(self, facts: &mut ProcessFacts) {
-        (facts.heaps, facts.extents, facts.unread) = (self.heaps, self.extents, self.unread);
+        let drawn = |draw| DrawnBlock { draw, object: None };
+        (facts.heaps, facts.unread) = (self.heaps, self.unread);
+        facts.extents = self.seen.extents;
+        facts.live = self.seen.live.into_iter().map(drawn).collect();
+        facts.pins = self.seen.pins.into_iter().map(drawn).collect();
     }
 }
 
-/// The pages of private memory that can be written.
-fn pages(proc: &ProcRoot, pid: i32, maps: &[MapsEntry]) -> io::Result<Presence> {
+/// The pages of these mappings.
+fn pages(
+    proc: &ProcRoot,
+    pid: i32,
+    maps: &[MapsEntry],
+    is_wanted: fn(&MapsEntry) -> bool,
+) -> io::Result<Presence> {
     let pagemap = Pagemap::open(proc, pid)?;
-    let wanted = maps
-        .iter()
-        .filter(|one| mappings::is_private_and_writable(one));
+    let wanted = maps.iter().filter(|one| is_wanted(one));
     let ranges: Vec<(u64, u64)> = wanted
         .map(|one| (one.mapping.start, one.mapping.end))
         .collect();

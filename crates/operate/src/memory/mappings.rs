@@ -86,6 +86,13 @@ pub fn is_private_and_writable(entry: &MapsEntry) -> bool {
     !is_shared && is_writable(entry) && !entry.mapping.path.starts_with("[v")
 }
 
+/// Whether the mapping may hold objects or what describes their types.
+pub fn may_hold_objects(entry: &MapsEntry) -> bool {
+    let is_readable = entry.mapping.protection & libc::PROT_READ.cast_unsigned() != 0;
+    let is_file = entry.file().is_some() && is_readable && !entry.is_executable();
+    is_file || is_private_and_writable(entry)
+}
+
 /// Whether anything lies above 4 GiB, where a 64-bit process has at least its stack.
 pub fn is_64_bit(maps: &[MapsEntry]) -> bool {
     maps.iter()

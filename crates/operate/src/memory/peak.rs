@@ -78,6 +78,7 @@ impl PeakWatch {
         self.stop().map(|moment| Memory {
             finding: finding(&moment),
             moments: vec![moment],
+            growth: None,
         })
     }
 }

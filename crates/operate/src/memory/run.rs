@@ -46,7 +46,7 @@ pub fn program(launch: &Launch) -> Result<Ran> {
         pids: vec![pid],
     };
     let was_seen = end.is_some();
-    let mut document = answer(in_order(peak, end), subject);
+    let mut document = answer(in_order(peak, end), None, subject);
     document.notes = notes(&document, was_seen);
     Ok(Ran {
         document,

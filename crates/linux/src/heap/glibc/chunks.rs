@@ -187,7 +187,7 @@ pub(super) fn walk(
                 if CACHE_SIZES.contains(&size) && walk.cache_candidates.len() < MOST_CANDIDATES {
                     walk.cache_candidates.push(at);
                 }
-                (size, TileState::Live)
+                (size, TileState::Live { block: size })
             }
             Step::Top { .. } | Step::Fence => (end - at, TileState::Bookkeeping),
         };

@@ -88,7 +88,7 @@ impl Mapped {
         self.blocks.push(Tile {
             start,
             length,
-            state: TileState::Live,
+            state: TileState::Live { block: length },
         });
     }
 

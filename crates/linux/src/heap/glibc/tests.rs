@@ -175,7 +175,7 @@ proptest! {
         prop_assert_eq!(tiles.len(), blocks.len());
         for (tile, (size, in_use)) in tiles.iter().zip(others) {
             prop_assert_eq!(tile.length, *size);
-            prop_assert_eq!(tile.state == TileState::Live, *in_use);
+            prop_assert_eq!(tile.state.is_live(), *in_use);
         }
     }
 

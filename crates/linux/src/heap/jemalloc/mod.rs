@@ -212,7 +212,10 @@ fn read_again(words: &mut Scattered<'_>, leaf: &Leaf, layout: &Layout) -> Result
 
 fn tiles(extent: &Extent, tiling: &mut Tiling<'_>) {
     match &extent.content {
-        Content::Large { .. } => tiling.tile(extent.start, extent.size, TileState::Live),
+        Content::Large { .. } => {
+            let block = extent.size;
+            tiling.tile(extent.start, block, TileState::Live { block });
+        }
         Content::Freed => tiling.tile(extent.start, extent.size, TileState::Free { kept: 0 }),
         Content::Slab(slab) => {
             tiling.blocks(extent.start, slab.block, slab.count, |number| {

@@ -62,7 +62,7 @@ fn extents_are_read_through_the_map_of_pages() {
         let tiles = tiles.all.iter().filter(|tile| test(&tile.state));
         tiles.map(|tile| tile.length).sum()
     };
-    assert_eq!(of(|state| *state == TileState::Live), 5 * 512 + 5 * PAGE);
+    assert_eq!(of(|state| state.is_live()), 5 * 512 + 5 * PAGE);
     assert_eq!(of(|state| *state == TileState::Free { kept: 0 }), 20 * PAGE);
     assert_eq!(of(|state| *state == TileState::Bookkeeping), 4 << 20);
 }
