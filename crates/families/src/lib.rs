@@ -16,7 +16,7 @@ use serde::de::IgnoredAny;
 use std::sync::LazyLock;
 
 /// The files, allocators first.
-const FILES: [RuleFile; 14] = [
+const FILES: [RuleFile; 20] = [
     rule_file!("glibc.toml"),
     rule_file!("jemalloc.toml"),
     rule_file!("tcmalloc.toml"),
@@ -31,6 +31,12 @@ const FILES: [RuleFile; 14] = [
     rule_file!("ruby.toml"),
     rule_file!("r.toml"),
     rule_file!("dotnet.toml"),
+    rule_file!("ocaml.toml"),
+    rule_file!("guile.toml"),
+    rule_file!("erlang.toml"),
+    rule_file!("pypy.toml"),
+    rule_file!("sbcl.toml"),
+    rule_file!("luajit.toml"),
 ];
 
 /// An allocator or a language runtime.
@@ -45,7 +51,7 @@ pub struct Family {
     pub tried: Option<String>,
     /// Variables of the environment that it reads; a beginning where it ends in `*`.
     variables: Vec<String>,
-    /// Beginnings of the names of its shared libraries.
+    /// Beginnings of the names of its shared libraries, which replace the C library's malloc.
     #[serde(default)]
     pub libraries: Vec<String>,
     /// Names of the libraries that can be preloaded, the newest first.
@@ -78,10 +84,20 @@ pub struct Code {
     pub modules: Vec<String>,
 }
 
-/// Functions that show a runtime's heap at work, by names, or by beginnings where they end in `*`.
+/// A language runtime, and functions that show its heap at work: names, or beginnings of names where they
+/// end in `*`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Heap {
+    /// Names of the files, one of which each process of it maps: its program, its library.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Symbols, one of which each program that contains it defines.
+    #[serde(default)]
+    pub symbols: Vec<String>,
+    /// Whether all of the heap is mapped without malloc, whose settings do not reach it.
+    #[serde(default)]
+    pub apart: bool,
     /// Functions that map, release and place the heap: where a call for memory comes through one of
     /// them before it comes through an allocator's, no setting of the allocator reaches it.
     pub functions: Vec<String>,

@@ -34,6 +34,18 @@ pub enum AllocatorKind {
     R,
     /// .NET's garbage-collected heap.
     Dotnet,
+    /// OCaml's minor and major heaps.
+    Ocaml,
+    /// Guile, on the collector of Boehm, Demers and Weiser.
+    Guile,
+    /// The Erlang virtual machine's carriers.
+    Erlang,
+    /// PyPy's nursery and arenas.
+    Pypy,
+    /// Steel Bank Common Lisp's dynamic space.
+    Sbcl,
+    /// LuaJIT's own malloc.
+    Luajit,
     /// No allocator was recognised.
     Unknown,
 }
@@ -56,6 +68,12 @@ impl AllocatorKind {
             Self::Ruby => "Ruby",
             Self::R => "R",
             Self::Dotnet => ".NET",
+            Self::Ocaml => "OCaml",
+            Self::Guile => "Guile",
+            Self::Erlang => "Erlang",
+            Self::Pypy => "PyPy",
+            Self::Sbcl => "SBCL",
+            Self::Luajit => "LuaJIT",
             Self::Unknown => "an allocator",
         }
     }

@@ -16,7 +16,7 @@ mod settings;
 use super::{ProcRoot, glibc_version};
 use crate::proc::elf::Elf;
 use memchr::memmem;
-use pagewise_families::families;
+use pagewise_families::{families, matches};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use program::Program;
 use settings::settings_of;
@@ -162,61 +162,44 @@ impl Process {
         if let (Some(go), false) = (self.program.go_version(), self.program.is_static()) {
             found.push(go_runtime(go, false));
         }
-        let mapped = |test: fn(&str) -> bool| self.files.iter().find(|file| test(base_name(file)));
-        if let Some(file) = mapped(|name| name == "libjvm.so") {
-            let version = java_version(&self.reachable(file));
-            found.push(runtime(AllocatorKind::Jvm, version, file));
-        }
-        if let Some(file) = mapped(is_v8) {
-            found.push(runtime(AllocatorKind::V8, None, file));
-        }
-        let python = mapped(is_python).or_else(|| {
-            let exe = self
-                .files
-                .iter()
-                .find(|file| Path::new(file) == self.program.path());
-            exe.filter(|_| self.program.is_python())
-        });
-        if let Some(file) = python {
-            let version = python_version(base_name(file));
-            found.push(runtime(AllocatorKind::Cpython, version, file));
-        }
-        let told = |file: &String| Some((by_library(base_name(file))?, file.clone()));
-        for (kind, file) in self.files.iter().filter_map(told) {
-            if found.iter().all(|one| one.kind != kind) {
-                found.push(runtime(kind, None, &file));
+        for family in families() {
+            let Some(heap) = &family.heap else {
+                continue;
+            };
+            let is_its = |file: &&String| matches(&heap.files, base_name(file));
+            let has = || heap.symbols.iter().find(|one| self.program.defines(one));
+            if let Some(file) = self.files.iter().find(is_its) {
+                let version = runtime_version(family.kind, base_name(file), &self.reachable(file));
+                found.push(runtime(family.kind, version, format!("{file} is mapped")));
+            } else if let Some(symbol) = has() {
+                let told = format!("the program itself defines {symbol}");
+                let name = self.program.path().file_name().unwrap_or_default();
+                let version = version_in_stem(&name.to_string_lossy());
+                found.push(runtime(family.kind, version, told));
             }
-        }
-        if let Some(php) = self.program.php().filter(|_| mapped(is_php).is_none()) {
-            found.push(php);
         }
         found
     }
 }
 
-/// The runtime, if the file name identifies one.
-fn by_library(name: &str) -> Option<AllocatorKind> {
-    match name {
-        "libR.so" => Some(AllocatorKind::R),
-        "libcoreclr.so" => Some(AllocatorKind::Dotnet),
-        name if name.starts_with("libruby") => Some(AllocatorKind::Ruby),
-        name if is_php(name) => Some(AllocatorKind::Php),
-        _ => None,
-    }
-}
-
-/// `libphp.so`, `libphp8.2.so`, Apache's `mod_php.so`.
-fn is_php(name: &str) -> bool {
-    name.ends_with(".so") && (name.starts_with("libphp") || name.starts_with("mod_php"))
-}
-
-fn runtime(kind: AllocatorKind, version: Option<String>, file: &str) -> Allocator {
+fn runtime(kind: AllocatorKind, version: Option<String>, evidence: String) -> Allocator {
     Allocator {
         kind,
         version,
-        evidence: format!("{file} is mapped"),
+        evidence,
         settings: Default::default(),
         is_static: false,
+    }
+}
+
+/// The version of a runtime of which this file is mapped, where the file or its name says it.
+fn runtime_version(kind: AllocatorKind, name: &str, reachable: &Path) -> Option<String> {
+    match kind {
+        AllocatorKind::Jvm => java_version(reachable),
+        AllocatorKind::V8 => node_version(reachable),
+        // The versions of the languages, not of the runtimes.
+        AllocatorKind::Pypy | AllocatorKind::Luajit => None,
+        _ => version_in_stem(name),
     }
 }
 
@@ -277,25 +260,24 @@ fn is_musl(name: &str) -> bool {
     name == "libc.so" || name.starts_with("ld-musl-") || name.starts_with("libc.musl-")
 }
 
-fn is_v8(name: &str) -> bool {
-    let programs = ["node", "nodejs", "chrome", "chromium", "electron", "deno"];
-    programs.contains(&name) || name.starts_with("libnode.so") || name.starts_with("libv8.so")
+/// `3.11` of `python3.11` and of `libpython3.11.so.1.0`, `8.2` of `libphp8.2.so`.
+fn version_in_stem(name: &str) -> Option<String> {
+    let stem = name.split(".so").next()?;
+    let digits = stem.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let digits = &digits[..end.unwrap_or(digits.len())];
+    digits.contains('.').then(|| digits.to_string())
 }
 
-fn is_python(name: &str) -> bool {
-    name.starts_with("libpython") || python_version(name).is_some() || name == "python3"
-}
-
-/// `3.11` of `python3.11`, `libpython3.11.so.1.0`.
-fn python_version(name: &str) -> Option<String> {
-    let rest = name
-        .strip_prefix("lib")
-        .unwrap_or(name)
-        .strip_prefix("python")?;
-    let rest = rest.split(".so").next()?;
-    let digits = rest.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let is_version = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.');
-    is_version.then(|| digits.to_string())
+/// `22.11.0` of the address of its sources that node's own builds contain (configure.py, --release-urlbase).
+fn node_version(program: &Path) -> Option<String> {
+    const BEFORE: &[u8] = b"nodejs.org/download/release/v";
+    let texts = Elf::open(program)?.section(".rodata")?;
+    let at = memmem::find(&texts, BEFORE)? + BEFORE.len();
+    let is_part = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
+    let length = texts[at..].iter().take_while(is_part).count();
+    let version = std::str::from_utf8(&texts[at..at + length]).ok()?;
+    (version.split('.').count() == 3).then(|| version.to_string())
 }
 
 /// `2.31` of `libc-2.31.so`.

@@ -22,9 +22,6 @@ fn inside(kind: AllocatorKind) -> impl Iterator<Item = &'static str> {
     family.flat_map(|family| family.symbols_inside.iter().map(String::as_str))
 }
 
-/// Exported by every build of PHP to its extensions (Zend/zend_alloc.h).
-const ZEND_MALLOC: &str = "_emalloc";
-
 /// Texts that survive stripping: an error message of glibc's malloc, and the first message of
 /// musl's strerror.
 const GLIBC_TEXT: &[u8] = b"free(): invalid pointer\0";
@@ -40,13 +37,18 @@ pub(super) struct Program {
 impl Program {
     /// Searches the symbol tables once for all symbols needed later.
     pub fn read(path: PathBuf, elf: Option<Elf>) -> Self {
-        let families = symbols().map(|(symbol, _)| symbol);
-        let others = ["malloc", "Py_BytesMain", ZEND_MALLOC];
+        let allocators = symbols().map(|(symbol, _)| symbol);
+        let heaps = families().iter().flat_map(|one| &one.heap);
+        let runtimes = heaps.flat_map(|heap| heap.symbols.iter().map(String::as_str));
         let is_static = elf.as_ref().is_some_and(|elf| !elf.has_interpreter());
         let inside = inside(AllocatorKind::Glibc)
             .chain(inside(AllocatorKind::Musl))
             .filter(|_| is_static);
-        let wanted: Vec<&'static str> = families.chain(others).chain(inside).collect();
+        let wanted: Vec<&'static str> = allocators
+            .chain(runtimes)
+            .chain(["malloc"])
+            .chain(inside)
+            .collect();
         Self {
             path,
             defined: elf
@@ -62,7 +64,8 @@ impl Program {
         &self.path
     }
 
-    fn defines(&self, symbol: &str) -> bool {
+    /// Whether it defines one of the symbols that tell allocators and runtimes.
+    pub fn defines(&self, symbol: &str) -> bool {
         self.defined.contains(&symbol)
     }
 
@@ -75,22 +78,6 @@ impl Program {
     /// Whether its own `malloc` comes before every library's.
     pub fn defines_malloc(&self) -> bool {
         self.is_static() || self.defines("malloc")
-    }
-
-    /// Whether it contains the Python interpreter.
-    pub fn is_python(&self) -> bool {
-        self.defines("Py_BytesMain")
-    }
-
-    /// PHP's memory manager inside the program.
-    pub fn php(&self) -> Option<Allocator> {
-        self.defines(ZEND_MALLOC).then(|| Allocator {
-            kind: AllocatorKind::Php,
-            version: None,
-            evidence: format!("the program itself defines {ZEND_MALLOC}"),
-            settings: Default::default(),
-            is_static: true,
-        })
     }
 
     /// An allocator linked into the program.

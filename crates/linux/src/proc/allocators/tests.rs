@@ -150,12 +150,17 @@ fn python_stands_on_the_c_library() {
 
 #[test]
 fn names_tell_versions() {
-    assert_eq!(
-        python_version("libpython3.11.so.1.0").as_deref(),
-        Some("3.11")
-    );
-    assert_eq!(python_version("python3.12d").as_deref(), Some("3.12"));
-    assert_eq!(python_version("python3"), None);
+    let stems = [
+        ("libpython3.11.so.1.0", Some("3.11")),
+        ("python3.12d", Some("3.12")),
+        ("python3", None),
+        ("libruby-3.1.so.3.1.7", Some("3.1")),
+        ("libphp8.2.so", Some("8.2")),
+        ("libR.so", None),
+    ];
+    for (name, version) in stems {
+        assert_eq!(version_in_stem(name).as_deref(), version, "{name}");
+    }
     assert_eq!(
         version_in_name("/lib/libc-2.31.so").as_deref(),
         Some("2.31")
@@ -198,11 +203,29 @@ fn files_tell_runtimes() {
             Some(AllocatorKind::Php),
         ),
         ("/usr/lib/php/opcache.so", None),
+        (
+            "/usr/lib/erlang/erts-13.1.5/bin/beam.smp",
+            Some(AllocatorKind::Erlang),
+        ),
+        (
+            "/usr/lib/x86_64-linux-gnu/libguile-3.0.so.1.6.0",
+            Some(AllocatorKind::Guile),
+        ),
+        ("/usr/bin/python3.13", Some(AllocatorKind::Cpython)),
+        ("/usr/bin/node", Some(AllocatorKind::V8)),
+        ("/usr/bin/nodeenv.so", None),
     ];
     for (file, kind) in cases {
         let found = process(file).runtimes();
         assert_eq!(found.first().map(|one| one.kind), kind, "{file}");
     }
+}
+
+#[test]
+fn the_ruby_library_does_not_replace_malloc() {
+    assert_eq!(library("/usr/lib/libruby-3.1.so.3.1.7"), None);
+    let jemalloc = library("/usr/lib/libjemalloc.so.2");
+    assert_eq!(jemalloc, Some(AllocatorKind::Jemalloc));
 }
 
 #[test]

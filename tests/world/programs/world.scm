@@ -1,0 +1,13 @@
+(define (build depth) (if (= depth 0) '() (list (build (- depth 1)) depth (build (- depth 1)))))
+(define (weigh tree) (if (null? tree) 0 (+ 1 (weigh (car tree)) (weigh (caddr tree)))))
+(define (times n step) (let loop ((i 0) (sum 0)) (if (= i n) sum (loop (+ i 1) (+ sum (step i))))))
+(define what (cadr (command-line)))
+(display
+ (cond ((string=? what "churn") (times 20 (lambda (i) (weigh (build 15)))))
+       ((string=? what "large")
+        (times 20 (lambda (i) (string-length (make-string (* 20 1024 1024) #\x)))))
+       ((string=? what "touch")
+        (let ((kept (make-vector 80000 #f)))
+          (times 80000 (lambda (i) (vector-set! kept i (make-string 2000 #\x)) 1))))
+       (else (times 30000000 (lambda (i) (modulo i 7))))))
+(newline)
