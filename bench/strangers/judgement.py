@@ -38,6 +38,8 @@ CAUSES = (
 )
 # What is below that share of the CPU time need not be said; what is above a tenth must be.
 SMALL, LARGE = 0.05, 0.10
+# What takes less than that in all is no problem, whatever its share: seconds of CPU time.
+LEAST_S = 0.05
 # Causes of about the same size may stand in either order.
 NEARLY = 0.6
 # What a share may be off by: points, or a part of it.
@@ -101,6 +103,8 @@ class Judged:
     def cause(self):
         """`right`, or what is wrong with what is said first."""
         most, names = self.largest
+        if self.first is None and most * self.truth["default"]["cpu"] < LEAST_S:
+            return "right"
         if self.first is None:
             memory = most >= LARGE and not set(names) & {"call.", "interrupt"}
             calls = most >= LARGE and "kernel" not in self.findings["verdict"] and not self.waits
@@ -135,7 +139,7 @@ class Judged:
     @property
     def fixes(self):
         """Settings that are advised and what the same gained by the truth: rule, ratio, whether it is surely none."""
-        for one in advised(self.findings):
+        for one in advised({**self.findings, "advice": self.findings.get("advice") or []}):
             arm = self.truth["arms"].get(SAME.get(one["rule"]))
             if one["settings"] and arm:
                 ratio = arm["cpu_ratio"]
@@ -165,6 +169,7 @@ class Judged:
 ENTRIES = {
     "populating memory": ("populate",), "mapping and unmapping": ("memory.",), "starting and ending processes": ("process.",),
     "starting processes": ("process.",), "interrupts": ("interrupt",), "entering and leaving": ("call.other", "interrupt"),
+    "exceptions other": ("interrupt", "call.other"),
 }
 
 
@@ -173,6 +178,8 @@ def names_row(headline, row):
     for words, rows in ENTRIES.items():
         if words in headline:
             return any(row == name or (name.endswith(".") and row.startswith(name)) for name in rows)
-    call = row.removeprefix("call.")
+    call = row.partition(".")[2]
+    if call == "other":
+        return True
     names = headline.replace("(", " ").replace(")", " ").replace(",", " ").split()
     return call in names or f"{call}64" in names or call.removesuffix("64") in names

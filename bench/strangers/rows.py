@@ -32,7 +32,10 @@ LIVES = {
     "exec": {"do_execveat_common.isra.0", "bprm_execve", "load_elf_binary", "begin_new_exec"},
     "exit": {"do_exit", "do_group_exit", "exit_mmap", "mmput"},
 }
-CALL = re.compile(r"^__(?:x64|arm64|do)_sys_(?:new)?(\w+)$")
+# A call's own function, or that which it ends by jumping to.
+CALL = re.compile(r"^(?:__(?:x64|arm64|do|se)_sys_(?:new)?|ksys_|vfs_|do_sys_)(\w+?)(?:\.\w+)*$")
+# Addresses of the kernel start with set bits; a file that perf does not know is no kernel.
+KERNEL = re.compile(r"^(?:ffff|fffe)[0-9a-f]{12}$")
 KERNEL_TOP = {"do_syscall_64", "el0_svc", "invoke_syscall"}
 ALLOCATOR = re.compile(r"^(_?int_)?(malloc|free|realloc|calloc|memalign|cfree|malloc_consolidate|sysmalloc|systrim|unlink_chunk"
                        r"|tcache_\w+|mi_\w+|_mi_\w+|je_\w+|operator (new|delete)|tc_\w+|__libc_(malloc|free|calloc|realloc)"
@@ -77,16 +80,15 @@ def count(lines):
 
 
 def _frame(line):
-    """Function and file of one line of a stack: address, name, file in parentheses."""
+    """Function of one line of a stack (address, name, file in parentheses), and whether it is the kernel's."""
     words = line.split(None, 1)
     rest = words[1] if len(words) > 1 else ""
-    name, _, file = rest.rpartition(" (")
-    return name.strip(), file.rstrip(")")
+    return rest.rpartition(" (")[0].strip(), bool(KERNEL.match(words[0]))
 
 
 def row(stack):
     """The row of one sample, whose stack is given from the innermost frame outwards."""
-    kernel = {name for name, file in stack if "[kernel" in file or file.startswith("[")and "vdso" not in file}
+    kernel = {name for name, is_kernel in stack if is_kernel}
     if not kernel:
         return "allocator" if stack and ALLOCATOR.match(stack[0][0]) else "own"
     if kernel & POPULATE:

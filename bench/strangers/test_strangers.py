@@ -8,15 +8,15 @@ from judgement import Judged
 
 TEXT = """\
    12
-\tffffffff81 do_anonymous_page ([kernel.kallsyms])
-\tffffffff82 handle_mm_fault ([kernel.kallsyms])
-\tffffffff83 asm_exc_page_fault ([kernel.kallsyms])
+\tffffffff815dda44 do_anonymous_page ([kernel.kallsyms])
+\tffffffff815dda45 handle_mm_fault ([kernel.kallsyms])
+\tffffffff815dda46 asm_exc_page_fault ([kernel.kallsyms])
 \t    55d0c1 main (/tmp/x)
 
    12
-\tffffffff81 unmap_page_range ([kernel.kallsyms])
-\tffffffff82 __x64_sys_munmap ([kernel.kallsyms])
-\tffffffff83 do_syscall_64 ([kernel.kallsyms])
+\tffffffff815dda44 unmap_page_range ([kernel.kallsyms])
+\tffffffff815dda45 __x64_sys_munmap ([kernel.kallsyms])
+\tffffffff815dda46 do_syscall_64 ([kernel.kallsyms])
 \t    7f11c1 __munmap (/usr/lib/libc.so.6)
 
    13
@@ -48,6 +48,10 @@ class Rows(unittest.TestCase):
         self.assertEqual(found["rows"], {"fault.anon": 0.25, "memory.munmap": 0.25, "allocator": 0.25, "own": 0.25})
         self.assertEqual((found["samples"], found["processes"]), (4, 2))
 
+    def test_a_caller_that_perf_does_not_know_is_no_kernel(self):
+        text = "   12\n\t    55d0c1 main (/tmp/x)\n\t         0 [unknown] ([unknown])\n"
+        self.assertEqual(rows.count(text.splitlines(keepends=True))["rows"], {"own": 1.0})
+
     def test_no_samples_are_no_shares(self):
         self.assertIsNone(rows.count([]))
 
@@ -69,6 +73,15 @@ class Causes(unittest.TestCase):
         silent = answer("computing", severity="note")
         self.assertEqual(Judged("x", silent, truth(own=0.97, fault__anon=0.03)).cause, "right")
         self.assertNotEqual(Judged("x", silent, truth(own=0.7, fault__anon=0.3)).cause, "right")
+
+    def test_a_call_on_memory_may_be_named_by_itself(self):
+        said = answer("kernel.work", headline="The kernel works for the program, most of all on the system call mincore")
+        self.assertEqual(Judged("x", said, truth(memory__mincore=0.6, call__other=0.1, own=0.3)).cause, "right")
+
+    def test_what_takes_a_few_milliseconds_need_not_be_said(self):
+        known = truth(own=0.7, fault__anon=0.3)
+        known["default"]["cpu"] = 0.1
+        self.assertEqual(Judged("x", answer("computing", severity="note"), known).cause, "right")
 
     def test_a_share_that_perf_does_not_find_is_counted(self):
         known = truth(fault__copy=0.3, own=0.7)

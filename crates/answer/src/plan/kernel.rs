@@ -50,18 +50,28 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
         .collect();
     let others = with_their_gate(&others, &account.entries);
     let times = others.iter().map(|entry| entry.time);
-    let mut share = share_of(together(times.chain([account.unexplained])), findings);
-    share.high = share.high.min(1.0);
-    let first = others.iter().find(|entry| !is_gate(entry))?;
-    if share.value < TOLD {
+    let mut all = share_of(together(times.chain([account.unexplained])), findings);
+    all.high = all.high.min(1.0);
+    if all.value < TOLD {
         return None;
     }
+    let when = is_of_files(&others, all, findings).then_some(When::Files);
+    let is_problem = |entry: &&KernelEntry| when.is_some() == table.is_file_call(&entry.id);
+    let first = others.iter().find(is_problem)?;
+    // The headline names one row of the account, and so has that row's figure.
+    let share = share_of(first.time, findings);
+    let severity = match when {
+        Some(_) => Severity::Note,
+        None => severity_within(share, findings.cost.cpu())?,
+    };
     let lines = others
         .iter()
         .filter(|entry| share_of(entry.time, findings).value >= WORTH_A_LINE)
         .take(MOST_ENTRIES);
-    let evidence: Vec<String> = lines.map(|entry| line(entry, findings)).collect();
-    let (severity, when) = graded(&others, share, findings)?;
+    let mut evidence: Vec<String> = lines.map(|entry| line(entry, findings)).collect();
+    if evidence.len() > 1 {
+        evidence.push(say::kernel_in_all(range(all)));
+    }
     let values = [("entry", first.label.clone()), ("who", who(findings))];
     Some(Diagnosis {
         share_of_cpu: Some(share),
@@ -121,13 +131,9 @@ fn with_their_gate(told: &[&KernelEntry], all: &[KernelEntry]) -> Vec<KernelEntr
     found
 }
 
-/// Work on files is the purpose of a program that requests it: it is not a problem by itself,
-/// however much it is.
-fn graded(
-    others: &[KernelEntry],
-    share: Estimate,
-    findings: &Findings,
-) -> Option<(Severity, Option<When>)> {
+/// Whether nearly all of it is work on files: the purpose of a program that requests it, not a
+/// problem by itself, however much it is.
+fn is_of_files(others: &[KernelEntry], all: Estimate, findings: &Findings) -> bool {
     let table = KernelTable::shipped();
     let sum = |wanted: &dyn Fn(&KernelEntry) -> bool| -> f64 {
         let entries = others.iter().filter(|entry| wanted(entry));
@@ -139,14 +145,8 @@ fn graded(
     let (gate, called) = (sum(&is_gate), sum(&|entry| !is_gate(entry)));
     let through_gate = 1.0 + gate / called.max(f64::MIN_POSITIVE);
     let files = through_gate * sum(&|entry| table.is_file_call(&entry.id));
-    let rest = share.value - files;
-    match files >= rest && rest < TOLD {
-        true => Some((Severity::Note, Some(When::Files))),
-        false => {
-            let rest = share.scaled(rest.max(TOLD) / share.value);
-            Some((severity_within(rest, findings.cost.cpu())?, None))
-        }
-    }
+    let rest = all.value - files;
+    files >= rest && rest < TOLD
 }
 
 /// `52 % (48 to 56 %) of the CPU time: reading (pread64), most of it in filemap_read`.

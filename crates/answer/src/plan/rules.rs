@@ -432,7 +432,8 @@ fn reaches(kind: AllocatorKind, allocators: &[Allocator]) -> bool {
 }
 
 fn has_own_heap(kind: AllocatorKind) -> bool {
-    [AllocatorKind::Go, AllocatorKind::Jvm, AllocatorKind::V8].contains(&kind)
+    let heap = pagewise_families::of(kind).and_then(|family| family.heap.as_ref());
+    heap.is_some_and(|heap| heap.apart)
 }
 
 /// Whether stretches of at most `bound` bytes are half of all bytes; true if no sizes are known.

@@ -26,6 +26,9 @@ struct Entry {
     #[serde(default)]
     anywhere: bool,
     functions: Vec<String>,
+    /// Functions further in that do the work of a call, with the call's name.
+    #[serde(default)]
+    bodies: BTreeMap<String, String>,
 }
 
 /// System calls of one purpose.
@@ -143,7 +146,7 @@ impl KernelTable {
             match others.find(|entry| matches(&entry.functions, name)) {
                 // Each system call comes through it: the functions that follow are more specific.
                 Some(found) if found.id == "gate" => gate = Some(found),
-                Some(found) => return Some(Reason::of(found)),
+                Some(found) => return Some(self.within(found, functions)),
                 None if gate.is_some() => {
                     if let Some(call) = self.with_body(name) {
                         return Some(self.call(call));
@@ -153,6 +156,14 @@ impl KernelTable {
             }
         }
         gate.map(Reason::of)
+    }
+
+    /// An entry, or the call whose work it does.
+    fn within(&self, entry: &Entry, functions: &[&str]) -> Reason {
+        let mut bodies = functions.iter().filter_map(|name| entry.bodies.get(*name));
+        bodies
+            .next()
+            .map_or_else(|| Reason::of(entry), |call| self.call(call))
     }
 
     /// The system call that ends by jumping to this function.
@@ -348,6 +359,16 @@ mod tests {
         assert_eq!(reason(&clone).as_deref(), Some("call.process"));
         let switches = ["__x64_sys_read", "schedule", "__perf_event_task_sched_out"];
         assert_eq!(reason(&switches).as_deref(), Some("observer"));
+    }
+
+    #[test]
+    fn a_thread_that_ends_by_a_signal_ends() {
+        let kill = ["arch_do_signal_or_restart", "get_signal"];
+        assert_eq!(reason(&kill).as_deref(), Some("signal"));
+        let ends = [&kill[..], &["do_group_exit", "do_exit", "mmput"]].concat();
+        let found = KernelTable::shipped().reason(&ends).expect("a reason");
+        assert_eq!(found.id, "call.process");
+        assert_eq!(found.call.as_deref(), Some("exit_group"));
     }
 
     #[test]
