@@ -96,7 +96,6 @@ fn paired(pairs: &[Pair]) -> Option<Estimate> {
 
 /// The same from intervals at different times, matching those nearest in time.
 fn apart(points: &[BalancePoint]) -> Option<Estimate> {
-    #[allow(clippy::cast_precision_loss, reason = "slots are far below 2^52")]
     let share = |point: &BalancePoint| point.huge as f64 / point.possible.max(1) as f64;
     // The first interval with work also contains the program's start.
     let first = points.iter().position(|point| point.cost_ns.is_some())? + 1;

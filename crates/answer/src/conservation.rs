@@ -68,7 +68,6 @@ fn of(findings: &[&str], text: String) -> Contradiction {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn sum_within(name: &str, parts: &[TimePart], whole: Nanos) -> Option<Contradiction> {
     let sum: f64 = parts.iter().map(|part| part.time.value).sum();
     (sum > ROUNDING * whole.0 as f64 + TICKS).then(|| {
@@ -80,7 +79,6 @@ fn sum_within(name: &str, parts: &[TimePart], whole: Nanos) -> Option<Contradict
     })
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a count of faults")]
 fn faults_within_total(findings: &Findings) -> Option<Contradiction> {
     let all = findings.cost.faults();
     let sum: f64 = findings.by_cause.iter().map(|one| one.faults.value).sum();
@@ -100,7 +98,6 @@ fn faults_of(findings: &Findings, cause: Cause) -> f64 {
 
 /// No page is touched for the first time twice: there are as many first touches as pages at the
 /// peak, in each process, and pages that were released before it.
-#[allow(clippy::cast_precision_loss, reason = "counts of pages")]
 fn first_touches(findings: &Findings) -> Option<Contradiction> {
     let calls = &findings.time.mm_calls;
     let zeroing = findings.account.faults.iter();
@@ -137,7 +134,6 @@ fn first_touches(findings: &Findings) -> Option<Contradiction> {
     })
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a count of pages")]
 fn copies(findings: &Findings) -> Option<Contradiction> {
     let delays = findings.account.delays;
     let counted = delays

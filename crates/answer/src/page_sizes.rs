@@ -285,7 +285,6 @@ fn fresh(findings: &Findings, is_meant: impl Fn(Cause) -> bool) -> Estimate {
 }
 
 /// Share of `resident` memory that huge pages could map.
-#[allow(clippy::cast_precision_loss, reason = "bytes of memory, below 2^53")]
 fn covered(pages: &ProcessPages, resident: Bytes) -> Estimate {
     let share = (pages.memory.0 as f64 / resident.0.max(1) as f64).min(1.0);
     Estimate {
@@ -296,7 +295,6 @@ fn covered(pages: &ProcessPages, resident: Bytes) -> Estimate {
 }
 
 /// Share of its slots in use.
-#[allow(clippy::cast_precision_loss, reason = "bytes of memory, below 2^53")]
 fn density(pages: &ProcessPages) -> f64 {
     let all = pages.memory + pages.growth;
     (pages.memory.0 as f64 / all.0.max(1) as f64).max(0.01)

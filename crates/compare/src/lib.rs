@@ -174,10 +174,6 @@ fn log_ratios(pairs: &[(RunCost, RunCost)], of: fn(&RunCost) -> f64) -> Vec<f64>
         .collect()
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "fault counts stay far below 2^53"
-)]
 fn faults(run: &RunCost) -> f64 {
     run.faults().max(1) as f64
 }
@@ -198,10 +194,6 @@ fn ratio(logs: &[f64]) -> Estimate {
     }
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a resident set stays far below 2^53 bytes"
-)]
 fn rss_change(pairs: &[(RunCost, RunCost)]) -> f64 {
     let change =
         |(baseline, arm): &(RunCost, RunCost)| arm.max_rss.0 as f64 - baseline.max_rss.0 as f64;

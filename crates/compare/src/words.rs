@@ -150,10 +150,6 @@ const PER_FAULT_SECONDS: (f64, f64) = (0.1e-6, 10e-6);
 /// Checks the gain against its supposed cause: CPU time saved by avoided faults. `None` if they
 /// agree or nothing can be concluded.
 #[must_use]
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "fault counts stay far below 2^53"
-)]
 pub fn causal_doubt(baseline: &[RunCost], arm: &[RunCost]) -> Option<String> {
     let median = |runs: &[RunCost], of: fn(&RunCost) -> f64| {
         pagewise_stats::median(&mut runs.iter().map(of).collect::<Vec<_>>())

@@ -130,7 +130,6 @@ fn allocators(attribution: &Attribution, sidecar: &Sidecar) -> Vec<Allocator> {
 }
 
 /// If the kernel's stacks were not seen, timed faults and memory calls explain a part of its time.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn explain_blindly(account: &mut Account, time: &FaultTime, table: &KernelTable) {
     if account.sees_kernel() {
         return;
@@ -168,7 +167,6 @@ fn explain_blindly(account: &mut Account, time: &FaultTime, table: &KernelTable)
 
 /// The kernel's counts, on the scale of weights. The peak of resident memory is that of the largest
 /// process, so it counts once for each process.
-#[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn counted(attribution: &Attribution, sidecar: &Sidecar, scale: &Scale) -> Counted {
     let cost = &sidecar.cost;
     let threads = attribution
@@ -363,7 +361,6 @@ fn lock_waits(attribution: &Attribution, names: &Names<'_>) -> (u64, Nanos) {
 
 /// Costs of memory calls, scaled up from the part of the run in which they were recorded.
 #[allow(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "counts and times of one run are far below 2^53"
@@ -387,7 +384,6 @@ fn mm_calls(attribution: &Attribution, sidecar: &Sidecar) -> Vec<MmCallCost> {
 }
 
 /// Time of faults in processes that were forked for a single task, if most forks were of that kind.
-#[allow(clippy::cast_precision_loss, reason = "counts of one run")]
 fn faults_of_forks(attribution: &Attribution, times: &Times) -> Option<KernelWork> {
     let tally = &attribution.tally;
     let share = tally.faults_of_short_lived / tally.all.sum.max(f64::MIN_POSITIVE);

@@ -41,7 +41,6 @@ pub(crate) fn with_time(seen: &MemoryNodes, profile: Option<&Profile>) -> Memory
     nodes
 }
 
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn spent(seen: &MemoryNodes, profile: &Profile) -> BTreeMap<i32, Spent> {
     let mut spent: BTreeMap<i32, Spent> = BTreeMap::new();
     let Some(event) = cpu_event(profile) else {
@@ -63,7 +62,6 @@ fn spent(seen: &MemoryNodes, profile: &Profile) -> BTreeMap<i32, Spent> {
     spent
 }
 
-#[allow(clippy::cast_precision_loss, reason = "2^53 bytes are 8 PiB")]
 fn place(process: &mut ProcessOnNodes, spent: &Spent) {
     let samples = spent.all.effective_samples();
     for node in spent.by_node.keys() {

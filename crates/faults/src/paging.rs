@@ -93,7 +93,6 @@ pub fn heat(watched: &Watched) -> Option<Heat> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 fn float(count: u64) -> f64 {
     count as f64
 }

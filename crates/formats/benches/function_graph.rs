@@ -44,10 +44,6 @@ fn measure(stage: &str, text: &[u8], run: fn(&[u8]) -> u64) {
     for _ in 0..3 {
         let start = Instant::now();
         result = run(text);
-        #[allow(
-            clippy::cast_precision_loss,
-            reason = "a rate is shown with few digits"
-        )]
         rates.push(text.len() as f64 / 1e6 / start.elapsed().as_secs_f64());
     }
     let best = rates.iter().copied().fold(0.0, f64::max);

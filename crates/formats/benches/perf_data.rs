@@ -64,7 +64,6 @@ fn report(who: &str, command: &mut Command, samples: u64) {
     }
     let after = children();
     let cpu = after - before;
-    #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = samples as f64 / cpu / 1e6;
     println!("  {who:22} {cpu:6.2} CPU s  {rate:7.2} M samples/s");
 }

@@ -85,7 +85,6 @@ impl Counted {
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
         reason = "a fraction of 0 to 1.5 is rounded"
     )]
     fn weight(&mut self, Count { whole, fraction }: Count) -> u64 {

@@ -263,7 +263,6 @@ impl Looked {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "2^53 bytes are 8 PiB")]
 fn bytes(size: Bytes) -> f64 {
     size.0 as f64
 }

@@ -59,10 +59,6 @@ pub struct AllocatorRow {
 impl AllocatorRow {
     /// Pages of this size that its bytes take.
     #[must_use]
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "pages of blocks that fit into memory"
-    )]
     pub fn pages(&self, page: Bytes) -> f64 {
         self.bytes.0.div_ceil(page.0.max(1)).max(1) as f64
     }

@@ -164,10 +164,6 @@ impl Histogram {
 
     /// Arithmetic mean; 0 when empty.
     #[must_use]
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "a mean is shown with three digits"
-    )]
     pub fn mean(&self) -> f64 {
         if self.count == 0 {
             0.0
@@ -180,7 +176,6 @@ impl Histogram {
     /// its bucket and never outside the observed range; 0 when empty.
     #[must_use]
     #[allow(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a rank within a count, clamped to it"

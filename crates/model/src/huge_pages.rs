@@ -144,10 +144,6 @@ pub struct HugeSummary {
 impl HugeSummary {
     /// Share of populated slots that is huge, 0 to 1; `None` without any.
     #[must_use]
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "counts of slots, far below 2^52"
-    )]
     pub fn huge_share(&self) -> Option<f64> {
         let all = self.huge + self.small;
         (all > 0).then(|| self.huge as f64 / all as f64)

@@ -102,10 +102,6 @@ pub fn percent_seen(share: &Estimate) -> String {
 
 /// A part of a whole, 0 if the whole is zero.
 #[must_use]
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a share is shown with few digits"
-)]
 pub fn share(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
@@ -224,7 +220,6 @@ pub fn duration_interval(ns: &Estimate) -> String {
 
 /// The same for whole nanoseconds.
 #[must_use]
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 pub fn duration_within(ns: u64, (low, high): (u64, u64)) -> String {
     duration_interval(&Estimate {
         value: ns as f64,

@@ -63,10 +63,6 @@ impl Nanos {
 
     /// The duration in seconds, for ratios and axes.
     #[must_use]
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "2^53 ns is 104 days; a ratio needs no more"
-    )]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -173,10 +169,6 @@ impl fmt::Display for Bytes {
     }
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "three significant digits are shown"
-)]
 fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
     let &(size, name) = units
         .iter()

@@ -93,10 +93,6 @@ impl Row {
 }
 
 /// Growth per second; 0 at the first point, where no time has passed.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a rate needs no more than 53 bits"
-)]
 fn rate(now: u64, before: u64, elapsed: Nanos) -> f64 {
     match elapsed.0 {
         0 => 0.0,

@@ -48,7 +48,6 @@ fn ranked(
             let then = before.get(key);
             let grown =
                 |field: fn(&Stat) -> u64| field(now) - then.map_or(0, field).min(field(now));
-            #[expect(clippy::cast_precision_loss, reason = "a second has less than 2^53 ns")]
             let share = |nanos: u64| nanos as f64 / 1e9 / seconds;
             Busy {
                 pid: now.pid,

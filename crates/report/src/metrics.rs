@@ -241,10 +241,6 @@ fn word(cause: &impl serde::Serialize) -> String {
     word.unwrap_or("unknown").to_owned()
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "counts of one run are below 2^53"
-)]
 fn count(count: u64) -> f64 {
     count as f64
 }

@@ -79,7 +79,6 @@ fn hand_out(spare: u64, members: &[Member], shares: &mut [u64]) {
     let weight = |one: &Member| match (any_short, one.is_short) {
         (true, true) => one.refaults + LEAST_RATE,
         (true, false) => 0.0,
-        #[expect(clippy::cast_precision_loss, reason = "a weight")]
         (false, _) => (one.movable() + IDLE_GROWTH) as f64,
     };
     let sum: f64 = members.iter().map(weight).sum();
@@ -95,7 +94,6 @@ fn cut(excess: u64, least: u64, shares: &mut [u64]) {
     if sum == 0 {
         return;
     }
-    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     let ratio = (excess as f64 / sum as f64).min(1.0);
     for share in shares {
         *share -= part(free(*share), ratio);
@@ -138,7 +136,6 @@ pub fn grant(budget: u64, members: &[Member], wanted: &[u64]) -> Vec<u64> {
     let growth: u64 = totals()
         .map(|(one, total)| total.saturating_sub(one.resident))
         .sum();
-    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     let ratio = match growth {
         0 => 0.0,
         growth => (slack as f64 / growth as f64).min(1.0),
@@ -151,7 +148,6 @@ pub fn grant(budget: u64, members: &[Member], wanted: &[u64]) -> Vec<u64> {
 }
 
 #[expect(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a part of a whole is between 0 and the whole"

@@ -67,10 +67,6 @@ struct Run {
 
 impl Run {
     /// `None` for a run without faults or without measurable CPU time: nothing can be gained.
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "nanoseconds and faults of a run are far below 2^53"
-    )]
     fn of(cost: &RunCost) -> Option<Self> {
         let run = Self {
             cpu_ns: cost.cpu().0 as f64,

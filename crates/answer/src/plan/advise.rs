@@ -337,7 +337,6 @@ fn has_threads(findings: &Findings) -> bool {
 /// The result if the used part of each huge page is mapped by small pages instead: the range
 /// between the observed share of used memory and twice as much covers the uncertainty of the
 /// examination.
-#[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
 fn by_small_pages(findings: &Findings, huge_faults: f64) -> Estimate {
     let cpu = findings.cost.cpu().0.max(1) as f64;
     let used = 1.0
@@ -382,7 +381,6 @@ const NEARLY_ALL: f64 = 0.9;
 
 /// Base pages of a huge page: the entries, of 8 bytes each, of a page table that fills one base page.
 /// 512 with pages of 4 KiB, 8192 with AArch64's 64 KiB.
-#[allow(clippy::cast_precision_loss, reason = "at most some thousands")]
 fn base_pages(findings: &Findings) -> f64 {
     match findings.host.page_size / 8 {
         0 => 512.0,
@@ -401,7 +399,6 @@ const LEAST_LEFT: Estimate = Estimate {
 /// Kernel time of one churned fault, including the cost of freeing its page. System time spread
 /// over all faults is an upper bound; if it is close, it is the better figure, because it includes
 /// the way into the kernel and back.
-#[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
 fn kernel_ns(findings: &Findings, faults: f64) -> Option<Estimate> {
     findings.time.total_ns?;
     let churn: Vec<Cause> = findings
@@ -424,10 +421,6 @@ fn kernel_ns(findings: &Findings, faults: f64) -> Option<Estimate> {
 /// Nanoseconds in calls that free or allocate memory. A call may have waited between its begin and
 /// end, mostly for a CPU: at most the time seen by samples of CPU time counts, if there are any. Of
 /// calls that were not timed only samples tell.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "nanoseconds of a run are far below 2^53"
-)]
 fn release_time(findings: &Findings) -> Estimate {
     let calls = || {
         let all = findings.time.mm_calls.iter();
@@ -449,7 +442,6 @@ fn release_time(findings: &Findings) -> Estimate {
 /// Additional resident memory at most: from the usual resident memory up to its peak, plus what the
 /// rule adds.
 #[allow(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a size that is told in three digits"

@@ -18,7 +18,6 @@ const MOVING: f64 = 2.0;
 /// Faults that are first touches only by their address: a runtime that places its memory elsewhere
 /// each time (V8 draws addresses at random) touches no page twice, yet a process cannot have more
 /// new pages than its peak resident memory.
-#[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
 pub(super) fn moved(findings: &Findings) -> f64 {
     let first = faults_of(findings, &[Cause::FirstTouch]);
     let held = findings.cost.max_rss.0 as f64 / findings.host.page_size.max(1) as f64;

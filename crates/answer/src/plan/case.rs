@@ -99,7 +99,6 @@ pub(super) fn faults_of(findings: &Findings, causes: &[Cause]) -> f64 {
     lines.map(|line| line.faults.value).sum()
 }
 
-#[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
 pub(super) fn plain(findings: &Findings, kind: Symptom, faults: f64, causes: &[Cause]) -> Case {
     Case {
         kind,
@@ -112,7 +111,6 @@ pub(super) fn plain(findings: &Findings, kind: Symptom, faults: f64, causes: &[C
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a ratio of counts")]
 pub(super) fn share_of_faults(findings: &Findings, faults: f64) -> f64 {
     faults / (findings.cost.faults() as f64).max(faults).max(1.0)
 }
@@ -135,7 +133,6 @@ fn in_doubt(findings: &Findings, share: f64, causes: &[Cause]) -> Estimate {
 }
 
 /// Share of CPU time that these faults take.
-#[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
 fn cost_of(findings: &Findings, faults: f64, causes: &[Cause]) -> Estimate {
     let cpu = findings.cost.cpu().0.max(1) as f64;
     let each = nanos_each(findings, causes);
@@ -151,7 +148,6 @@ fn cost_of(findings: &Findings, faults: f64, causes: &[Cause]) -> Estimate {
 /// Kernel time of one fault with these causes: measured for them, otherwise measured over all,
 /// otherwise the usual. The known limits of the time of all faults (its interval, its bound by the
 /// system time) apply to these in proportion.
-#[allow(clippy::cast_precision_loss, reason = "ratios of times and counts")]
 pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
     let timed = findings
         .by_cause
@@ -181,7 +177,6 @@ pub(super) fn nanos_each(findings: &Findings, causes: &[Cause]) -> Estimate {
 }
 
 /// Share of the CPU time of one kind of kernel work, if the kernel's stacks were seen.
-#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
 pub(super) fn share_of_work(findings: &Findings, id: &str) -> Option<Estimate> {
     let work = findings.account.work(id)?;
     Some(work.time.scaled(1.0 / findings.cost.cpu().0.max(1) as f64))

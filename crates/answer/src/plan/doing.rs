@@ -64,7 +64,6 @@ fn own(findings: &Findings) -> Option<&TimePart> {
     findings.account.cpu.iter().find(|part| part.id == "own")
 }
 
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn share(findings: &Findings, part: &TimePart) -> f64 {
     part.time.value / findings.cost.cpu().0.max(1) as f64
 }
@@ -138,7 +137,6 @@ fn others(findings: &Findings) -> impl Iterator<Item = &TimePart> {
     })
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a ratio of times")]
 fn not_seen(findings: &Findings) -> String {
     let cost = &findings.cost;
     let share = cost.system.0 as f64 / cost.cpu().0.max(1) as f64;

@@ -42,7 +42,6 @@ pub(super) fn mostly_waits(findings: &Findings) -> bool {
     let moments = findings.timeline.points.iter();
     let active: Vec<u32> = moments.filter_map(|point| point.active).collect();
     let idle = active.iter().filter(|&&active| active == 0).count();
-    #[allow(clippy::cast_precision_loss, reason = "a ratio of counts")]
     let rests = active.len() >= FEWEST_MOMENTS && idle as f64 >= MOSTLY * active.len() as f64;
     cost.wall >= LONG && busy < HARDLY_BUSY && rests && !findings.collection.whole_machine
 }

@@ -196,7 +196,6 @@ pub(super) fn who(findings: &Findings) -> String {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn share_of(time: Estimate, findings: &Findings) -> Estimate {
     time.scaled(1.0 / findings.cost.cpu().0.max(1) as f64)
 }

@@ -50,7 +50,6 @@ pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
 
 /// Hinting faults are no write protection of a tool: where they are most of these faults, they are
 /// told as what NUMA balancing costs.
-#[allow(clippy::cast_precision_loss, reason = "a ratio of counts")]
 pub(super) fn of_hinting_faults(findings: &Findings, symptoms: &mut Vec<Case>) {
     let hints = findings
         .numa
@@ -88,7 +87,6 @@ fn weight(process: &ProcessOnNodes) -> f64 {
 
 /// Whether what was seen of one process's memory is most of what it had. Of several, the sizes are not
 /// known one by one.
-#[allow(clippy::cast_precision_loss, reason = "sizes far below 2^53")]
 fn stands_for_all(findings: &Findings, numa: &MemoryNodes) -> bool {
     let [one] = numa.processes.as_slice() else {
         return true;
@@ -115,10 +113,6 @@ fn misplaced(findings: &Findings) -> Option<Case> {
 
 /// The node to which the program could be bound: its memory fits there, and its CPUs are as many as
 /// the program keeps busy.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "sizes and counts far below 2^53"
-)]
 pub(super) fn fitting_node(findings: &Findings) -> Option<FittingNode> {
     let numa = findings.numa.as_ref()?;
     let time = |node: &MemoryNode| -> f64 {
@@ -168,7 +162,6 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
 }
 
 /// "server (17): 4.00 GiB, of it 98 % on node 0; 93 % of its CPU time (…) on node 1; policy default".
-#[allow(clippy::cast_precision_loss, reason = "2^53 bytes are 8 PiB")]
 fn of_process(process: &ProcessOnNodes) -> String {
     let held = process.held();
     let on: Vec<String> = process

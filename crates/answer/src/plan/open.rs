@@ -129,7 +129,6 @@ impl Open {
 
 /// Upper bound of the CPU time outside the program's own code, and how much of it is unexplained.
 /// If only totals are known, all kernel time is unexplained except the measured time of faults.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn on_cpus(findings: &Findings) -> (f64, f64) {
     let cost = &findings.cost;
     let all = cost.cpu().0.max(1) as f64;
@@ -158,7 +157,6 @@ fn on_cpus(findings: &Findings) -> (f64, f64) {
 }
 
 /// CPU time that nothing explains, whatever the intervals of what is explained.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn inexplicable(findings: &Findings) -> f64 {
     let parts = findings.account.cpu.iter();
     let explained = parts.filter(|part| part.id != UNEXPLAINED);
@@ -168,7 +166,6 @@ fn inexplicable(findings: &Findings) -> f64 {
 
 /// Elapsed time in which the program is not known for certain to run or wait for something, the part
 /// of it that was not seen, and time in which it waits.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn in_time(findings: &Findings) -> (f64, f64, f64) {
     let wall = findings.cost.wall.0.max(1) as f64;
     let parts = &findings.account.elapsed;
@@ -196,7 +193,6 @@ fn in_time(findings: &Findings) -> (f64, f64, f64) {
 }
 
 /// Elapsed time minus the time in which a single thread used or wanted a CPU.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn by_totals(findings: &Findings) -> f64 {
     let cost = &findings.cost;
     let seen = findings

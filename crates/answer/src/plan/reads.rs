@@ -51,7 +51,6 @@ pub(super) fn order(findings: &Findings) -> Option<Order> {
     let all: u64 = data().map(|file| file.reads).sum();
     [Order::Swept, Order::Random].into_iter().find(|order| {
         let alike = data().filter(|file| order_of(file) == Some(*order));
-        #[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
         let share = alike.map(|file| file.reads).sum::<u64>() as f64 / all.max(1) as f64;
         all > 0 && share >= 1.0 - HARDLY
     })
@@ -67,7 +66,6 @@ pub(super) struct SinglePages {
 }
 
 /// Both, if reading each touched page alone takes less time than reading with read-ahead.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 pub(super) fn single_pages(
     findings: &Findings,
     waits: &Case,
@@ -94,7 +92,6 @@ pub(super) fn single_pages(
 
 /// Number of touched pages of the file: those that faulted, and those that happened to be around
 /// them. `None` if it cannot be estimated because nearly the whole file is mapped in the end.
-#[allow(clippy::cast_precision_loss, reason = "counts of pages")]
 fn touches(findings: &Findings, file: &FileReads) -> Option<f64> {
     let faults = faults_of(findings, &[Cause::FileMajor, Cause::FileMinor]);
     let stretches = file.mapped.0 as f64 / findings.host.page_size.max(1) as f64 / AROUND;

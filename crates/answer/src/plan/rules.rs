@@ -437,10 +437,6 @@ fn has_own_heap(kind: AllocatorKind) -> bool {
 }
 
 /// Whether stretches of at most `bound` bytes are half of all bytes; true if no sizes are known.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "sums of sizes, compared roughly"
-)]
 fn is_mostly_within(sizes: &Histogram, bound: u64) -> bool {
     let bytes = |(start, end, count): (u64, u64, u64)| {
         let middle = start as f64 / 2.0 + end as f64 / 2.0;

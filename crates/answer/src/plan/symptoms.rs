@@ -139,7 +139,6 @@ fn mainly_threads(findings: &Findings) -> bool {
 
 /// With only `wait4(2)` and the timeline: one process, far more faults than pages it ever had
 /// resident, and much time in the kernel.
-#[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
 fn probable_churn(findings: &Findings) -> Option<Case> {
     let cost = &findings.cost;
     let single = findings

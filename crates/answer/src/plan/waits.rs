@@ -28,7 +28,6 @@ pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
 }
 
 /// Waits for `mmap_lock`, as the share of the threads' time in which they would have found a CPU.
-#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
 fn lock(findings: &Findings) -> Option<Case> {
     // A single thread waits for readers of its memory map under /proc, not for itself.
     let wait = findings
@@ -57,7 +56,6 @@ fn part<'a>(findings: &'a Findings, id: &str) -> Option<&'a TimePart> {
 }
 
 /// Waits for pages of mapped files: in elapsed time, since a major fault takes little CPU time.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn file_reads(findings: &Findings) -> Option<Case> {
     let waited = part(findings, "pages")?.time;
     // Waits for pages of swap are in the same functions of the kernel.
@@ -150,7 +148,6 @@ pub(super) fn limited(findings: &Findings, symptoms: &mut Vec<Case>) {
 /// Reclaim according to samples of CPU time and to the kernel's delay counts, as a share of
 /// [`all_time`]: two estimates of the same quantity. Also returns whether they contradict each
 /// other.
-#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
 pub(super) fn seen_reclaim(findings: &Findings) -> Option<(Estimate, bool)> {
     let of_cpu = findings.cost.cpu().0 as f64 / all_time(findings);
     let sampled = share_of_work(findings, "reclaim").map(|share| share.scaled(of_cpu));
@@ -173,7 +170,6 @@ pub(super) fn seen_reclaim(findings: &Findings) -> Option<(Estimate, bool)> {
 }
 
 /// Waits for pages that were evicted while the program needs them.
-#[allow(clippy::cast_precision_loss, reason = "ratios of times")]
 fn thrashing(findings: &Findings) -> Option<Case> {
     let delays = findings.account.delays?;
     let share = |delay: Option<Delay>| {
@@ -195,7 +191,6 @@ fn thrashing(findings: &Findings) -> Option<Case> {
 
 /// The time of which the waits of all threads are a share, in nanoseconds: elapsed time, or the CPU
 /// time, if threads used more.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn all_time(findings: &Findings) -> f64 {
     findings.cost.wall.max(findings.cost.cpu()).0.max(1) as f64
 }

@@ -106,7 +106,6 @@ fn forks(findings: &Findings) -> Option<Estimate> {
 
 /// Whether file pages in the page cache fault because their mappings are created and removed
 /// repeatedly.
-#[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
 pub(super) fn maps_files_anew(findings: &Findings) -> bool {
     let faults = faults_of(findings, &[Cause::FileMinor, Cause::FileCopy]);
     let held = findings.cost.max_rss.0 as f64 / findings.host.page_size.max(1) as f64;
@@ -149,7 +148,6 @@ pub(super) fn tell_of(symptoms: &[Case], entry: &KernelEntry, findings: &Finding
 }
 
 /// The figures that show it.
-#[allow(clippy::cast_precision_loss, reason = "a count of processes")]
 pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
     let share = |id: &str| share_of_work(findings, id).map(range);
     let lines = match symptom.kind {

@@ -14,7 +14,6 @@ pub enum MinSupport {
 impl MinSupport {
     /// The number of sequences, rounded up, at least one.
     #[allow(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share of a count, at most the count"

@@ -183,7 +183,6 @@ struct Churning {
     bytes_per_s: u64,
 }
 
-#[allow(clippy::cast_precision_loss, reason = "for drawing")]
 fn as_f64(number: u64) -> f64 {
     number as f64
 }

@@ -109,7 +109,6 @@ const MOST_FOR_MEMORY: usize = 2;
 
 /// The runs with least memory among those that save some, by index.
 #[must_use]
-#[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
 pub fn smallest(baseline: &RunCost, runs: &[RunCost]) -> Vec<usize> {
     let saves = |run: &RunCost| {
         (run.max_rss.0 as f64) < LESS_MEMORY * baseline.max_rss.0 as f64

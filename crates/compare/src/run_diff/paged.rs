@@ -33,10 +33,6 @@ pub fn compare(
     })
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "times, counts and sizes of one run"
-)]
 fn figures(a: &PagedRun, b: &PagedRun) -> Vec<FigureChange> {
     let of = |quantity, read: fn(&PagedRun) -> u64, least: f64, ratio: f64| {
         let [a, b] = [a, b].map(|run| read(run) as f64);

@@ -59,10 +59,6 @@ fn is_told_apart(comparison: &Comparison, clock: Clock, memory: f64) -> bool {
     !clock.speed_up(comparison).covers(1.0) || memory < LESS_MEMORY
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a resident set stays far below 2^53 bytes"
-)]
 fn typical(baseline: &[RunCost], clock: Clock) -> (f64, f64) {
     let time = |run: &RunCost| match clock {
         Clock::Wall => run.wall,

@@ -8,7 +8,6 @@ use pagewise_model::delays::Delays;
 use pagewise_model::units::Estimate;
 
 /// Sets the waits for disk blocks to the counted time, and the other parts to the rest.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 pub(crate) fn count_waits(parts: &mut [TimePart], delays: Option<Delays>, tasks: Option<&Tasks>) {
     let alone = tasks.is_some_and(|tasks| !tasks.tells_apart());
     let counted = delays.and_then(|delays| delays.disk).filter(|_| alone);

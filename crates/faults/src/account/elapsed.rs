@@ -30,7 +30,6 @@ struct Part {
 }
 
 /// The elapsed time of a run from the looks; empty if they are too few.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 pub(crate) fn elapsed(looks: Option<&Looks>, cost: &RunCost, table: &KernelTable) -> Vec<TimePart> {
     let Some(looks) = looks.filter(|looks| looks.count >= FEWEST && looks.span.0 > 0) else {
         return Vec::new();
@@ -111,7 +110,6 @@ fn place(looks: &Looks, state: ThreadState) -> Option<&str> {
 /// Divides the time of ready threads into running and waiting for a CPU. A thread runs for the part
 /// of its ready time that all threads together do; while several are ready, the program waits only
 /// if none of them runs, which they do independently of each other at worst.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn on_cpu(ready: Estimate, delay: Option<Nanos>, cost: &RunCost) -> Vec<TimePart> {
     let cpu = cost.cpu().0 as f64;
     let delay = delay.map_or(0.0, |delay| delay.0 as f64);

@@ -119,13 +119,11 @@ fn shifted(estimate: Estimate, by: f64) -> Estimate {
 }
 
 /// Work without any sample may still have taken a little time.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn unseen(account: &Account, cpu: Nanos) -> Estimate {
     wilson(0.0, account.samples as f64).scaled(cpu.0 as f64)
 }
 
 /// The times from windows are kept if the samples confirm them, otherwise scaled to the samples.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn rescale(by_cause: &mut BTreeMap<Cause, Nanos>, causes: &[Cause], sampled: Estimate) {
     let of = |cause: &Cause| by_cause.get(cause).map_or(0.0, |time| time.0 as f64);
     let sum: f64 = causes.iter().map(of).sum();
@@ -141,7 +139,6 @@ fn rescale(by_cause: &mut BTreeMap<Cause, Nanos>, causes: &[Cause], sampled: Est
 }
 
 /// Makes the causes' times add up to `total` nanoseconds.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn scale(by_cause: &mut BTreeMap<Cause, Nanos>, total: f64) {
     let sum: f64 = by_cause.values().map(|time| time.0 as f64).sum();
     if sum <= 0.0 || total <= 0.0 {

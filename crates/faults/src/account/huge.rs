@@ -55,7 +55,6 @@ pub(crate) fn huge_faults(
 
 /// Huge pages allocated by faults on this machine during the run, at most the run's number of
 /// faults.
-#[allow(clippy::cast_precision_loss, reason = "counts of faults")]
 fn given(sidecar: &Sidecar) -> Option<f64> {
     let pressure = &sidecar.timeline.pressure;
     let (first, last) = (pressure.first()?, pressure.last()?);
@@ -66,7 +65,6 @@ fn given(sidecar: &Sidecar) -> Option<f64> {
 
 /// The time of `given` huge-page faults: as measured for long faults, and at most the kernel time
 /// that no other timed work used.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn bounded(given: f64, times: &Times, sidecar: &Sidecar) -> Estimate {
     let timed = times.total_ns.unwrap_or_default();
     let left = |timed: f64| (sidecar.cost.system.0 as f64 - timed).max(0.0);
@@ -89,7 +87,6 @@ fn bounded(given: f64, times: &Times, sidecar: &Sidecar) -> Estimate {
 }
 
 /// Whether most faults allocated a huge page, and most of the time was spent in the kernel.
-#[allow(clippy::cast_precision_loss, reason = "counts of faults")]
 fn is_all_it_does(given: f64, sidecar: &Sidecar) -> bool {
     let cost = &sidecar.cost;
     given * 2.0 >= cost.faults() as f64 && cost.system.0.saturating_mul(2) >= cost.cpu().0

@@ -59,7 +59,6 @@ pub(crate) fn account(profile: Option<&Profile>, cost: &RunCost, table: &KernelT
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn float(nanos: u64) -> f64 {
     nanos as f64
 }

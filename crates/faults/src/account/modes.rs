@@ -24,7 +24,6 @@ pub(super) struct Modes {
 impl Modes {
     /// The split that wait4(2) reported, where `samples`, of which the share `in_user` was in user
     /// mode, agree; otherwise theirs, with an interval that spans both.
-    #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
     pub(super) fn of(cost: &RunCost, in_user: f64, samples: f64) -> Self {
         let cpu = cost.cpu().0 as f64;
         let counted = cost.user.0 as f64 / cpu.max(1.0);
@@ -52,7 +51,6 @@ impl Modes {
     }
 
     /// The split that wait4(2) reported, where nothing else tells of the kernel.
-    #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
     pub(super) fn counted(cost: &RunCost) -> Self {
         Self {
             user: Estimate::exact(cost.user.0 as f64),

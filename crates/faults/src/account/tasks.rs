@@ -420,7 +420,6 @@ fn nanos(time: Nanos) -> f64 {
     precise(time.0)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn precise(number: u64) -> f64 {
     number as f64
 }

@@ -31,7 +31,6 @@ impl Scale {
     /// the kernel without privileges) and faults missing from a full recording are not scaled: they
     /// are reported as missing.
     #[allow(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "counts of faults are far below 2^53 and the difference is clamped"

@@ -72,10 +72,6 @@ const SWAPPED: f64 = 0.05;
 const LEAST_REPEATS: u64 = 4;
 
 /// Share of a census's faults that are repeats; `None` if there is no census.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "counts of samples are far below 2^53"
-)]
 pub(crate) fn repeats(census: &Census) -> Option<Estimate> {
     let samples = census.seen.samples();
     let repeated = samples - census.seen.distinct();
@@ -370,7 +366,6 @@ fn likely_route(attribution: &Attribution, region: RegionKind) -> Route {
 /// Share of a memory's faults that mapping it again must explain to count as their cause.
 const REMAPPED_SHARE: f64 = 0.3;
 
-#[allow(clippy::cast_precision_loss, reason = "page counts are far below 2^53")]
 fn to_f64(count: u64) -> f64 {
     count as f64
 }

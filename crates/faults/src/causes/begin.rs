@@ -271,7 +271,6 @@ impl Attributor {
 
 /// Faults that a record stands for in the totals. Sources that record each fault alternate with
 /// sources that sample, so each counts for its own time.
-#[allow(clippy::cast_precision_loss, reason = "periods are far below 2^53")]
 fn weight_of(sample: &Sample<'_>) -> f64 {
     sample.period.max(1) as f64
 }

@@ -121,7 +121,6 @@ impl Attributor {
     }
 
     /// Attributes the memory that a sampled system call frees or allocates to its caller.
-    #[allow(clippy::cast_precision_loss, reason = "page counts are far below 2^53")]
     pub(super) fn blame(&mut self, sample: &Sample<'_>, call: MmCall, unwound: Option<&[u64]>) {
         let Some(args) = syscalls::arguments(sample.raw) else {
             self.losses.add(LossKind::MalformedRecord, 1);
@@ -397,7 +396,6 @@ impl Attributor {
         }
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "page counts are far below 2^53")]
     fn note_release(
         &mut self,
         key: (Route, RegionKind),
@@ -413,7 +411,6 @@ impl Attributor {
         }
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "page counts are far below 2^53")]
     pub(super) fn note_growth(&mut self, kind: RegionKind, bytes: u64, stack: Option<StackId>) {
         self.tally
             .growth_sizes

@@ -17,10 +17,6 @@ pub(super) struct Density {
     lives_ended: f32,
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a ratio of counts; seven digits suffice"
-)]
 impl Density {
     /// Records a sampled fault that stands for `period` faults.
     pub(super) fn touched(&mut self, period: u64) {

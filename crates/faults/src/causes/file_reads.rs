@@ -88,7 +88,6 @@ impl Reads {
     }
 
     /// The files that were waited for, most waits first.
-    #[allow(clippy::cast_precision_loss, reason = "ratios of counts")]
     pub(super) fn told(mut self) -> Vec<FileReads> {
         self.files
             .sort_by(|a, b| b.reads.cmp(&a.reads).then(a.path.cmp(&b.path)));

@@ -45,7 +45,6 @@ impl MappedBy {
 
     /// The allocators' share of the known pages; `None` if none are known.
     #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "page counts are far below 2^53")]
     pub fn allocators_share(self) -> Option<f64> {
         let known = self.allocator + self.program;
         (known > 0).then(|| self.allocator as f64 / known as f64)

@@ -304,7 +304,6 @@ impl Attributor {
     /// With sampled faults most touched pages were never seen: the share of each stretch that a
     /// fork shares is estimated from the faults sampled on it.
     #[allow(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share between 0 and 1000"

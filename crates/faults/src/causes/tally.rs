@@ -173,7 +173,6 @@ impl Tally {
 
     /// Records a sampled fault on private memory whose page had been seen `before` times at this
     /// rate.
-    #[allow(clippy::cast_precision_loss, reason = "periods are far below 2^53")]
     pub(super) fn census_of(&mut self, region: RegionKind, period: u64, before: u32) {
         let key = (region, magnitude(period));
         let census = self.census.entry(key).or_default();
@@ -182,7 +181,6 @@ impl Tally {
     }
 
     /// Records a sampled fault on memory that was mapped again, with the chance that it is churn.
-    #[allow(clippy::cast_precision_loss, reason = "periods are far below 2^53")]
     pub(super) fn tell_by_records(&mut self, region: RegionKind, period: u64, chance: f64) {
         let (faults, churn) = self.told_by_records.entry(region).or_default();
         *faults += period as f64;

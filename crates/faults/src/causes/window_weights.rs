@@ -70,13 +70,11 @@ impl WindowWeights {
     }
 
     /// Nanoseconds that a window stands for.
-    #[allow(clippy::cast_precision_loss, reason = "times are far below 2^53 ns")]
     pub(super) fn stretch(&self, window: usize) -> Option<f64> {
         self.windows.get(window).map(|w| w.stands_for as f64)
     }
 
     /// Nanoseconds between a window and the next one, or the end of the recording.
-    #[allow(clippy::cast_precision_loss, reason = "times are far below 2^53 ns")]
     pub(super) fn rest_behind(&self, window: usize) -> f64 {
         self.windows.get(window).map_or(0.0, |w| w.rest as f64)
     }

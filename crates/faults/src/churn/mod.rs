@@ -62,7 +62,6 @@ fn share_with_interval(attribution: &Attribution, ledger: &Ledger, share: f64) -
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
     reason = "a byte count below 2^63, never negative"
 )]
 fn bytes(faults: f64, page_size: u64) -> Bytes {
@@ -111,7 +110,6 @@ fn released_sizes(attribution: &Attribution, ledger: &Ledger) -> Histogram {
 }
 
 /// By the code that mapped them; if that was not seen, by the code that wrote their first bytes.
-#[allow(clippy::cast_precision_loss, reason = "a ratio of counts")]
 fn allocator_blocks(attribution: &Attribution) -> Option<f64> {
     let tally = &attribution.tally;
     let by_header = || (tally.blocks > 0).then(|| tally.headed_blocks as f64 / tally.blocks as f64);

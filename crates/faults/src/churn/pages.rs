@@ -232,10 +232,6 @@ fn binomial(of: f64, rate: f64, most: usize) -> Vec<f64> {
         .collect()
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "counts of samples are far below 2^53"
-)]
 fn to_f64(count: u64) -> f64 {
     count as f64
 }

@@ -105,10 +105,6 @@ fn model(cause: Cause) -> Estimate {
 }
 
 /// Mean of the latencies with its interval, outliers cut.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a mean is shown with three digits"
-)]
 fn mean(histogram: &Histogram) -> Estimate {
     let count = histogram.count() as f64;
     if count <= 0.0 {
@@ -142,7 +138,6 @@ fn add(a: Estimate, b: Estimate) -> Estimate {
 
 /// Faults are handled in system time, so they take at most all of it. An unmeasured system time
 /// does not limit them.
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn within(total: Estimate, system: Nanos) -> Estimate {
     let most = if system.0 == 0 {
         f64::INFINITY

@@ -84,7 +84,7 @@ proptest! {
     fn a_cut_at_any_byte_leaves_the_trees_before_it(options in options(), seed in any::<u64>(), cut in 0.0_f64..1.0) {
         let simulation = Simulation::run(&options, seed);
         let text = simulation.text();
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a short text")]
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a short text")]
         let cut = (text.len() as f64 * cut) as usize;
         let whole = read(text.as_bytes(), 4096);
         let part = read_cut(&text.as_bytes()[..cut]);

@@ -58,10 +58,6 @@ impl Chase {
     /// Nanoseconds of CPU time per step, over at least `steps` steps and at least one whole round,
     /// after an untimed round.
     #[must_use]
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "milliseconds in nanoseconds, steps in millions"
-    )]
     pub fn time(&self, memory: &Anonymous, steps: u64) -> f64 {
         let words = memory.words();
         let steps = steps.max(self.length).max(1);

@@ -34,10 +34,6 @@ pub fn measure(sizes: PageSizes) -> io::Result<FirstTouch> {
 ///
 /// # Errors
 /// If memory cannot be allocated.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "milliseconds in nanoseconds, thousands of pages"
-)]
 pub fn touch(sizes: PageSizes, pages: Pages) -> io::Result<f64> {
     let length = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let (huge, base) = (length(sizes.huge.0), length(sizes.base.0));

@@ -174,7 +174,6 @@ impl Open {
         if self.times.running == 0 {
             return None;
         }
-        #[allow(clippy::cast_precision_loss, reason = "a share of nanoseconds")]
         let counted = self.times.running as f64 / self.times.enabled.max(1) as f64;
         Some(Counter {
             name: self.name.to_owned(),

@@ -157,7 +157,6 @@ impl Watch {
     }
 
     /// Between a half and one and a half of `beat` (xorshift64; Marsaglia, 2003).
-    #[allow(clippy::cast_precision_loss, reason = "a random part")]
     fn drawn(&mut self, beat: Duration) -> Duration {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

@@ -38,10 +38,6 @@ pub struct Counted {
 impl Counted {
     /// The count scaled up to the whole time; `None` if it never counted.
     #[must_use]
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "an estimate; counts beyond 2^53 take days"
-    )]
     pub fn scaled(self) -> Option<f64> {
         match (self.enabled, self.running) {
             // The thread did not run meanwhile.

@@ -72,7 +72,6 @@ impl Calibration {
 
     /// What the tracer added to a call that made this many others.
     #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "at most a million calls")]
     pub fn cost(&self, calls_inside: usize) -> f64 {
         self.per_call_ns * calls_inside as f64
     }

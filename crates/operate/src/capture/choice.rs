@@ -99,7 +99,6 @@ impl Census {
         choice
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "nanoseconds of short calls")]
     fn only_costs(&self, name: &str, met: Option<&Met>) -> bool {
         let base = base_name(name);
         let signs = signs_of(base).without(Signs::INSIDE);

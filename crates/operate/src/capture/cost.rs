@@ -50,7 +50,6 @@ pub struct Cost {
 
 impl Cost {
     /// The cost, from comparing faults with paths and faults with only the roots.
-    #[allow(clippy::cast_precision_loss, reason = "rates and means")]
     pub fn of(paths: &Reading, root_only: &Histogram, spent: &Spent) -> Self {
         let traced = paths.faults().fault_latencies();
         let measured = calibrate_by_histogram(paths.faults(), root_only);
@@ -74,7 +73,6 @@ impl Cost {
     }
 
     /// Time that tracing added, in seconds.
-    #[allow(clippy::cast_precision_loss, reason = "a sum for a sentence")]
     pub fn added_s(&self) -> f64 {
         self.calibration.per_call_ns * (self.calls + self.root_only_faults) as f64 / 1e9
     }

@@ -108,7 +108,6 @@ fn size(now: Bytes, most: Option<Bytes>, free: Option<Bytes>) -> Result<Bytes, S
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
 fn part(size: Bytes, share: f64) -> Bytes {
     Bytes::rounded(size.0 as f64 * share)
 }

@@ -101,7 +101,6 @@ impl<S: Fn(&Candidate, usize) -> Scene> Scripted<S> {
     }
 
     /// A factor near 1.
-    #[allow(clippy::cast_precision_loss, reason = "53 bits")]
     fn noise(&self) -> f64 {
         let uniform = (self.random.borrow_mut().bits() >> 11) as f64 / (1_u64 << 53) as f64;
         1.0 + NOISE * (2.0 * uniform - 1.0)

@@ -319,10 +319,6 @@ fn cost(reading: &TreeReading, wall: Nanos, max_rss: Bytes) -> RunCost {
 }
 
 /// The same cost with this CPU time, split in the same proportion.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a share of nanoseconds below 2^53"
-)]
 fn with_cpu_time(seen: RunCost, cpu: Nanos) -> RunCost {
     let share = seen.system.0 as f64 / seen.cpu().0.max(1) as f64;
     let system = Nanos::from_secs_f64(cpu.as_secs_f64() * share);

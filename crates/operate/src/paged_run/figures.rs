@@ -248,7 +248,6 @@ fn quantiles(histogram: &[u64]) -> Quantiles {
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
             reason = "a rank among counted faults, far below 2^52"
         )]
         let rank = (count as f64 * share) as u64;

@@ -77,7 +77,6 @@ impl Living {
         self.taker.fixed = self.taker.fixed.min(size.resident);
         self.member.resident = size.resident;
         self.member.fixed = self.member.fixed.min(size.resident);
-        #[expect(clippy::cast_precision_loss, reason = "a rate")]
         let now = self.refaults as f64 / elapsed.as_secs_f64().max(0.001);
         self.before.rate = f64::midpoint(self.member.refaults, now);
         self.member.refaults = self.before.rate;

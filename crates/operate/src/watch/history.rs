@@ -233,7 +233,6 @@ mod tests {
         history
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "small numbers")]
     fn faults(point: &TimelinePoint) -> f64 {
         point.minor_faults as f64
     }

@@ -276,10 +276,6 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a share needs no more than 53 bits of a weight"
-)]
 fn real(weight: u64) -> f64 {
     weight as f64
 }

@@ -133,7 +133,6 @@ fn fairness(page: &mut Page, rows: &[Controlled]) {
     // Jain, Chiu and Hawe (1984): 1 if all slow down alike, 1/n if one has everything.
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
-    #[allow(clippy::cast_precision_loss, reason = "a handful of programs")]
     let jain = sum * sum / (shares.len() as f64 * squares);
     page.gap();
     for row in rows {

@@ -127,7 +127,6 @@ fn course(
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
             reason = "a share of some hundred columns"
         )]
         let until = ((seconds(point) / end * columns as f64) as usize).clamp(filled, columns - 1);
@@ -162,7 +161,6 @@ fn bar(value: f64, most: f64) -> char {
     BARS[step.clamp(1, 8)]
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for eyes")]
 fn float(value: u64) -> f64 {
     value as f64
 }

@@ -125,7 +125,6 @@ fn share_line(page: &Page, row: &Row, total: f64, told: &str, room: (usize, usiz
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
     reason = "a share between 0 and 1 of a small constant"
 )]
 fn cells(share: f64, room: usize) -> usize {

@@ -7,7 +7,6 @@
 #![allow(
     dead_code,
     unused_imports,
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "shared by several test targets that each use a part; small made-up numbers"

@@ -200,10 +200,6 @@ impl Entries {
     /// Compares refills per entry. Zero refills of a kind count as one, so that the factor stays
     /// finite; zero of both kinds is balance. `None` where huge refills were not counted.
     #[must_use]
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "refills in an interval are far below 2^53"
-    )]
     pub fn imbalance(self, refills: Refills) -> Option<Imbalance> {
         let huge = refills.huge?;
         let small = refills.all.saturating_sub(huge);

@@ -20,7 +20,6 @@
 //! TLB, coalescing of neighbouring pages, instruction fetches, global pages.
 #![allow(
     clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
     reason = "page numbers are cut to the widths of TLB tags on purpose; counts are below 2^53"
 )]

@@ -203,7 +203,6 @@ fn threshold(level: f64, noise: f64) -> f64 {
     LEAST_HEIGHT.max(level * LEAST_SHARE).max(noise * NOISE)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "pages are far below 2^52")]
 fn step(curve: &[Reading], edge: Edge, drawn: &[Vec<Edge>]) -> Step {
     // In each draw the edge nearest to this one, if any is near.
     let twins = drawn.iter().filter_map(|edges| {
@@ -276,7 +275,6 @@ mod tests {
             #[allow(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                clippy::cast_precision_loss,
                 reason = "small numbers of a test"
             )]
             let reading = Reading {
@@ -340,7 +338,6 @@ mod tests {
             let flat: Vec<Reading> = (1..40)
                 .map(|at| Reading {
                     pages: at * 100,
-                    #[allow(clippy::cast_precision_loss, reason = "small numbers of a test")]
                     samples: (0..9).map(|_| random.below(1000) as f64 / 500.0).collect(),
                     data: vec![0.5; 9],
                 })

@@ -90,7 +90,6 @@ fn notes(collector: &Collector, summary: &Summary) -> Vec<String> {
 }
 
 #[allow(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a share of a count"
@@ -306,10 +305,6 @@ impl View<'_> {
         found
     }
 
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "a mean is shown with few digits"
-    )]
     fn path(&self, class: Class, outline: String, shapes: &[&Shape]) -> Path {
         let latency = self.latencies(shapes, Layer::Fault);
         let faults = latency.raw.count;
@@ -345,7 +340,6 @@ impl View<'_> {
 
 /// Average interrupts in one of a shape's faults, for the layers that make up all or most of it;
 /// for the others it is not known which were interrupted.
-#[allow(clippy::cast_precision_loss, reason = "counts")]
 fn interrupts_in(shape: &Shape, layer: Layer) -> f64 {
     match layer {
         Layer::Fault | Layer::MmFault | Layer::Handler => {
@@ -394,7 +388,6 @@ fn below_1us(collector: &Collector) -> f64 {
     ratio(below.sum(), calls.sum())
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a share of times")]
 fn seconds(latency: &Latency) -> f64 {
     latency.sum_ns as f64 / 1e9
 }

@@ -91,7 +91,6 @@ impl Cell {
     }
 
     /// Mean whole time minus the tracer's `cost` of one such fault, ns.
-    #[allow(clippy::cast_precision_loss, reason = "a mean of times")]
     pub(crate) fn mean_ns(&self, cost: f64) -> f64 {
         self.whole as f64 / self.faults.max(1) as f64 - cost
     }

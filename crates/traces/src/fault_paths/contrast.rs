@@ -111,7 +111,6 @@ impl<'a> View<'a> {
     }
 
     #[allow(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "ranks and means of faults"
@@ -152,7 +151,6 @@ impl<'a> View<'a> {
     }
 
     /// Error of the mean of the chosen faults due to the uncertainty of the correction.
-    #[allow(clippy::cast_precision_loss, reason = "a mean of counts of calls")]
     fn error(&self, scope: &Scope<'_>, is_chosen: impl Fn(u64) -> bool) -> f64 {
         let shapes = &self.collector.shapes.all;
         let chosen = scope.faults.iter().filter(|(_, ns)| is_chosen(*ns));
@@ -357,7 +355,6 @@ struct Link {
 }
 
 /// The links between sets of shapes and the slow faults.
-#[allow(clippy::cast_precision_loss, reason = "counts of faults as scores")]
 fn rotated(sequence: &Sequence, sets: &[&[u32]]) -> Vec<Link> {
     let (len, slow) = (sequence.shapes.len(), sequence.slow.len());
     let (all, tail) = (len as f64, slow as f64);
@@ -418,7 +415,6 @@ fn strength(found: &Overrepresented) -> f64 {
     (found.tail_share - found.body_share) / (found.body_share + 0.01).sqrt()
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts of faults")]
 fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 {
         0.0

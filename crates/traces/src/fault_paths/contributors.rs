@@ -21,7 +21,6 @@ struct Sums {
 
 /// The contributors to `faults` faults with the given call paths, the largest first by corrected
 /// time.
-#[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds as shares")]
 pub(super) fn contributors<'a>(
     contexts: impl Iterator<Item = (u32, &'a Context)>,
     faults: u64,
@@ -52,7 +51,6 @@ pub(super) fn contributors<'a>(
 
 /// A path's self time minus the tracer's cost: inside each call (except the root's) and around each
 /// call made.
-#[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds")]
 pub(super) fn corrected(index: u32, context: &Context, calibration: Calibration) -> f64 {
     let outside = calibration.per_call_ns - calibration.inside_ns;
     let inner = inner(index, context);
@@ -61,7 +59,6 @@ pub(super) fn corrected(index: u32, context: &Context, calibration: Calibration)
 }
 
 /// Calls whose own tracing cost is subtracted: all but the outermost, as in a root-only trace.
-#[allow(clippy::cast_precision_loss, reason = "a count")]
 pub(super) fn inner(index: u32, context: &Context) -> f64 {
     match context.parent == index {
         true => 0.0,
@@ -77,7 +74,6 @@ struct Totals {
 }
 
 impl Totals {
-    #[allow(clippy::cast_precision_loss, reason = "a count of faults")]
     fn of(by_name: &FxHashMap<u32, Sums>, faults: u64) -> Self {
         let faults = faults.max(1) as f64;
         let own: f64 = by_name.values().map(|sums| sums.own).sum();

@@ -56,7 +56,6 @@ fn bounds(groups: &[Group<'_>], mean: f64) -> Bounds {
 
 /// All durations together, minus this cost for every call inside, and for the calls equivalent to
 /// each interrupt.
-#[allow(clippy::cast_precision_loss, reason = "at most a million calls")]
 fn less(
     groups: &[Group<'_>],
     per_call: impl Fn(&Calibration) -> f64,

@@ -19,7 +19,6 @@ pub(super) fn figures(histogram: &Histogram) -> Latency {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a share of counts")]
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     share(part as f64, whole as f64)
 }
@@ -29,7 +28,6 @@ pub(super) fn share(part: f64, whole: f64) -> f64 {
 }
 
 /// A count as a figure.
-#[allow(clippy::cast_precision_loss, reason = "counts and sums far below 2^53")]
 pub(super) fn whole(count: u64) -> f64 {
     count as f64
 }

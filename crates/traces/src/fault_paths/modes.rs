@@ -34,7 +34,6 @@ struct Bin {
 }
 
 #[allow(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "logarithms of durations are small and positive"
@@ -93,10 +92,6 @@ fn valleys(smooth: &[f64]) -> Vec<usize> {
     found
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a share is shown with three digits"
-)]
 fn mode(bins: &[Bin], smooth: &[f64], (from, to): (usize, usize), all: u64) -> Option<Mode> {
     let inside = bins.get(from..to)?;
     let count: f64 = inside.iter().map(|bin| bin.count).sum();

@@ -110,7 +110,6 @@ impl<F: FnMut(FaultRow)> Sink for Rows<F> {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "calls of one fault")]
 fn calls_of(shape: &Shape) -> f64 {
     shape.calls_inside() as f64
 }

@@ -95,7 +95,6 @@ impl Tally {
 
 /// A duration with `less` nanoseconds subtracted, clamped at zero.
 #[allow(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "nanoseconds of one call, far below 2^53, clamped to zero"

@@ -52,7 +52,6 @@ pub(super) fn timeline(collector: &Collector, calibration: Calibration) -> Timel
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a mean of counts of calls")]
 fn block(
     collector: &Collector,
     calibration: Calibration,
@@ -95,7 +94,6 @@ struct Series {
     values: Vec<f64>,
 }
 
-#[allow(clippy::cast_precision_loss, reason = "times and counts of faults")]
 fn changes(blocks: &[TimeBlock], every: u64) -> Vec<ChangePoint> {
     let mut all: Vec<Series> = Vec::new();
     let mut add = |what, class, values: Option<Vec<f64>>| {
@@ -150,13 +148,11 @@ fn changes(blocks: &[TimeBlock], every: u64) -> Vec<ChangePoint> {
 }
 
 /// Faults per second.
-#[allow(clippy::cast_precision_loss, reason = "times and counts of faults")]
 fn rate(block: &TimeBlock, every: u64) -> Option<f64> {
     let ns = block.end_ns?.saturating_sub(block.start_ns?).max(1);
     Some((block.faults * every) as f64 * 1e9 / ns as f64)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts of faults")]
 fn share(block: &TimeBlock, class: Class) -> f64 {
     let of = block.classes.iter().find(|(found, ..)| *found == class);
     of.map_or(0.0, |(_, faults, ..)| {
@@ -202,7 +198,6 @@ struct Search {
     rest: Vec<f64>,
 }
 
-#[allow(clippy::cast_precision_loss, reason = "numbers of blocks")]
 impl Search {
     fn over(all: usize) -> Self {
         let weigh = |at: usize| {
@@ -296,7 +291,6 @@ fn told(
     at.iter().enumerate().map(change).collect()
 }
 
-#[allow(clippy::cast_precision_loss, reason = "times and counts of faults")]
 fn level_of(series: &Series, blocks: &[TimeBlock], every: u64) -> f64 {
     let faults: u64 = blocks.iter().map(|block| block.faults).sum();
     let middle = |of: fn(&TimeBlock) -> u64| {

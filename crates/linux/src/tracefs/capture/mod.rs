@@ -317,7 +317,6 @@ impl Capture {
 
     /// How full the fullest CPU's buffer is, from 0 to 1.
     #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "a share")]
     pub fn fill(&self) -> f64 {
         let fullest = self.stats().into_iter().map(|(_, stats)| stats.bytes).max();
         fullest.unwrap_or(0) as f64 / (self.buffer_kib * 1024).max(1) as f64

@@ -59,7 +59,6 @@ fn bisect(
     Ok(fresh)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "pages of at most 64 MiB")]
 fn is_fresh(size: usize, faults: f64) -> bool {
     let pages = size.div_ceil(page_size());
     faults >= FRESH * pages as f64

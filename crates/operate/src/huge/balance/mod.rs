@@ -235,7 +235,6 @@ fn settings(plan: &Plan, slots: u64) -> MinCostSettings {
         let count = (seconds / interval).ceil().clamp(1.0, 1e6) as u32;
         count
     };
-    #[allow(clippy::cast_precision_loss, reason = "slots are far below 2^52")]
     let all_of_them = slots.max(1024) as f64 / plan.limits.actions_per_second;
     MinCostSettings {
         gate: intervals(0.3),

@@ -226,10 +226,6 @@ impl Signal {
     }
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "work in an interval is far below 2^53"
-)]
 fn as_float(count: u64) -> f64 {
     count as f64
 }

@@ -99,7 +99,6 @@ impl Bench {
 
 /// Numbers from 4 to `most`, [`DENSITY`] per octave.
 #[allow(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "numbers up to some thousands"
@@ -129,7 +128,6 @@ fn between(step: Step, known: &[u64]) -> Vec<u64> {
     found
 }
 
-#[allow(clippy::cast_precision_loss, reason = "pages are far below 2^52")]
 fn as_float(number: u64) -> f64 {
     number as f64
 }

@@ -67,7 +67,6 @@ impl Bench {
         })
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "steps are far below 2^52")]
     fn points(&mut self, times: &[Vec<f64>], walks: &[Vec<Walks>]) -> Vec<EffectPoint> {
         let mut points = Vec::new();
         for (at, share) in SHARES.into_iter().enumerate() {
@@ -98,7 +97,6 @@ impl Bench {
     /// A chase through `half` bytes of which `share` are in the huge first half of the memory. It
     /// has a word of its own in each line, so that all shares can be chased in turn.
     #[allow(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "numbers of slots, far below 2^52"

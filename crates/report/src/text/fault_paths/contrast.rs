@@ -203,7 +203,6 @@ pub fn trees(page: &mut Page, findings: &FaultPaths) {
 /// Lines of an outline.
 const OUTLINE_LINES: usize = 4;
 
-#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn tree(page: &mut Page, tree: &TreePattern, each: &str) {
     let whole = match (tree.complete, tree.class) {
         (true, Some(class)) => format!("all of it: {}", class.describe()),

@@ -200,10 +200,6 @@ fn contributors(page: &mut Page, contributors: &[Contributor]) {
 }
 
 /// `12 % [9.0, 15]`
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "shares are shown with few digits"
-)]
 fn corrected_share(found: &Contributor) -> String {
     let value = found.corrected_time_share;
     let error = value * found.error_ns as f64 / found.corrected_self_ns.max(1) as f64;

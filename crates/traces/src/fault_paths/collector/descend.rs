@@ -59,7 +59,6 @@ impl Collector {
     }
 
     /// A call's time on the CPU without interrupts and without the tracer's cost.
-    #[allow(clippy::cast_precision_loss, reason = "nanoseconds of one call")]
     fn corrected_time(&self, tree: &CallTree, root: usize, cost: f64) -> f64 {
         let end = tree.nodes[root].end as usize;
         let (mut taken, mut calls) = (tree.off_cpu_inside(root), 0_u32);

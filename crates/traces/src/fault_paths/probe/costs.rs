@@ -70,7 +70,6 @@ fn agree(a: &Calibration, b: &Calibration) -> bool {
     same_kind && near(a.per_call_ns, b.per_call_ns) && near(a.inside_ns, b.inside_ns)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a count of costs")]
 fn pool_of(pool: &[Calibration]) -> Calibration {
     let mean = |of: fn(&Calibration) -> f64| pool.iter().map(of).sum::<f64>() / pool.len() as f64;
     let per_call_ns = mean(|cost| cost.per_call_ns);
@@ -91,7 +90,6 @@ fn pool_of(pool: &[Calibration]) -> Calibration {
 
 /// The figures for several sources together: the mean by the number of calls, and the largest
 /// error.
-#[allow(clippy::cast_precision_loss, reason = "counts as weights")]
 pub(in super::super) fn together(sources: &[Calibration], calls: &[u64]) -> Calibration {
     let Some(first) = sources.first() else {
         return Calibration::nothing();

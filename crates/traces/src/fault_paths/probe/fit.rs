@@ -47,7 +47,6 @@ pub(super) fn fitting(
 }
 
 /// Faults with calls inside that take no longer than the least cost of tracing these.
-#[allow(clippy::cast_precision_loss, reason = "counts as a share")]
 fn clamped(full: &Collector, calibration: &Calibration) -> Option<Misfit> {
     let (mut all, mut none_left) = (0, 0);
     for shape in &full.shapes.all {
@@ -69,7 +68,6 @@ fn uneven(floors: &Floors) -> Option<Misfit> {
     (low > 0.0 && ratio > MOST_UNEVEN).then_some(Misfit::Uneven(ratio))
 }
 
-#[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds")]
 fn unbalanced(full: &Collector, calibration: &Calibration) -> Option<Misfit> {
     let contexts = (0..).zip(&full.contexts.all);
     let own: f64 = contexts

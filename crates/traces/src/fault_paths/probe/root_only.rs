@@ -232,7 +232,6 @@ struct Fault {
     weight: f64,
 }
 
-#[allow(clippy::cast_precision_loss, reason = "latencies and counts")]
 fn traced_faults(collector: &Collector) -> Vec<Fault> {
     let mut faults = Vec::new();
     for shape in &collector.shapes.all {
@@ -242,7 +241,6 @@ fn traced_faults(collector: &Collector) -> Vec<Fault> {
     faults
 }
 
-#[allow(clippy::cast_precision_loss, reason = "latencies and counts")]
 fn faults_of(latencies: &Histogram, calls: f64) -> Vec<Fault> {
     let buckets = latencies.buckets();
     let faults = buckets.map(|(low, high, count)| Fault {

@@ -187,7 +187,6 @@ fn sums(collector: &Collector, forest: &Forest, folded: &[Folded], costs: Costs<
 impl Sums {
     /// Adds the tracing cost of this many occurrences, given the numbers of their own traced calls
     /// (except for the outermost), of calls inside, and of direct calls.
-    #[allow(clippy::cast_precision_loss, reason = "counts of calls")]
     fn pay(&mut self, places: u64, (inner, inside, direct): (u64, u64, u64), cost: &Calibration) {
         let calls = |each: u64| (places * each) as f64;
         let own = cost.inside_ns * calls(inner);
@@ -283,7 +282,6 @@ struct Weigher {
     all_corrected: f64,
 }
 
-#[allow(clippy::cast_precision_loss, reason = "sums of nanoseconds as figures")]
 impl Weigher {
     fn new(collector: &Collector, costs: Costs<'_>) -> Self {
         let (mut all, mut cost) = (0_u128, 0.0);

@@ -180,7 +180,6 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    #[allow(clippy::cast_precision_loss, reason = "sums of short times")]
     fn trees_are_those_of_a_count_one_by_one(
         faults in prop::collection::vec(calls(), 1..12), min_faults in 1_u64..4,
     ) {

@@ -370,7 +370,6 @@ fn beyond(both: &[FunctionSums; 2], from: u32) -> Vec<f64> {
 
 /// The value at a rank among sorted values; `None` if too few are beyond it.
 #[allow(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a rank within a count"

@@ -105,7 +105,6 @@ fn logarithm(ns: u64) -> f64 {
 
 /// The time that few of a path's faults exceed.
 #[allow(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a rank within a count"
