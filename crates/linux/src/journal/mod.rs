@@ -19,7 +19,6 @@
 //! change survives a reboot, so a journal of another boot has nothing to restore, and lines are
 //! passed to the kernel without waiting for the disk, which takes milliseconds.
 
-mod legacy;
 mod record;
 
 pub use record::{Line, MadeGroup, Owner, Record, Setting, SlotChange, Subject};
@@ -150,7 +149,7 @@ impl Journal {
     /// [`Error::File`], [`Error::Line`].
     pub fn record(&mut self) -> Result<Option<Record>, Error> {
         let text = text(&mut self.file).map_err(|source| file_error("read", &self.path, source))?;
-        record_of(&self.path, &text)
+        Record::parse(&self.path, &text)
     }
 
     /// Notes what is about to be changed.
@@ -242,15 +241,7 @@ pub fn read(path: &Path) -> Result<Option<Record>, Error> {
     let file = own_folder::open(path, OpenOptions::new().read(true));
     let read = file.and_then(|mut file| text(&mut file));
     let text = read.map_err(|source| file_error("read", path, source))?;
-    record_of(path, &text)
-}
-
-/// The record in `text`, read from `path`, in today's format or an older one.
-fn record_of(path: &Path, text: &str) -> Result<Option<Record>, Error> {
-    match legacy::record(path, text.trim_end_matches('\0')) {
-        Some(record) => Ok(Some(record)),
-        None => Record::parse(path, text),
-    }
+    Record::parse(path, &text)
 }
 
 /// Whether no process has the journal at `path`.

@@ -66,7 +66,7 @@ pub struct SlotChange {
     pub before: Slot,
 }
 
-/// A line. Lines of older versions have one field each, two of them under other names.
+/// A line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Line {
@@ -77,7 +77,7 @@ pub struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
     /// A file that is about to be written.
-    #[serde(alias = "knob", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub setting: Option<Setting>,
     /// An instance of tracefs that is about to be created.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,14 +86,14 @@ pub struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<MadeGroup>,
     /// A slot that is about to be changed.
-    #[serde(alias = "entry", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotChange>,
 }
 
 /// Content of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// The first writer; for the older formats, as far as they record it.
+    /// The first writer.
     pub owner: Option<Owner>,
     /// The process whose pages were changed.
     pub subject: Option<Subject>,
@@ -171,7 +171,7 @@ impl Record {
     }
 
     /// Whether the changes are still in effect, that is, whether they were made since the last
-    /// boot. The oldest format of a journal does not record the boot.
+    /// boot.
     #[must_use]
     pub fn is_of_boot(&self, boot_id: &str) -> bool {
         let owner = self.owner.as_ref().map(|owner| &owner.boot_id);

@@ -78,36 +78,6 @@ fn a_journal_that_was_removed_meanwhile_is_made_again() {
 }
 
 #[test]
-fn journals_of_earlier_versions_are_read() {
-    let trace = "pagewise-trace-journal 1\nboot b\nowner 4242\ninstance pagewise-4242\n\
-                 save 4 current_tracer\nnop\n\nsave 10 cut\nabc";
-    let record = record_of(Path::new("trace.journal"), trace);
-    let record = record.unwrap().unwrap();
-    let owner = record.owner.as_ref().unwrap();
-    assert_eq!((owner.pid, owner.boot_id.as_str()), (4242, "b"));
-    assert_eq!(record.instances, ["pagewise-4242"]);
-    assert_eq!(record.settings.len(), 1);
-    assert_eq!(record.settings[0].before, "nop\n");
-
-    let sizes = r#"{"subject":{"pid":7,"start_ticks":9,"boot_id":"b","comm":"x"}}
-{"knob":{"path":"/sys/kernel/mm/x","before":"never","after":"always"}}
-{"entry":{"address":"0x200000","change":"split","before":{"huge":true,"present":512,"zero":0,"swapped":0}}}
-"#;
-    let record = Record::parse(Path::new("balance-7-9.journal"), sizes);
-    match record {
-        Ok(Some(record)) => {
-            assert_eq!(record.subject.unwrap().pid, 7);
-            assert_eq!(record.settings[0].after, "always");
-            assert_eq!(record.slots[0].address, 0x20_0000);
-        }
-        other => panic!("{other:?}"),
-    }
-
-    let switch = record_of(Path::new("/run/task-delayacct"), "0");
-    assert_eq!(switch.unwrap().unwrap().settings[0].before, "0");
-}
-
-#[test]
 fn what_is_no_journal_says_so_and_only_the_end_may_be_cut() {
     let parse = |text: &str| Record::parse(Path::new("j"), text);
     for wrong in ["shopping list", "shopping list\n", "{}\n", "{\"a\":1}\n"] {

@@ -177,52 +177,6 @@ fn who_still_counts_keeps_the_switch_though_its_first_user_was_killed() {
 }
 
 #[test]
-fn journals_of_earlier_versions_are_followed() {
-    let machine = Machine::idle();
-    let before = machine.values();
-    let top = machine.0.path();
-    let run = top.join("run");
-    own_folder::make(&run).unwrap();
-    let boot = journal::boot_id();
-    let size = top.join("sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled");
-    for (file, text) in [
-        ("run/task-delayacct", "0".to_owned()),
-        ("proc/sys/kernel/task_delayacct", "1".to_owned()),
-        (
-            "run/trace.journal",
-            format!("pagewise-trace-journal 1\nboot {boot}\nowner 7\nsave 2 tracing_on\n1\n\n"),
-        ),
-        ("tracing/tracing_on", "0".to_owned()),
-        (
-            "run/balance-2147483647-1.journal",
-            format!(
-                "{{\"subject\":{{\"pid\":2147483647,\"start_ticks\":1,\"boot_id\":\"{boot}\",\
-                 \"comm\":\"x\"}}}}\n{{\"knob\":{{\"path\":\"{}\",\"before\":\"never\",\
-                 \"after\":\"always\"}}}}\n",
-                size.display()
-            ),
-        ),
-        (
-            "sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
-            "[always] inherit madvise never".to_owned(),
-        ),
-    ] {
-        fs::write(top.join(file), text).unwrap();
-    }
-    for file in [
-        "task-delayacct",
-        "trace.journal",
-        "balance-2147483647-1.journal",
-    ] {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(run.join(file), fs::Permissions::from_mode(0o600)).unwrap();
-    }
-    let restored = restore_in(&machine.places());
-    assert_eq!(restored.len(), 3, "{restored:?}");
-    assert_eq!(machine.values(), before);
-}
-
-#[test]
 fn another_boot_s_journals_go_and_a_spoilt_one_is_named() {
     let machine = Machine::idle();
     let run = &machine.places().folders[0];
