@@ -3,7 +3,9 @@
 import glob
 import os
 import shutil
+import signal
 import subprocess
+import threading
 import time
 import tomllib
 from dataclasses import dataclass, field
@@ -11,6 +13,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+# A run that takes longer is ended: programs of the benches take seconds.
+LIMIT_S = 120
 
 
 @dataclass
@@ -91,12 +95,24 @@ def run_once(program, extra):
     started = time.monotonic()
     null = os.open(os.devnull, os.O_RDWR)
     actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
-    pid = os.posix_spawnp(command[0], command, environment, file_actions=actions)
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    pid = os.posix_spawnp(command[0], command, environment, file_actions=actions, setpgroup=0)
+    overdue = threading.Timer(LIMIT_S, os.killpg, (pid, signal.SIGKILL))
+    overdue.start()
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    except BaseException:
+        os.killpg(pid, signal.SIGKILL)
+        raise
+    finally:
+        # The process is a zombie at most: its number is its own until wait4.
+        overdue.cancel()
+        overdue.join()
     wall = time.monotonic() - started
     waiting = _waiting(pid, wall)
     _, status, usage = os.wait4(pid, 0)
     os.close(null)
+    if wall >= LIMIT_S:
+        raise RuntimeError(f"{program.name} with {extra} did not end within {LIMIT_S} s")
     if status != 0:
         raise RuntimeError(f"{program.name} with {extra} ended with status {status}")
     return {

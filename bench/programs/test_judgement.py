@@ -2,6 +2,7 @@
 
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import judge
 import programs
@@ -146,6 +147,13 @@ class Manifest(unittest.TestCase):
         self.assertGreaterEqual(counts["healthy"], 8)
         for entry in entries:
             self.assertTrue(entry.command and entry.cause, entry.name)
+
+
+class Runs(unittest.TestCase):
+    def test_a_run_that_does_not_end_is_ended_with_its_children(self):
+        endless = programs.Program(name="p", kind="k", family="healthy", command=["sh", "-c", "sleep 600 & wait"], needs=[], cause=["healthy"])
+        with mock.patch.object(programs, "LIMIT_S", 0.2), self.assertRaisesRegex(RuntimeError, "did not end within 0.2 s"):
+            programs.run_once(endless, {})
 
 
 if __name__ == "__main__":
