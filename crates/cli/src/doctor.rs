@@ -28,7 +28,7 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  pagewise doctor -- ./simulate input.dat        what is slow, why, a cure
+  pagewise doctor -- ./simulate input.dat        what is slow, why, a fix
   pagewise doctor --prove -- ./simulate          the same, and a proof
   pagewise doctor -p 4242 --duration 10s         a running process
   pagewise doctor --prove --load './drive $PAGEWISE_PORT' -- ./server

@@ -71,10 +71,10 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  pagewise doctor -- ./simulate input.dat     what is slow, why, a cure
+  pagewise doctor -- ./simulate input.dat     what is slow, why, a fix
   pagewise doctor --prove -- ./simulate       the same, and a proof
   pagewise doctor -p 4242 --duration 10s      a running process
-  pagewise check                              what this machine allows";
+  pagewise check                              what this machine supports";
 
 #[derive(Subcommand)]
 enum Command {
@@ -98,7 +98,7 @@ enum Command {
     /// Run a program inside a memory budget, paged in user space
     #[command(after_help = run::EXAMPLES)]
     Run(run::Args),
-    /// Show what this machine allows, what is missing, and how to enable it
+    /// Check what this machine supports and how to enable the rest
     #[command(after_help = check::EXAMPLES)]
     Check(check::Args),
     /// Watch a program's faults, memory and CPU time, live or as a table

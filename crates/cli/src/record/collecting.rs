@@ -37,7 +37,7 @@ pub struct Collecting {
 
     /// Where to send tables: a folder, s3://BUCKET/FOLDER or gs://BUCKET/FOLDER
     ///
-    /// Buckets need pagewise-fleet (pagewise help fleet). While the place is away, recordings wait.
+    /// Buckets need pagewise-fleet (pagewise help fleet). Recordings queue while the destination is unreachable.
     #[arg(long, value_name = "PLACE", requires = "every")]
     to: Option<String>,
 

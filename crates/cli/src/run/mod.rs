@@ -101,7 +101,7 @@ pub struct Args {
     /// regions]
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     min_region: Option<Bytes>,
-    /// Manage files, too, that the program maps to read, from this size on
+    /// Also manage read-only mapped files of at least this size
     ///
     /// Private and shared mappings with read access alone. Pages are read from the file itself, past the page cache
     /// where its file system allows that, in pieces that the policy chooses, and are dropped to make room; nothing of

@@ -46,13 +46,9 @@ per second or in total, t table of processes, ? help.";
 )]
 pub struct Args {
     /// Processes to watch, with all their descendants (comma-separated).
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', required_unless_present_any = ["command", "process"],
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', required_unless_present = "command",
           conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Vec<i32>,
-    /// The same, as it was written before.
-    #[arg(value_name = "PID", hide = true, conflicts_with_all = ["command", "pid"],
-          value_parser = clap::value_parser!(i32).range(1..))]
-    process: Option<i32>,
     /// Time between readings, at least 10ms; widened automatically if readings cost more than 1 %
     /// of a CPU.
     #[arg(long, default_value = "100ms", value_parser = interval, value_name = "TIME")]
@@ -166,7 +162,7 @@ impl Args {
 
     /// The subject to watch; a program's output is redirected if necessary.
     fn whom(&self, redirect: bool) -> anyhow::Result<Whom> {
-        let processes: Vec<i32> = self.pid.iter().chain(&self.process).copied().collect();
+        let processes = self.pid.clone();
         if !processes.is_empty() {
             return Ok(Whom::Processes(processes));
         }

@@ -13,7 +13,7 @@ fn watching_a_process_that_is_gone_names_it() {
     let mut child = Command::new("true").spawn().expect("true starts");
     let pid = child.id().to_string();
     child.wait().expect("true ends");
-    Outcome::of(stage.pagewise().args(["watch", &pid]))
+    Outcome::of(stage.pagewise().args(["watch", "-p", &pid]))
         .ended_with(1)
         .tells(&[&pid, "no process"]);
 }

@@ -69,7 +69,7 @@ pub(super) fn user_faults(tried: &io::Result<()>, guards: &Guards) -> Capability
             missing(
                 name,
                 format!("perf_event_open: {}; {}", words(error), paranoid(guards)),
-                "Only counts and the timeline remain; doctor can still prove a cure by A/B runs.",
+                "Only counts and the timeline remain; doctor can still prove a fix by A/B runs.",
             ),
             allow_user(error, guards),
         ),

@@ -58,7 +58,7 @@ pub const ACCOUNTS: &[Column] = &[
     Column::real("high"),
 ];
 
-/// What is wrong, and the advice that cures it.
+/// What is wrong, and the advice that fixes it.
 pub const FINDINGS: &[Column] = &[
     Column::bytes("run_id"),
     Column::text("finding"),
