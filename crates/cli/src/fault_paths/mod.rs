@@ -30,18 +30,13 @@ impl Findings {
     }
 }
 
-/// Findings of a trace, corrected for the tracer's cost: as measured against `root_only`, a trace
-/// of the same workload with only the root function; otherwise as `pagewise trace` measured it
-/// during the capture; otherwise as estimated from the trace.
+/// Findings of a trace, corrected for the tracer's cost ([`calibration`]).
 ///
 /// # Errors
 /// If a file can't be read, or `root_only` can't serve as a measure.
 pub fn findings(trace: Trace, root_only: Option<&Path>) -> Result<Findings> {
     let (faults, summary) = collect(trace)?;
-    let calibration = match root_only {
-        Some(path) => measured(&faults, path)?,
-        None => calibrate_by_notes(&faults).unwrap_or_else(|| estimate(&faults)),
-    };
+    let calibration = calibration(&faults, root_only)?;
     Ok(Findings {
         report: analyse(&faults, &summary, calibration),
         faults,
@@ -65,16 +60,23 @@ pub fn part(
         bail!("looking into a part of the faults reads the trace twice: give a file, not a pipe");
     }
     let (faults, _) = collect(trace)?;
-    let calibration = match root_only {
-        Some(path) => measured(&faults, path)?,
-        None => calibrate_by_notes(&faults).unwrap_or_else(|| estimate(&faults)),
-    };
+    let calibration = calibration(&faults, root_only)?;
     let Opened::Trace(trace) = open(path)? else {
         bail!("it changed while it was read");
     };
     let mut collector = Collector::descending(steps, calibration);
     let summary = trace.read(&mut collector)?;
     Ok(analyse(&collector, &summary, calibration))
+}
+
+/// The tracer's cost: as measured against `root_only`, a trace of the same workload with only the
+/// root function; otherwise as `pagewise trace` measured it during the capture; otherwise as
+/// estimated from the trace.
+fn calibration(faults: &Collector, root_only: Option<&Path>) -> Result<Calibration> {
+    Ok(match root_only {
+        Some(path) => measured(faults, path)?,
+        None => calibrate_by_notes(faults).unwrap_or_else(|| estimate(faults)),
+    })
 }
 
 fn measured(faults: &Collector, root_only: &Path) -> Result<Calibration> {

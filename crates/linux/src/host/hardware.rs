@@ -29,6 +29,14 @@ pub(super) fn model(machine: &Machine) -> Option<String> {
     })
 }
 
+/// Whether a hypervisor shows itself: by CPUID on x86, on others in the device tree or in sysfs.
+pub(super) fn is_guest(machine: &Machine) -> bool {
+    let flags = cpuinfo_value(&cpuinfo(machine), "flags").unwrap_or_default();
+    flags.split(' ').any(|flag| flag == "hypervisor")
+        || machine.sys.join("hypervisor/type").exists()
+        || machine.proc.path("device-tree/hypervisor").exists()
+}
+
 /// Processors online.
 pub(super) fn online(machine: &Machine) -> u32 {
     let count = cpuinfo(machine)

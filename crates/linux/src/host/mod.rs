@@ -63,6 +63,18 @@ pub fn snapshot_at(root: &Path) -> HostSnapshot {
     }
 }
 
+/// The processor's model; `None` if the kernel does not name it.
+#[must_use]
+pub fn cpu_model() -> Option<String> {
+    hardware::model(&Machine::at(Path::new("/")))
+}
+
+/// Whether this is a virtual machine, as far as its hypervisor says so.
+#[must_use]
+pub fn is_guest() -> bool {
+    hardware::is_guest(&Machine::at(Path::new("/")))
+}
+
 /// Where the machine's pseudo file systems are.
 struct Machine {
     proc: ProcRoot,
@@ -168,6 +180,21 @@ mod tests {
         let found = snapshot_at(folder.path());
         assert_eq!((found.hostname.as_str(), found.cpus), ("", 0));
         assert_eq!(found.settings, BTreeMap::new());
+    }
+
+    #[test]
+    fn a_hypervisor_shows_in_flags_device_tree_or_sysfs() {
+        for (file, text, is_guest) in [
+            ("proc/cpuinfo", "flags\t\t: fpu hypervisor lm\n", true),
+            ("proc/cpuinfo", "flags\t\t: fpu lm\n", false),
+            ("proc/device-tree/hypervisor/compatible", "linux,kvm", true),
+            ("sys/hypervisor/type", "xen\n", true),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            write(folder.path(), file, text);
+            let machine = Machine::at(folder.path());
+            assert_eq!(hardware::is_guest(&machine), is_guest, "{file}: {text}");
+        }
     }
 
     #[test]

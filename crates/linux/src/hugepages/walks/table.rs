@@ -1,5 +1,6 @@
 //! Event tables and the choice among them.
 
+use crate::proc::ProcRoot;
 use serde::Deserialize;
 
 /// The files, newest first within a vendor.
@@ -71,6 +72,13 @@ pub struct Cpu {
 }
 
 impl Cpu {
+    /// This machine's.
+    #[must_use]
+    pub fn this() -> Self {
+        let cpuinfo = std::fs::read_to_string(ProcRoot::default().path("cpuinfo"));
+        Self::parse(&cpuinfo.unwrap_or_default())
+    }
+
     /// From the text of `/proc/cpuinfo`.
     #[must_use]
     pub fn parse(cpuinfo: &str) -> Self {

@@ -65,8 +65,7 @@ impl Signal {
     /// Opens the available counters. `named` is the user's counter.
     pub fn open(named: Option<&Progress>) -> Self {
         let proc = ProcRoot::default();
-        let cpuinfo = std::fs::read_to_string(proc.path("cpuinfo")).unwrap_or_default();
-        let table = table_for(&Cpu::parse(&cpuinfo));
+        let table = table_for(&Cpu::this());
         let counting = Counting::prepare(Path::new("/sys"), table.as_ref());
         let (counting, no_counters) = match counting {
             Ok(counting) => (Some(counting), None),

@@ -40,9 +40,7 @@ impl Bench {
             .zip(SHARES)
             .map(|(word, share)| self.mixed(&mut area, half, share, word))
             .collect();
-        let table = table_for(&Cpu::parse(
-            &std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default(),
-        ));
+        let table = table_for(&Cpu::this());
         let counting = Counting::prepare(Path::new("/sys"), table.as_ref());
         let no_counters = counting.as_ref().err().map(|refusal| refusal.message());
         let mut counting = counting.ok();

@@ -2,12 +2,12 @@
 
 use super::{Bench, LINE, STEPS, spread_line};
 use anyhow::Result;
+use pagewise_linux::host::is_guest;
 use pagewise_linux::hugepages::chase::Chase;
 use pagewise_linux::sys::anonymous::Anonymous;
 use pagewise_model::probe::{HostFinding, HostPages};
 use pagewise_model::units::{Bytes, Estimate};
 use pagewise_simulate::tlb::steps::{Reading, extra_share, steps};
-use std::path::Path;
 
 /// Huge pages over which the chase is spread; fewer than the entries of any first-level TLB.
 const SPREAD: u64 = 24;
@@ -112,16 +112,6 @@ fn judge(is_guest: bool, share: Option<Estimate>) -> HostFinding {
         missed_share: share,
         sentence: sentence.to_owned(),
     }
-}
-
-fn is_guest() -> bool {
-    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
-    let hides = flags.is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
-    // Arm and others report it in the device tree or in sysfs.
-    hides
-        || Path::new("/sys/hypervisor/type").exists()
-        || Path::new("/proc/device-tree/hypervisor").exists()
 }
 
 #[allow(

@@ -7,6 +7,7 @@ mod memory;
 
 use anyhow::Result;
 use effect::Effect;
+use pagewise_linux::host::cpu_model;
 use pagewise_linux::hugepages::map::PageSizes;
 use pagewise_linux::hugepages::trial::{self, Found};
 use pagewise_linux::proc::ProcRoot;
@@ -71,7 +72,7 @@ pub fn probe(request: Request, say: &dyn Fn(&str)) -> Result<Document<Probe>> {
     let curves = [(sizes.base, base), (sizes.huge, huge)];
     let curves = curves.map(|(page, readings)| bench.drawn(page, &readings));
     let found = Probe {
-        cpu: cpu_model(),
+        cpu: cpu_model().unwrap_or_else(|| "unknown CPU".to_owned()),
         elapsed: started.elapsed().into(),
         rounds: request.rounds,
         levels,
@@ -164,16 +165,6 @@ fn tlb_level(level: u32, page: Bytes, step: Step) -> TlbLevel {
         entries: step.entries,
         miss_ns: step.height,
     }
-}
-
-fn cpu_model() -> String {
-    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = cpuinfo.lines().find(|line| line.starts_with("model name"));
-    let name = line.and_then(|line| line.split_once(':'));
-    name.map_or_else(
-        || "unknown CPU".to_owned(),
-        |(_, name)| name.trim().to_owned(),
-    )
 }
 
 fn as_index(number: u64) -> usize {
