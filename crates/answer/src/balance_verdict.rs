@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_without_pairs_asks_for_more_time_and_not_for_a_comparison() {
+    fn a_comparison_without_pairs_asks_for_more_time() {
         let points = [point(0, Some(100.0), None)];
         let with = |proves| {
             let evidence = Evidence {

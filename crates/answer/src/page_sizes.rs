@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_faults_are_those_of_memory_in_whole_huge_pages_less_what_zeroing_costs() {
+    fn huge_pages_save_faults_less_the_cost_of_zeroing() {
         // 100,000 faults of 1 µs in a second of CPU time.
         let mut findings = run(800, 200, 100_000);
         findings.cost.max_rss = Bytes(100 << 20);

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_capability_has_a_group_and_no_line_is_wider_than_the_terminal() {
+    fn capabilities_have_groups_and_fit_the_terminal() {
         let check = Document::of(Check {
             kernel: "6.18".to_string(),
             capabilities: capabilities(),

@@ -12,7 +12,7 @@ fn kept(given: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn processor_linker_and_names_of_folders_reach_the_library_in_every_spelling() {
+fn processor_linker_and_folders_reach_the_library() {
     let given = [
         "-C",
         "target-cpu=native",
@@ -41,7 +41,7 @@ fn processor_linker_and_names_of_folders_reach_the_library_in_every_spelling() {
 }
 
 #[test]
-fn the_library_for_another_libc_is_built_for_the_same_processor_by_its_own_linker() {
+fn another_libcs_library_has_its_linker_and_our_processor() {
     let given = [
         "-Ctarget-cpu=x86-64-v3",
         "-Ctarget-feature=+crt-static,+avx2",
@@ -89,7 +89,7 @@ fn what_instruments_warns_or_makes_static_stays_outside() {
 }
 
 #[test]
-fn the_library_s_workspace_names_no_folder_of_this_machine_and_nothing_that_only_tests_need() {
+fn the_librarys_workspace_names_no_folder_of_this_machine() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = tempfile::tempdir().unwrap();
     // A second build finds what the first has left.

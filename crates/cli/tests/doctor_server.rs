@@ -236,7 +236,7 @@ fn an_interrupt_ends_server_and_load_and_tells_what_was_seen() {
 }
 
 #[test]
-fn a_proof_of_a_running_process_is_refused_with_the_way_that_works() {
+fn a_proof_of_a_running_process_names_the_way_that_works() {
     let stage = Stage::new();
     let mut server = Command::new(stage.path("served"))
         .args(["serve", "silent"])

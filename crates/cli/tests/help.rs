@@ -13,7 +13,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn without_arguments_a_terminal_shows_the_first_steps_and_a_pipe_the_reference() {
+fn no_arguments_show_first_steps_or_the_reference() {
     let output = pagewise(&[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("Usage: pagewise [OPTIONS] <COMMAND>"));
@@ -42,7 +42,7 @@ impl Drop for Churner {
 }
 
 #[test]
-fn doctor_without_a_program_lists_who_faults_and_how_to_ask_about_it() {
+fn doctor_without_a_program_lists_who_faults() {
     let code =
         "import mmap\nwhile True: m = mmap.mmap(-1, 1 << 22); m.write(bytes(1 << 22)); m.close()";
     let churner = Churner(

@@ -404,7 +404,7 @@ fn sparse(program: &Path, runtime: &Path, promise: &str, grows: &str) -> (Value,
 }
 
 #[test]
-fn a_promise_about_memory_is_kept_where_huge_pages_would_multiply_it() {
+fn a_limit_on_memory_holds_where_huge_pages_multiply_it() {
     let runtime = tempfile::tempdir().expect("a folder");
     let Some(program) = example(runtime.path(), "sparse_server") else {
         return skipped!("no C compiler");
@@ -466,7 +466,7 @@ impl Drop for Never {
 }
 
 #[test]
-fn a_setting_of_the_machine_holds_while_the_program_runs_and_undo_gives_it_back_after_a_kill() {
+fn undo_restores_the_machines_setting_after_a_kill() {
     let runtime = tempfile::tempdir().expect("a folder");
     let Some(setting) = middle_setting() else {
         return skipped!("no setting of 64 KiB pages that is never and may be written");

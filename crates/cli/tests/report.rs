@@ -205,7 +205,7 @@ fn results_of_benchmarks_open() {
 }
 
 #[test]
-fn documents_that_are_not_ours_are_told_from_those_of_another_version() {
+fn foreign_documents_differ_from_other_versions() {
     let folder = tempfile::tempdir().expect("a folder");
     let refused = |text: &str| {
         let file = folder.path().join("some.json");

@@ -196,7 +196,7 @@ fn paged(options: &[&str]) -> Output {
 
 /// A run is recorded, and policies are tried on the recorded accesses.
 #[test]
-fn a_recorded_run_can_be_simulated_and_the_answer_holds_to_its_schema() {
+fn a_simulated_recorded_run_fits_its_schema() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("faults");
     let trace = trace.to_str().expect("text");

@@ -59,7 +59,7 @@ fn every_line_of_json_fits_its_schema() {
 }
 
 #[test]
-fn without_a_terminal_rows_are_csv_and_the_commands_status_is_ours() {
+fn rows_are_csv_and_the_status_is_the_commands() {
     let output = pagewise(&[
         "watch",
         "--interval",

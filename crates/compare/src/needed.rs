@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_gain_in_much_noise_needs_more_and_none_promises_nothing() {
+    fn a_small_gain_in_much_noise_needs_more_pairs() {
         let criteria = Criteria::default();
         let small = promise(&comparison(1.1, 0.2, 10), 1, &criteria).unwrap();
         assert!((8..20).contains(&small.more_pairs), "{small:?}");

@@ -227,7 +227,7 @@ fn too_few_runs_decide_nothing() {
 }
 
 #[test]
-fn fewer_pairs_than_an_interval_needs_decide_only_what_is_far_beyond_the_noise() {
+fn few_pairs_decide_only_what_is_far_beyond_noise() {
     let criteria = Criteria::default();
     let of = |seconds: &[f64], count: usize, speed: f64| {
         let seconds = &seconds[..count];
@@ -264,7 +264,7 @@ fn fewer_pairs_than_an_interval_needs_decide_only_what_is_far_beyond_the_noise()
 }
 
 #[test]
-fn six_is_the_fewest_and_each_number_of_arms_can_be_proved_at_its_own() {
+fn six_pairs_are_the_fewest_for_any_number_of_arms() {
     let differences: Vec<f64> = (1..=10).map(f64::from).collect();
     let six = usize::try_from(FEWEST_PAIRS).unwrap();
     assert!(signed_rank::interval(&differences[..six - 1]).is_none());

@@ -66,7 +66,7 @@ fn large_effects_are_proved_by_few_runs() {
 
 /// The rule that stops early finds what waiting for narrow intervals would have found.
 #[test]
-fn stopping_early_spends_fewer_runs_and_finds_a_gain_of_five_percent() {
+fn early_stopping_finds_five_percent_in_fewer_runs() {
     for noise in [Noise::Normal(0.02), Noise::Heavy, Noise::Drift] {
         let [before, now] =
             [Rule::Narrow, Rule::Early].map(|rule| outcomes(40, 1, 1.05, noise, rule));

@@ -548,7 +548,7 @@ mod tests {
 
     /// Without the kernel's stacks, its time is divided by what was timed.
     #[test]
-    fn timed_faults_are_a_part_of_the_kernels_time_that_was_not_sampled() {
+    fn timed_faults_are_part_of_unsampled_kernel_time() {
         let told = |faults: Option<f64>| {
             let part = |id, label, time| TimePart::plain(id, label, Estimate::exact(time));
             let mut account = Account {

@@ -192,7 +192,7 @@ fn an_interrupt_is_not_inside_a_call_that_is_too_short_for_it() {
 /// comes then appears two levels below the caller, before `f`. It is inside `f` if `f` took long
 /// enough.
 #[test]
-fn an_interrupt_at_an_entry_is_inside_where_there_is_time_for_it() {
+fn an_interrupt_at_an_entry_is_inside_if_time_allows() {
     let trace = |f: &str| {
         format!(
             "\
@@ -222,7 +222,7 @@ fn an_interrupt_at_an_entry_is_inside_where_there_is_time_for_it() {
 
 /// Without times of lines, only `f`'s duration decides.
 #[test]
-fn an_interrupt_at_an_entry_without_times_is_inside_what_takes_as_long() {
+fn an_untimed_interrupt_is_inside_what_takes_as_long() {
     let trace = |f: &str| {
         format!(
             "\

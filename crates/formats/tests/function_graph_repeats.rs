@@ -158,7 +158,7 @@ fn a_trace_of_4_18_has_nearly_all_its_faults() {
 
 /// A repeat may be only the last line: time then stands still.
 #[test]
-fn the_last_line_alone_is_a_repeat_where_no_task_does_that_twice() {
+fn the_last_line_alone_is_a_repeat() {
     let line = |us: u32, cpu: u32, span: &str, call: &str| {
         format!("   1.0000{us} |   {cpu})  wl-7  |  {span:10}  |  {call}\n")
     };

@@ -129,7 +129,7 @@ fn a_switch_that_is_told_twice_counts_once() {
 /// scheduler's calls belong to the interrupt, and the time away to the call in which it struck:
 /// here at its entry, one level off.
 #[test]
-fn a_task_that_an_interrupt_puts_aside_is_off_the_cpu_where_it_struck() {
+fn a_preempted_task_is_off_the_cpu_at_the_interrupt() {
     let text = trace(&[
         ("1.000000", 0, "", 0, "handle_mm_fault() {"),
         ("1.000001", 0, "1.000", 2, "irq_enter_rcu();"),

@@ -73,7 +73,7 @@ fn assert_same(dat: &Comparable, text: &Comparable) {
 
 /// The output of `trace-cmd report` for trace.dat; for a whole file, its first lines.
 #[test]
-fn names_tasks_times_and_durations_are_those_of_trace_cmd_report() {
+fn names_and_times_equal_those_of_trace_cmd_report() {
     for traces in traces::all() {
         let text = match traces.whole {
             true => std::fs::read(traces.file("trace-dat-6.1/report.head")).expect("readable"),

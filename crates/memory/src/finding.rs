@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_larger_than_what_is_kept_so_it_cannot_tell() {
+    fn an_unknown_above_what_is_kept_cannot_tell() {
         let rows = vec![
             row(MemoryKind::Live, MAIN, 30),
             row(MemoryKind::FreedKept, MAIN, 20),

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_a_function_and_hashes_of_a_build_are_no_part_of_a_name() {
+    fn clones_and_build_hashes_are_no_part_of_a_name() {
         for (name, expected) in [
             ("shrink_node.isra.0", "shrink_node"),
             ("f.constprop.3.cold", "f"),

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_are_looked_up_in_their_calls_and_interrupted_code_where_it_was() {
+    fn callers_are_named_at_calls_and_interrupts_in_place() {
         let words = [
             PERF_CONTEXT_KERNEL,
             0xffff_ffff_8100_0010,

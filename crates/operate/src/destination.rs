@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn results_and_recordings_are_for_their_owner_alone_whatever_stood_there() {
+    fn outputs_are_private_whatever_was_at_the_path() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         for begun in [false, true] {
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_do_not_go_into_a_folder_that_another_user_opened_to_all() {
+    fn tables_avoid_another_users_world_writable_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tables");
         make_folder(&path).unwrap();

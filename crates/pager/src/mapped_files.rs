@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_told_what_was_asked_for_of_large_mappings_of_files() {
+    fn large_file_mappings_get_the_requested_advice() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(4 << 20).unwrap();
         let large = 2 << 20;

@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_moves_to_another_control_group_is_there_once_for_each() {
+    fn a_thread_is_listed_once_for_each_control_group() {
         let kind = EventKind::Other("cpu-clock".to_owned());
         let sources = [source("cpu-clock", kind, Sampling::Every(1))];
         let mut collector = ProfileCollector::new(&sources, |_| true);
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_a_chain_is_the_kernels_if_its_record_says_so() {
+    fn an_address_without_a_chain_has_its_records_mode() {
         let sources = [source("cpu-clock", EventKind::Cpu, Sampling::Every(10))];
         let mut collector = ProfileCollector::new(&sources, |_| true);
         let modes = [CpuMode::Kernel, CpuMode::User, CpuMode::Other];

@@ -91,7 +91,7 @@ fn expected(name: &str) -> &'static [&'static str] {
 }
 
 #[test]
-fn each_bottleneck_is_found_where_it_was_recorded_and_nowhere_else() {
+fn each_bottleneck_is_found_only_where_it_was_recorded() {
     let names = recordings();
     let mut wrong: Vec<String> = names
         .iter()

@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_set_exports_nothing_and_huge_pages_have_no_variable() {
+    fn no_setting_exports_nothing() {
         assert_eq!(exports(&Settings::default()), []);
         let only_thp = exports(&Settings(vec![Setting::Thp {
             mode: "never".into(),

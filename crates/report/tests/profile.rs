@@ -285,7 +285,7 @@ fn what_is_printed_fits_the_schemas() {
 }
 
 #[test]
-fn the_summary_says_each_thing_once_and_shows_no_control_characters() {
+fn the_summary_repeats_nothing_and_hides_controls() {
     let text = pagewise_report::text::profile::render(&findings(), 100, PLAIN);
     let headline = "The I/O scheduler takes 12.0 % of CPU time";
     assert_eq!(text.matches(headline).count(), 1, "{text}");
@@ -304,7 +304,7 @@ fn the_summary_says_each_thing_once_and_shows_no_control_characters() {
 }
 
 #[test]
-fn the_comparison_names_what_grew_and_the_setting_that_touches_it_first() {
+fn the_comparison_names_the_growth_and_its_setting() {
     let text = pagewise_report::text::profile_diff::render(&difference(), 100, PLAIN);
     let place = |part: &str| {
         text.find(part)

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_move_to_who_reads_back_most_and_rest_where_both_do_alike() {
+    fn shares_move_to_who_reads_back_most() {
         let alike = [member(50, 48, 900.0), member(50, 48, 1000.0)];
         assert_eq!(after(50, 100 * MIB, &alike), [48, 48]);
         let apart = [member(50, 48, 100.0), member(50, 48, 1000.0)];

@@ -54,7 +54,7 @@ fn naively(text: &[u8]) -> BTreeMap<ChargeWay, u64> {
 }
 
 #[test]
-fn stock_counters_and_reclaim_are_told_apart_where_consume_stock_is_inlined() {
+fn stock_and_reclaim_differ_with_consume_stock_inlined() {
     for kernel in ["6.1", "6.12"] {
         let text = text(kernel);
         let mut collector = Collector::default();

@@ -230,7 +230,7 @@ fn faults_that_would_take_no_time_are_the_reason() {
 }
 
 #[test]
-fn a_measure_of_the_same_workload_is_taken_and_its_error_covers_the_own_estimate() {
+fn a_measure_of_the_same_workload_covers_the_estimate() {
     let simulation = Simulation::new(COST, Noise::None, 3).faults(500);
     let (faults, _) = simulation.read();
     let found = calibrate(&faults, &simulation.root_only()).expect("the same faults");

@@ -73,7 +73,7 @@ fn a_full_disk_leaves_the_report_that_was_there() {
 }
 
 #[test]
-fn recordings_and_reports_are_for_their_owner_alone_whatever_stood_there() {
+fn recordings_and_reports_are_private_to_their_owner() {
     let stage = Stage::new();
     let files = ["x.data", "x.html", "x.folded"].map(|name| stage.path(name));
     for file in &files {
@@ -96,7 +96,7 @@ fn recordings_and_reports_are_for_their_owner_alone_whatever_stood_there() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_fails_but_the_answer_is_printed() {
+fn an_unwritable_report_fails_behind_the_answer() {
     let stage = Stage::new();
     let outcome = Outcome::of(stage.pagewise().args([
         "doctor",

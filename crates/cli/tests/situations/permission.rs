@@ -11,7 +11,7 @@ fn page_is_4k() -> bool {
 }
 
 #[test]
-fn a_user_without_privileges_gets_the_diagnosis_and_hears_what_is_missing() {
+fn without_privileges_the_diagnosis_names_what_is_missing() {
     let stage = Stage::new();
     let outcome = Outcome::of(stage.unprivileged_pagewise().args([
         "doctor",
@@ -80,12 +80,12 @@ fn diagnoses_without_perf_events(error: i32) {
 }
 
 #[test]
-fn perf_events_that_are_forbidden_leave_a_report_from_proc_and_wait4() {
+fn forbidden_perf_events_leave_a_report_from_proc() {
     diagnoses_without_perf_events(libc::EPERM);
 }
 
 #[test]
-fn perf_events_that_the_kernel_lacks_leave_a_report_from_proc_and_wait4() {
+fn missing_perf_events_leave_a_report_from_proc() {
     diagnoses_without_perf_events(libc::ENOSYS);
 }
 

@@ -82,7 +82,7 @@ fn thread<'a>(tasks: &'a Tasks, truth: &Truth) -> &'a ThreadTime {
 }
 
 #[test]
-fn each_threads_lifetime_is_what_it_ran_was_ready_and_waited_for() {
+fn a_threads_lifetime_is_running_ready_and_waiting() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some((truths, account, cost)) = observed(folder.path()) else {
         return;

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_function_with_several_callers_the_stack_that_grew_is_told_with_what_grew() {
+    fn the_stack_that_grew_is_named_among_several_callers() {
         let sites = |again: f64| {
             vec![
                 site(&["main", "load", "take"], "take", 9_000.0),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_was_not_listed_may_have_had_as_much_as_the_last_one() {
+    fn an_unlisted_function_may_equal_the_last_listed_one() {
         let listed: Vec<Site> = (0..Site::MOST)
             .map(|at| {
                 let name = format!("f{at}");

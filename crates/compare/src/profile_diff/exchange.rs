@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grew_in_a_short_stretch_stands_out_from_what_happens_to_miss_in_it() {
+    fn growth_in_a_short_stretch_differs_from_chance() {
         let mut random = Random::seeded(5);
         let mut rare = || -> Series {
             let draw = |_| f64::from(u8::from(random.below(10) == 0));

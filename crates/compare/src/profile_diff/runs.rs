@@ -268,7 +268,7 @@ mod tests {
     const WORK: [f64; 5] = [3.0, 2.5, 2.0, 1.5, 1.0];
 
     #[test]
-    fn runs_that_are_alike_differ_in_nothing_also_where_one_was_slowed_down() {
+    fn equal_runs_differ_in_nothing_even_if_one_is_slowed() {
         let mut random = Random::seeded(1);
         for slower in [1.0, 1.08, 1.2, 0.85] {
             let wrong = (0..100)
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn half_as_much_again_in_one_function_is_found_in_a_busier_second_run() {
+    fn growth_by_half_is_found_in_a_busier_second_run() {
         let mut random = Random::seeded(2);
         for slower in [1.0, 1.15] {
             for at in 0..3 {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_takes_twice_as_long_in_everything_grew_on_quiet_cpus() {
+    fn twice_as_long_in_everything_is_growth_on_quiet_cpus() {
         let mut random = Random::seeded(4);
         let (comparing, amounts) = sampled(&mut random, &WORK, &[2.0; 5], 6_000, ALONE);
         assert_eq!(claims(&comparing, &amounts), [0, 1, 2, 3, 4]);
@@ -330,7 +330,7 @@ mod tests {
 
     /// Based on two runs of sort of half a second on idle CPUs.
     #[test]
-    fn a_short_run_may_be_all_inside_an_episode_that_slows_memory_down() {
+    fn a_short_run_may_be_inside_one_slow_episode() {
         let amounts = [(0.332, 0.444), (0.1, 0.12), (0.06, 0.07), (0.027, 0.03)];
         let claims_of = |scale: f64| {
             let amounts = amounts.map(|(a, b)| (a * scale, b * scale));
@@ -350,7 +350,7 @@ mod tests {
 
     /// Based on two runs of `functions.c` while the hypervisor took a fifth of the time.
     #[test]
-    fn what_depends_on_caches_may_take_twice_as_long_where_time_is_stolen() {
+    fn stolen_time_allows_cache_bound_code_twice_as_long() {
         let amounts = [(0.32, 0.69), (0.4, 0.42), (0.3, 0.31), (0.2, 0.21)];
         let claims_of = |stolen: f64| {
             let runs = [1.22, 1.63].map(|total| Run {

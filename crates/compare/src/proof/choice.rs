@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn of_certain_arms_the_faster_one_is_chosen_or_the_first_of_those_that_are_alike() {
+    fn the_faster_certain_arm_wins_or_the_first_of_equals() {
         let criteria = Criteria {
             fewer_faults: false,
             ..Criteria::default()

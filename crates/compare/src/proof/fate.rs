@@ -146,7 +146,7 @@ mod tests {
     const SLOWER: [f64; 4] = [1.2, 1.25, 1.22, 1.19];
 
     #[test]
-    fn what_is_far_beyond_the_noise_is_decided_and_what_is_slower_has_no_hope() {
+    fn clear_gains_are_decided_and_slower_arms_dropped() {
         assert_eq!(fates(&[EIGHTH], 30), [Fate::Decided]);
         assert_eq!(fates(&[SLOWER], 30), [Fate::Hopeless]);
         // Thirty pairs may still show 1 %; five will not.
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_may_be_the_best_go_on_until_they_are_told_apart_or_known_as_alike() {
+    fn two_candidates_go_on_until_distinct_or_alike() {
         let rough = [0.5, 0.57, 0.46, 0.5];
         let other = [0.48, 0.55, 0.44, 0.5];
         assert_eq!(fates(&[rough, other], 30), [Fate::Open, Fate::Open]);

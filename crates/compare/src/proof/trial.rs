@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_reached_what_uses_the_kernel_or_waits_otherwise_with_it() {
+    fn another_use_of_the_kernel_shows_a_settings_reach() {
         let untouched = |run: RunCost| changes_nothing(&BASELINE, &run, false);
         assert!(untouched(RunCost {
             minor_faults: 100_900,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_tell_only_where_each_run_begins_without_its_files_in_memory() {
+    fn reads_count_only_where_each_run_begins_cold() {
         let run = RunCost {
             major_faults: 500,
             ..BASELINE

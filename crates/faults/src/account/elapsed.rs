@@ -314,7 +314,7 @@ mod tests {
 
     /// A compiler of 2 CPUs and many threads: 1.36 s of CPU time in 0.79 s.
     #[test]
-    fn threads_that_wait_for_each_others_cpus_do_not_make_the_program_wait() {
+    fn threads_short_of_cpus_do_not_make_the_program_wait() {
         let cost = RunCost {
             user: Nanos(1_360_000_000),
             ..RunCost::default()

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn where_they_agree_the_time_is_what_was_counted_as_far_as_ticks_or_samples_can_tell() {
+    fn ticks_and_samples_that_agree_give_the_counted_time() {
         // 42 ticks, so off by up to 14 percentage points; 400 samples are off by up to 5.
         for (in_user, expected) in [(0.71, 0.7095), (0.68, 0.7095), (0.62, 0.6664)] {
             let user = Modes::of(&cost(298, 122), in_user, 400.0).user;

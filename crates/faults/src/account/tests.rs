@@ -47,7 +47,7 @@ fn samples_are_weighted_to_the_exact_cpu_time() {
 }
 
 #[test]
-fn parts_of_the_cpu_time_add_up_to_it_and_the_allocator_has_its_own() {
+fn parts_add_up_to_the_cpu_time_with_the_allocators() {
     let mut maker = Maker::default();
     maker.samples("main;work", 100);
     maker.samples("main;malloc;_int_malloc", 60);
@@ -77,7 +77,7 @@ fn parts_of_the_cpu_time_add_up_to_it_and_the_allocator_has_its_own() {
 }
 
 #[test]
-fn the_librarys_allocator_is_seen_beneath_a_program_without_names() {
+fn a_librarys_allocator_shows_beneath_a_stripped_program() {
     let stripped = |allocator: &str| {
         let mut maker = Maker::default();
         maker.samples("?lua5.4", 140);
@@ -91,7 +91,7 @@ fn the_librarys_allocator_is_seen_beneath_a_program_without_names() {
 }
 
 #[test]
-fn the_kernels_time_is_what_samples_show_where_ticks_say_otherwise() {
+fn samples_decide_the_kernels_time_against_ticks() {
     // Samples show two thirds of the time in the kernel, wait4 a half.
     let account = super::account(Some(&mixed()), &cost(1500, 1500), table());
     assert!((account.kernel.value - 2.0e9).abs() < 1.0);
@@ -169,7 +169,7 @@ fn estimates_that_agree_give_the_narrower_interval() {
 }
 
 #[test]
-fn windows_that_show_less_are_no_bound_and_those_that_show_more_widen_the_interval() {
+fn only_windows_that_show_more_widen_the_interval() {
     let (windows, samples) = (between(0.2, 0.4, 0.8), between(95.0, 99.0, 100.0));
     assert_eq!(combined(windows, samples), (samples, true));
     let (windows, samples) = (between(50.0, 60.0, 70.0), between(5.0, 10.0, 15.0));

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_to_a_private_file_page_copies_it_whether_present_or_not() {
+    fn a_write_to_a_private_file_page_copies_it() {
         let page = |code| {
             sight(PageState::Untouched, RegionKind::FilePrivate, Some(code))
                 .rule()
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_went_to_swap_comes_back_from_there_and_was_written() {
+    fn a_page_from_swap_was_written() {
         for (region, code) in [
             (RegionKind::Heap, Some(WRITE)),
             (RegionKind::Heap, Some(0)),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_copy_of_a_file_page_that_is_missing_comes_from_swap() {
+    fn a_missing_private_copy_of_a_file_page_is_from_swap() {
         for state in [PageState::Written, PageState::CowShared] {
             let ruling = sight(state, RegionKind::FilePrivate, Some(WRITE)).rule();
             assert_eq!(ruling.cause, Cause::SwapIn, "{state:?}");

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_touched_in_each_life_is_churn_at_its_first_return() {
+    fn memory_touched_in_each_life_is_churn_at_once() {
         let mut density = Density::default();
         for _ in 0..10 {
             density.touched(512);

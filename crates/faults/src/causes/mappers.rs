@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_return_address_at_the_end_of_a_file_belongs_to_the_call_before_it() {
+    fn a_return_address_at_a_files_end_is_of_the_call_before() {
         let behind = PROGRAM + 16 * 4096;
         assert_eq!(share(&[LIBC + 0x10, behind], None), Some(0.0));
     }

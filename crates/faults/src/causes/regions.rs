@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heap_made_accessible_in_an_aligned_reservation_is_a_thread_arena() {
+    fn an_aligned_reservation_made_accessible_is_an_arena() {
         let mut regions = Regions::default();
         let base = 0x7f00_0000_0000;
         regions.map_anonymous(anonymous(base, base + ARENA_HEAP, false), Owner::Glibc);

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_complete_from_exec_to_the_end_however_short_the_run() {
+    fn calls_are_complete_however_short_the_run() {
         let mut sidecar = Sidecar::default();
         sidecar.collection.mode = "sampled".into();
         sidecar.cost.wall = Nanos(13_000_000);

@@ -170,7 +170,7 @@ mod tests {
     use pagewise_model::units::Nanos;
 
     #[test]
-    fn a_kind_in_one_stretch_varies_at_its_ends_and_an_alternating_one_throughout() {
+    fn a_kind_in_one_stretch_varies_only_at_its_ends() {
         let none = WindowWeights::default();
         let (mut stretch, mut mixed) = (Variation::default(), Variation::default());
         for i in 0..100 {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_that_come_and_go_together_keep_their_parts_of_a_known_total() {
+    fn kinds_that_vary_together_keep_their_parts_of_a_total() {
         let bursts = windowed(|at| if at % 2 == 0 { [30, 10] } else { [0, 0] });
         let alone = bursts.rests.variance(&[true], None).sqrt();
         let of_total = bursts.rests.variance(&[true], Some(0.25)).sqrt();

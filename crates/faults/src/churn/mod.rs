@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_known_case_of_834_pages_is_recovered_from_a_thousand_samples() {
+    fn a_thousand_samples_recover_834_pages() {
         let share = repeats(&census(1000, 834, 152_842.0)).unwrap();
         assert!((share.value - 0.9945).abs() < 0.01, "{share:?}");
         assert!(share.covers(1.0 - 834.0 / 152_842.0));

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn one_time_that_cannot_be_right_is_left_out_and_changes_nothing_else() {
+    fn one_impossible_time_is_left_out_alone() {
         let year = 31_536_000_000_000_000;
         for (round, time) in [
             (3, 300 * year),

@@ -117,7 +117,7 @@ fn tracefs_is_mounted_privately_mountable_closed_or_absent() {
 }
 
 #[test]
-fn tracers_are_looked_for_in_a_private_mount_where_there_is_no_public_one() {
+fn tracers_are_found_in_a_private_mount() {
     use crate::tracefs::Tracefs;
     let (folder, machine) = bare();
     write(folder.path(), "own/available_tracers", "blk nop\n");

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_tells_what_it_waited_and_nothing_where_it_is_not_counted() {
+    fn a_process_reports_its_waits_or_none_if_uncounted() {
         let told = of_process(&packet(13)).expect("a process");
         assert_eq!(told.reclaim.map(|reclaim| reclaim.count), Some(7));
         let mut idle = packet(13);

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_maker_left_that_was_killed_before_its_first_line_is_no_journal() {
+    fn an_empty_file_of_a_killed_maker_is_no_journal() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("pagewise");
         let path = Journal::open(&place, &subject()).unwrap().path().to_owned();

@@ -157,7 +157,7 @@ fn what_a_killed_process_changed_is_put_back_by_the_next_start() {
 }
 
 #[test]
-fn who_still_counts_keeps_the_switch_though_its_first_user_was_killed() {
+fn a_second_user_keeps_the_switch_after_a_kill() {
     let machine = Machine::idle();
     let places = machine.places();
     let mut child = machine.changed();

@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_goes_on_when_another_than_its_first_thread_executes() {
+    fn a_process_goes_on_when_a_second_thread_executes() {
         let mut account = account();
         account.add_threads(&[40, 41]);
         account.count(&record(kind::EXIT, &[40 | 1 << 32, 40 | 40 << 32, 0]));

@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn without_tracepoints_the_rest_is_planned_and_the_lack_is_noted() {
+    fn the_plan_notes_missing_tracepoints() {
         let mut notes = Vec::new();
         let plan = Plan::new(&Options::default(), ACCESS, no_tracefs, &mut notes);
         let expected = [

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_stack_is_copied_the_kernel_walks_no_frame_pointers_of_the_program() {
+    fn copied_stacks_need_no_frame_pointers_of_the_program() {
         let copied = Source::fault_with_stack(61, ACCESS);
         let walked = Source::fault_with_chain(Fault::Entry, 61, ACCESS);
         assert_eq!(copied.attr.exclude_callchain_user(), 1);

@@ -45,7 +45,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn new_switches_cost_and_those_of_many_threads_are_estimated_from_some() {
+    fn switches_of_many_threads_are_estimated_from_some() {
         let root = tempfile::tempdir().unwrap();
         let counted = |tid: i32, turns: u64| {
             let folder = root.path().join(format!("{tid}/task/{tid}"));

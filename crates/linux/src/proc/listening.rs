@@ -123,7 +123,7 @@ mod tests {
     const TCP6: &str = "   0: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1 0000 100 0 0 10 0\n";
 
     #[test]
-    fn ports_are_those_of_sockets_that_the_processes_hold_and_listen_on() {
+    fn ports_are_of_sockets_the_processes_listen_on() {
         let folder = tempfile::tempdir().unwrap();
         process(folder.path(), 7, &[4712, 4713], TCP, TCP6);
         process(folder.path(), 8, &[4711], TCP, TCP6);

@@ -283,7 +283,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn the_first_point_is_there_before_start_returns_and_the_last_at_stop() {
+    fn points_cover_the_start_and_the_stop() {
         let mut child = Command::new("sh")
             .args(["-c", "echo ready; read line"])
             .stdin(Stdio::piped())
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn one_costly_reading_does_not_widen_the_interval_but_a_row_does() {
+    fn several_costly_readings_widen_the_interval() {
         let mut pace = Pace::default();
         let interval = Duration::from_millis(100);
         let (cheap, costly) = (Nanos(50_000), Nanos(3_100_000));

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_before_the_first_look_belongs_to_those_that_were_started_for_it() {
+    fn time_before_the_first_look_belongs_to_the_started() {
         for (from_birth, run) in [(false, 10), (true, 510)] {
             let mut log = TaskLog::new(from_birth);
             log.note(look(100, true), thread(7, 500, None));

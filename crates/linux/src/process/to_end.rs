@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_still_there_at_the_end_and_signals_reach_the_program() {
+    fn memory_stays_at_the_end_and_signals_pass() {
         // It ends once it is traced; where that is not allowed, after a while nevertheless.
         let running = shell(
             "trap 'exit 5' USR1

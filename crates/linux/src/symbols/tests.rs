@@ -241,7 +241,7 @@ fn stripped_program(folder: &Path, cache: &Path) -> Option<(PathBuf, Vec<u8>, u6
 }
 
 #[test]
-fn debug_information_of_a_stripped_program_comes_from_debuginfod() {
+fn stripped_programs_get_debuginfo_from_debuginfod() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let cache = folder.path().join("cache");
     let Some((program, id, place)) = stripped_program(folder.path(), &cache) else {

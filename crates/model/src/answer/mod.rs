@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_evidence_has_the_name_of_the_kind_and_what_does_not_apply_is_absent() {
+    fn evidence_is_named_by_kind_and_omits_what_is_absent() {
         let json = serde_json::to_value(Document::of(check())).unwrap();
         let evidence = json!({"check": {"kernel": "6.12", "capabilities": []}});
         let bare = json!({
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_reads_back_and_parts_of_other_kinds_are_passed_over() {
+    fn a_document_reads_back_without_other_kinds_parts() {
         let whole = Document::of(check())
             .about(Subject::of_command(vec!["ls".to_owned()]))
             .with_verdict("It works.")

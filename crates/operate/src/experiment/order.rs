@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_round_is_the_first_backwards_without_those_that_left() {
+    fn the_second_round_reverses_the_first() {
         let mut kinds = Vec::new();
         for seed in 0..300 {
             let mut order = Order::seeded(seed);

@@ -257,7 +257,7 @@ fn a_first_run_that_hangs_is_ended_by_the_budget() {
 }
 
 #[test]
-fn a_budget_too_small_for_a_proof_says_what_is_missing_and_holds() {
+fn a_budget_too_small_for_a_proof_says_what_is_missing() {
     let script = |arm: &Candidate, _: usize| match arm.name.as_str() {
         "cure" => Scene::new(0.1, 1_000),
         _ => Scene::new(0.4, 6_000),
@@ -361,7 +361,7 @@ fn settings_that_change_nothing_cost_one_trial() {
 }
 
 #[test]
-fn only_the_programs_processes_show_that_a_setting_does_not_reach_it() {
+fn only_the_programs_processes_show_a_settings_reach() {
     let reached = |reach: Reach, seconds: f64| {
         let script = move |arm: &Candidate, _: usize| match arm.name.as_str() {
             "allocator" => Scene {

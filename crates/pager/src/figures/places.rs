@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn exec_keeps_the_place_and_a_living_namesake_does_not_lose_its_own() {
+    fn exec_keeps_the_place_of_the_process() {
         let (run, file) = (empty(), tempfile::tempfile().expect("a file"));
         let (shell, first) = start(run, &file, 7);
         let (_, namesake) = start(run, &file, 7); // in another name space of processes
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomers_pass_the_budget_by_an_eighth_at_most_and_forks_keep_what_they_share() {
+    fn newcomers_exceed_the_budget_by_an_eighth_at_most() {
         const TREE: u64 = 1 << 30;
         let run = empty();
         assert_eq!(first_share(run, 1, 0), 0, "each has its own");

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn little_of_a_small_budget_is_kept_free_and_a_whole_run_always_finds_room() {
+    fn a_small_budget_always_has_room_for_a_whole_run() {
         let budget = Budget::new();
         for limit in [64, 200, 1000, 3072, 16_383, 16_384, 40_000, 1 << 20] {
             budget.set_limit(limit);

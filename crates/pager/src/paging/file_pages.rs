@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_whose_pages_the_kernel_keeps_is_not_asked_for_again_soon() {
+    fn a_piece_that_the_kernel_keeps_is_left_for_a_while() {
         let mut note = Note::default().paged_out(300, 300, 5_000);
         assert_eq!(note.rest, MOST_REST);
         assert_eq!(note.look(300, 10_000, true), (0, false));

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_come_writable_where_those_before_were_written_and_only_there() {
+    fn pages_come_writable_only_after_written_ones() {
         let habits = Habits::new();
         assert_eq!(writable(&habits, 1, 1), 0);
         assert!(writable(&habits, 2, 8) > 50);

@@ -302,7 +302,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     #[test]
-    fn a_writer_waits_for_the_end_of_the_lease_and_its_holder_is_told() {
+    fn a_writer_waits_for_the_end_of_the_lease() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, b"old").unwrap();

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mixture_of_threads_and_names_is_merged_as_for_flame_graphs() {
+    fn mixed_threads_and_names_merge_as_in_flame_graphs() {
         let frame = |name: &str, module: &str, kind| Frame {
             name: name.into(),
             module: module.into(),

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_keeps_what_vanished_and_tells_by_how_much_things_changed() {
+    fn a_difference_keeps_what_vanished_and_its_size() {
         let svg = picture(
             "main;old 50\nmain;same 50\n",
             Some("main;new 10\nmain;same 10\n"),

@@ -84,7 +84,7 @@ fn the_paper_waits_2560_loaded_ticks_then_counts() {
 }
 
 #[test]
-fn the_paper_lowers_the_limit_by_one_every_three_ticks_until_balanced() {
+fn the_papers_limit_falls_every_three_ticks() {
     let mut world = World::new(52, 52, cliff);
     let mut controller = paper();
     let mut numbers = vec![52];
@@ -149,7 +149,7 @@ fn quick_paper() -> Paper {
 }
 
 #[test]
-fn overloaded_small_entries_wait_for_khugepaged_or_raise_the_limit() {
+fn overloaded_entries_wait_or_raise_the_limit() {
     let pages = Pages {
         huge: 3,
         possible: 9,

@@ -56,7 +56,7 @@ fn without_another_allocator_one_is_to_be_installed() {
 }
 
 #[test]
-fn an_allocator_that_takes_little_or_is_another_one_is_left_alone() {
+fn a_cheap_or_other_allocator_is_left_alone() {
     let little = with_library(allocating(0.06), AllocatorKind::Mimalloc);
     assert!(little.advice.is_empty(), "{:?}", little.advice);
     let grave = |one: &Diagnosis| one.severity >= Severity::Costly;
@@ -111,7 +111,7 @@ fn what_the_command_fails_with_is_no_advice_any_more() {
 }
 
 #[test]
-fn where_the_allocator_takes_little_another_one_is_tried_and_not_promised() {
+fn a_cheap_allocators_rival_is_tried_and_not_promised() {
     let answer = with_library(allocating(0.12), AllocatorKind::Mimalloc);
     assert_eq!(answer.diagnoses[0].id, "allocator.hot");
     assert!(answer.advice.is_empty(), "{:?}", answer.advice);

@@ -126,7 +126,7 @@ fn tunables(findings: &Findings) -> Vec<&str> {
 }
 
 #[test]
-fn heap_churn_under_glibc_gets_both_thresholds_and_a_gain_that_was_measured() {
+fn glibc_heap_churn_gets_both_thresholds_and_their_gain() {
     let churn = zlib_churn();
     let answer = concluded(churn);
     assert_eq!(answer.diagnoses[0].id, "churn.brk");
@@ -148,7 +148,7 @@ fn heap_churn_under_glibc_gets_both_thresholds_and_a_gain_that_was_measured() {
 }
 
 #[test]
-fn what_is_kept_is_at_least_the_peak_so_that_nothing_is_given_back() {
+fn thresholds_are_at_least_the_peak() {
     let churn = zlib_churn();
     let Setting::GlibcTunable { value, .. } = &concluded(churn).advice[0].settings.0[0] else {
         panic!("no tunable");
@@ -681,7 +681,7 @@ fn a_version_newer_than_the_last_one_tried_is_named() {
 }
 
 #[test]
-fn functions_without_names_in_an_allocators_file_are_the_allocators() {
+fn unnamed_functions_in_an_allocators_file_are_its_own() {
     let mut findings = zlib_churn();
     findings.allocators = vec![allocator(AllocatorKind::Jemalloc, "5.3.0")];
     findings.churn.routes[0].cause = Cause::RefaultAfterDontneed;

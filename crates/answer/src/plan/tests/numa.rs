@@ -80,7 +80,7 @@ fn arm(name: &str, options: &str) -> (String, String) {
 }
 
 #[test]
-fn memory_on_another_node_is_told_without_a_cost_and_bound_in_a_proof() {
+fn remote_memory_has_no_cost_and_is_bound_in_a_proof() {
     let findings = seen(machine(2, vec![process(&[(4, 0.03), (0, 0.97)], 0.97)]));
     assert_eq!(
         arms(&findings),
@@ -141,7 +141,7 @@ fn memory_that_one_thread_touched_for_all_is_spread() {
 }
 
 #[test]
-fn nothing_is_said_where_memory_is_where_it_is_used_or_where_the_user_placed_it() {
+fn local_or_placed_memory_gets_no_advice() {
     let numa = |answer: &Findings| ids(answer).iter().any(|id| id.starts_with("numa"));
     let local = seen(machine(2, vec![process(&[(2, 0.5), (2, 0.5)], 0.02)]));
     assert!(!numa(&concluded(local)));
@@ -198,7 +198,7 @@ fn balanced(share: f64) -> Findings {
 }
 
 #[test]
-fn what_numa_balancing_costs_is_told_with_the_hosts_setting_and_its_price() {
+fn numa_balancing_has_its_cost_setting_and_price() {
     let mut findings = balanced(0.1);
     // Hinting faults look like those of write protection.
     findings.by_cause = vec![share(Cause::WriteProtect, 800_000.0)];

@@ -120,7 +120,7 @@ fn cpu_time_that_is_open_is_a_twentieth_at_most() {
 /// A part without any sample is missing from the account, which does not mean that there were no
 /// samples.
 #[test]
-fn a_program_without_a_moment_of_its_own_is_told_what_the_kernel_does() {
+fn a_program_all_in_the_kernel_sees_what_it_does() {
     let mut findings = run(0, 400, 200);
     findings.account.samples = 40;
     let part = |id, label, share| TimePart::plain(id, label, Estimate::exact(share * 4e8));
@@ -240,7 +240,7 @@ fn faults_give_no_all_clear_for_the_page_size() {
 
 /// A possible wait prevents "nothing to gain", and is not reported as a wait.
 #[test]
-fn waits_that_only_an_interval_leaves_open_are_not_told_as_waits() {
+fn waits_only_inside_an_interval_are_not_reported() {
     let may_wait = Diagnosis {
         share_of_elapsed: Some(Estimate {
             value: 0.01,
@@ -379,7 +379,7 @@ fn work_on_files_is_what_a_program_that_asks_for_it_is_for() {
 }
 
 #[test]
-fn kernel_threads_that_manage_memory_beside_it_are_told_as_the_machines() {
+fn kernel_threads_of_memory_belong_to_the_machine() {
     let mut findings = computing(from(0.96), &[]);
     let wall = findings.cost.wall;
     let thread = |name: &str, part: u64| KernelThread {

@@ -170,7 +170,7 @@ fn what_may_do_harm_is_tried_and_not_advised() {
 
 /// A Java program that touches fresh memory: nothing is advised, and a proof tries the collector.
 #[test]
-fn where_only_trials_may_help_no_cure_is_denied_and_each_is_named() {
+fn possible_fixes_are_named_where_only_trials_can_tell() {
     let mut findings = run(530, 280, 183_165);
     findings.by_cause = vec![share(Cause::FirstTouch, 183_000.0)];
     findings.allocators = vec![allocator(AllocatorKind::Jvm, "17")];

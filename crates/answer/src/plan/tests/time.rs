@@ -24,7 +24,7 @@ fn a_program_of_milliseconds_is_never_costly() {
 }
 
 #[test]
-fn a_run_that_rests_is_told_to_wait_and_one_that_wants_a_cpu_is_not() {
+fn a_resting_run_waits_and_one_short_of_cpus_does_not() {
     let mut findings = run(100, 43, 200);
     findings.cost.wall = Nanos(4_020_000_000);
     let moments = |active: u32| {
@@ -44,7 +44,7 @@ fn a_run_that_rests_is_told_to_wait_and_one_that_wants_a_cpu_is_not() {
 
 /// Time in which calls waited for a CPU is not saved by any setting.
 #[test]
-fn a_call_saves_no_more_than_the_cpu_time_that_samples_saw_in_it() {
+fn a_call_saves_at_most_the_cpu_time_sampled_in_it() {
     let mut churn = zlib_churn();
     churn.by_cause[0].time = Some(Nanos(400_000_000));
     churn.time.total_ns = Some(Estimate::exact(4e8));

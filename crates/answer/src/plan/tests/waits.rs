@@ -40,7 +40,7 @@ fn reads_a_mapped_file() -> Findings {
 }
 
 #[test]
-fn waits_for_pages_of_files_come_before_the_cpu_time_of_their_faults() {
+fn waits_for_file_pages_precede_their_cpu_time() {
     let found = concluded(reads_a_mapped_file());
     assert_eq!(found.diagnoses[0].id, "file.read");
     assert_eq!(found.diagnoses[0].severity, Severity::Severe);
@@ -51,7 +51,7 @@ fn waits_for_pages_of_files_come_before_the_cpu_time_of_their_faults() {
 
 /// Advice to the kernel about mapped files helps or harms: runs decide, and nothing is promised.
 #[test]
-fn advice_on_mapped_files_is_tried_where_our_library_can_be_loaded() {
+fn mapped_file_advice_is_tried_where_we_can_preload() {
     let mut found = concluded(reads_a_mapped_file());
     found.file_reads = vec![FileReads {
         path: "/data/index.bin".to_owned(),
@@ -128,7 +128,7 @@ fn first_advice((findings, around): (Findings, Surroundings)) -> Advice {
 /// random-file-cold of bench/programs, where MADV_RANDOM gains ×3.7 of the elapsed time, and
 /// numpy-cold, where it costs ×0.18: just as random, but nearly all of the read-ahead is used.
 #[test]
-fn single_pages_are_advised_where_most_of_what_is_read_ahead_is_never_used() {
+fn unused_read_ahead_gets_advice_for_single_pages() {
     let advice = first_advice(cold_reads(2_091.0, 0.1));
     assert_eq!(advice.rule, "file.single-pages");
     assert!(advice.reason.contains("reading a page alone takes 60.0 µs"));
@@ -158,7 +158,7 @@ fn reads_in_order_are_not_tried_page_by_page() {
 }
 
 #[test]
-fn a_few_major_faults_do_not_explain_long_reads_and_swap_is_no_file() {
+fn few_major_faults_do_not_explain_long_reads() {
     let ids = |findings| -> Vec<String> {
         let found = concluded(findings);
         found.diagnoses.into_iter().map(|one| one.id).collect()
@@ -172,7 +172,7 @@ fn a_few_major_faults_do_not_explain_long_reads_and_swap_is_no_file() {
 }
 
 #[test]
-fn major_faults_that_were_only_counted_are_of_files_unless_something_is_in_swap() {
+fn counted_major_faults_are_of_files_without_swap() {
     let counted = || {
         let mut findings = reads_a_mapped_file();
         findings.samples = 0;
@@ -211,7 +211,7 @@ fn waits_for_the_lock_count_where_a_cpu_would_have_been_free() {
 /// For a program that sleeps nine tenths of the time, that comes first, then how its CPU time is
 /// spent.
 #[test]
-fn what_costs_little_of_the_elapsed_time_is_told_after_the_waiting() {
+fn little_elapsed_time_comes_after_the_waiting() {
     let mut findings = zlib_churn();
     findings.cost.wall = Nanos(60_000_000_000);
     findings.account.elapsed = vec![
@@ -232,7 +232,7 @@ fn what_costs_little_of_the_elapsed_time_is_told_after_the_waiting() {
 }
 
 #[test]
-fn a_short_program_that_waits_is_not_told_that_there_is_nothing_to_gain() {
+fn a_short_waiting_program_gets_no_all_clear() {
     let mut findings = run(4, 58, 4_058);
     findings.cost.wall = Nanos(307_000_000);
     let told = concluded(findings.clone()).verdict;

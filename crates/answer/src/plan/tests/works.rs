@@ -34,7 +34,7 @@ fn ids(answer: &Findings) -> Vec<&str> {
 }
 
 #[test]
-fn forks_of_large_processes_are_told_with_what_their_children_take_down() {
+fn forks_of_large_processes_include_their_teardown() {
     let answer = concluded(working("call.process", &[("fork", 0.4), ("exit", 0.45)]));
     assert_eq!(ids(&answer)[0], "fork.tables");
     assert!(!ids(&answer).contains(&"kernel.work"), "{:?}", ids(&answer));
@@ -137,7 +137,7 @@ fn sleeping_and_spinning_for_one_lock_are_one_trouble() {
 }
 
 #[test]
-fn files_that_are_mapped_again_and_again_are_told_where_calls_unmap_them() {
+fn files_mapped_repeatedly_name_the_unmapping_calls() {
     let mut findings = run(100, 1_400, 120_000);
     findings.cost.max_rss = Bytes(3 << 20);
     findings.by_cause = vec![share(Cause::FileMinor, 119_000.0)];

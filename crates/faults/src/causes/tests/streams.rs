@@ -375,7 +375,7 @@ fn faults_without_an_address_get_no_cause() {
 }
 
 #[test]
-fn memory_is_known_as_long_as_a_thread_of_the_process_lives_and_no_longer() {
+fn memory_is_known_while_a_thread_lives() {
     for (last, known) in [(None, true), (Some(1), false)] {
         let mut stream = Stream::new(Recorded::Fully);
         stream.exec(1);
@@ -426,7 +426,7 @@ fn after_a_fork_a_child_may_copy_what_was_touched_in_a_rest() {
 }
 
 #[test]
-fn a_heap_that_shrinks_and_grows_is_churn_with_and_without_calls_on_record() {
+fn a_shrinking_growing_heap_is_churn_without_calls_too() {
     for recorded in [Recorded::Fully, Recorded::WithoutCalls] {
         let mut stream = Stream::new(recorded);
         stream.map_record(1, HEAP, 10, 2, b"[heap]");
@@ -467,7 +467,7 @@ fn after_a_fork_both_sides_copy_what_they_write() {
 }
 
 #[test]
-fn processes_that_end_soon_after_their_fork_are_told_from_programs_and_workers() {
+fn short_children_differ_from_programs_and_workers() {
     let mut stream = Stream::new(Recorded::Fully);
     stream.map(1, A, 64);
     stream.touch(1, A, 64);
@@ -490,7 +490,7 @@ fn processes_that_end_soon_after_their_fork_are_told_from_programs_and_workers()
 }
 
 #[test]
-fn children_that_write_to_what_they_share_copy_it_though_only_samples_are_on_record() {
+fn writes_of_children_are_copies_by_samples_alone() {
     for recorded in [Recorded::Sampled(16), Recorded::SampledWithoutCalls(16)] {
         let mut stream = Stream::new(recorded);
         stream.map(1, A, 1024);
@@ -536,7 +536,7 @@ fn memory_moved_by_mremap_is_not_touched_anew() {
 }
 
 #[test]
-fn pages_paged_out_on_request_come_back_as_swap_ins_and_file_pages_from_disk() {
+fn paged_out_pages_come_back_from_swap_or_disk() {
     let mut stream = Stream::new(Recorded::Fully);
     stream.map(1, A, 8);
     stream.touch(1, A, 8);
@@ -557,7 +557,7 @@ fn pages_paged_out_on_request_come_back_as_swap_ins_and_file_pages_from_disk() {
 }
 
 #[test]
-fn one_fault_alone_in_an_eligible_stretch_is_a_huge_page_and_two_are_not() {
+fn one_fault_in_an_eligible_stretch_is_a_huge_page() {
     let mut sidecar = sidecar();
     sidecar
         .host
@@ -587,7 +587,7 @@ fn one_fault_alone_in_an_eligible_stretch_is_a_huge_page_and_two_are_not() {
 }
 
 #[test]
-fn a_stretch_mapped_and_unmapped_untouched_is_no_churn_when_sampled() {
+fn an_untouched_mapping_is_no_churn_when_sampled() {
     let mut stream = Stream::new(Recorded::Sampled(13));
     for _ in 0..20 {
         stream.map(1, A, 10_000);
@@ -635,7 +635,7 @@ fn without_calls_distinct_pages_among_samples_are_counted() {
 }
 
 #[test]
-fn without_calls_memory_that_is_mapped_anew_is_churn_though_no_page_repeats() {
+fn memory_mapped_anew_is_churn_without_calls() {
     // Samples at this period see no page twice in 20 rounds of 1,000 pages.
     let mut stream = Stream::new(Recorded::SampledWithoutCalls(97));
     stream.map_record(1, A, 30_000, 2, b"//anon");

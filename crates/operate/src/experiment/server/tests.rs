@@ -2,7 +2,7 @@ use super::*;
 use pagewise_linux::perf::CpuClock;
 
 #[test]
-fn children_that_end_between_two_readings_and_that_nobody_waits_for_are_counted() {
+fn unwaited_children_between_readings_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("forking");
     let source = concat!(

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_that_went_on_to_the_mmap_lock_are_at_most_those_that_got_it() {
+    fn faults_on_the_mmap_lock_are_at_most_those_that_got_it() {
         let areas = got(Lock::Vma, false, 530);
         let before = got(Lock::Mmap, false, 7);
         let inside = got(Lock::Mmap, true, 100);
