@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# perf 6.1 (Debian 12: linux-perf): `perf data convert --to-json` writes neither the event nor the period of a sample. Of a
+# perf 6.1.192 (Debian 12): `perf data convert --to-json` writes neither the event nor the period of a sample. Of a
 # recording with two events, the samples of both stand in one list and cannot be told apart; a sample for ten page faults counts like one
 # for a millisecond of CPU time. Keys of each sample: callchain, comm, pid, tid, timestamp. Needs perf software events.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-perf=$(command -v perf || true)
-case $("${perf:-false}" --version 2>/dev/null) in
-    "perf version 6.1."*) ;;
-    *) echo "perf 6.1 is not installed (apt-get install linux-perf on Debian 12)"; exit 2 ;;
-esac
+# Debian 12's package, pinned; its libraries come with any linux-perf (apt-get install linux-perf).
+apt-get download -qq linux-perf=6.1.192-3 2>/dev/null || { echo "linux-perf=6.1.192-3 is not served here"; exit 2; }
+dpkg-deb -x linux-perf_*.deb perf-package
+PATH=$PWD/perf-package/usr/bin:$PATH
+perf --version 2>/dev/null || { echo "perf lacks libraries: $(ldd "$(command -v perf)" | grep "not found" | xargs)"; exit 2; }
 perf record -q -e cpu-clock/freq=1000/ -e page-faults/period=10/ -g -o perf.data -- \
     python3 -c 'for _ in range(20): b"x" * (8 << 20)' 2>/dev/null
 perf data convert --to-json all.json -i perf.data --force 2>/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Linux 6.18, perf 6.1: memory that the kernel populates for a call (MAP_POPULATE, mlock, buffers pinned for direct I/O) counts as
+# Linux 6.18, perf 6.1.192: memory that the kernel populates for a call (MAP_POPULATE, mlock, buffers pinned for direct I/O) counts as
 # minor faults in getrusage and not at all in perf's page-faults event or the tracepoint exceptions:page_fault_user
 # (mm/memory.c, mm_account_fault: perf events only where a register set is at hand). 256 MiB: 65,536 beside 54.
 # Peers that print one of the two as "page faults" differ by that much: /usr/bin/time, hyperfine and top count the former, perf the latter.
@@ -7,7 +7,11 @@ set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-command -v perf >/dev/null || { echo "perf is not installed"; exit 2; }
+# Debian 12's package, pinned; its libraries come with any linux-perf (apt-get install linux-perf).
+apt-get download -qq linux-perf=6.1.192-3 2>/dev/null || { echo "linux-perf=6.1.192-3 is not served here"; exit 2; }
+dpkg-deb -x linux-perf_*.deb perf-package
+PATH=$PWD/perf-package/usr/bin:$PATH
+perf --version 2>/dev/null || { echo "perf lacks libraries: $(ldd "$(command -v perf)" | grep "not found" | xargs)"; exit 2; }
 cat > populate.c <<'C'
 #define _GNU_SOURCE
 #include <stdio.h>
