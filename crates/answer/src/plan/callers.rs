@@ -1,6 +1,7 @@
 //! Who frees and requests the memory behind churn: an allocator, a runtime, or the program itself.
 
 use super::case::{Case, Owner, faults_of, is_one_process, plain};
+use super::overridden;
 use super::symptom::Symptom;
 use pagewise_families::families;
 use pagewise_faults::runtimes::Runtimes;
@@ -32,6 +33,13 @@ pub(super) fn moved(findings: &Findings) -> f64 {
 /// heap's end and thread arenas always belong to an allocator. `madvise` is attributed to an
 /// allocator unless its callers are seen, since blocks show nothing about it.
 pub(super) fn owner(findings: &Findings, kind: Symptom) -> Owner {
+    match seen_owner(findings, kind) {
+        Owner::Allocator => overridden::by(findings, kind).unwrap_or(Owner::Allocator),
+        owner => owner,
+    }
+}
+
+fn seen_owner(findings: &Findings, kind: Symptom) -> Owner {
     let by_calls = callers(findings);
     match kind {
         Symptom::ChurnMmap | Symptom::ChurnMadvise
@@ -92,7 +100,7 @@ const BUNDLED: &str = "_rjem_";
 
 /// Who makes memory calls, according to the stacks of those calls that have names, otherwise to
 /// samples of CPU time in an allocator inside a library.
-fn callers(findings: &Findings) -> Owner {
+pub(super) fn callers(findings: &Findings) -> Owner {
     match by_stacks(findings) {
         Owner::Unknown if has_bundled(findings) => Owner::Bundled,
         owner => owner,

@@ -68,6 +68,11 @@ impl Case {
 pub(super) enum Owner {
     /// An allocator, which settings can reach.
     Allocator,
+    /// The C library's allocator with thresholds that the program sets by mallopt: settings do not
+    /// reach it, another allocator does.
+    Fixed,
+    /// The C library's allocator, by the program's calls of `malloc_trim`: the same.
+    Trimmed,
     /// Probably an allocator or a runtime: the calls were not seen.
     Presumed,
     /// A language runtime, for its own heap.

@@ -84,7 +84,9 @@ fn with_calls(findings: &Findings, plain: Diagnosis, calls: Estimate) -> Diagnos
 fn calls_of(findings: &Findings, symptoms: &[Case], symptom: &Case) -> Option<Estimate> {
     let largest = symptoms.iter().find(|one| one.kind.is_churn());
     let is_costly = severity(findings, symptom) >= Some(Severity::Costly);
-    let is_it = is_costly && largest == Some(symptom);
+    // These have that time already.
+    let has_it = symptom.kind == Symptom::ChurnPopulated;
+    let is_it = is_costly && !has_it && largest == Some(symptom);
     is_it.then(|| kernel::memory_calls(findings))?
 }
 

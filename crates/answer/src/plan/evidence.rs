@@ -39,7 +39,7 @@ fn set_by_the_user(findings: &Findings, symptom: &Case) -> Vec<String> {
         || [Symptom::HotAllocator, Symptom::HotCollector].contains(&symptom.kind);
     let concerns = |kind: AllocatorKind| match symptom.owner {
         Owner::Runtime(owner) => kind == owner,
-        Owner::Allocator => !Runtimes::shipped().has(kind),
+        Owner::Allocator | Owner::Fixed | Owner::Trimmed => !Runtimes::shipped().has(kind),
         Owner::Presumed => true,
         Owner::Bundled | Owner::Threads | Owner::Program | Owner::Unknown => false,
     };
@@ -70,6 +70,7 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
             works::evidence(findings, symptom)
         }
         Symptom::ChurnBrk
+        | Symptom::ChurnPopulated
         | Symptom::ChurnMmap
         | Symptom::ChurnMadvise
         | Symptom::ChurnThreadArena

@@ -38,8 +38,12 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
         one.kind.is_churn()
             && severity_of(one.cost.value, findings.cost.cpu()) >= Some(Severity::Costly)
     });
+    let populated = symptoms
+        .iter()
+        .any(|one| one.kind == Symptom::ChurnPopulated);
     let told_elsewhere = |entry: &&KernelEntry| {
         ["fault", "observer"].contains(&&*entry.id)
+            || (churns && populated && entry.id == "populate")
             || (churns && table.is_memory_call(&entry.id))
             || works::tell_of(symptoms, entry, findings)
     };

@@ -17,6 +17,7 @@ mod grade;
 mod kernel;
 mod numa;
 mod open;
+mod overridden;
 mod own_settings;
 mod reads;
 mod refuted;

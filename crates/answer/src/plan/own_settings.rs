@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const TUNABLES: &str = "GLIBC_TUNABLES";
 /// glibc's settings each of which ends the adaptation of its thresholds (malloc/malloc.c:
 /// do_set_mmap_threshold, do_set_trim_threshold, do_set_top_pad, do_set_mmaps_max).
-const FREEZING: [&str; 8] = [
+pub(super) const FREEZING: [&str; 8] = [
     "MALLOC_MMAP_MAX_",
     "MALLOC_MMAP_THRESHOLD_",
     "MALLOC_TOP_PAD_",
@@ -93,11 +93,12 @@ fn changed(name: &str, value: &str) -> Setting {
     }
 }
 
-/// Settings that are variables of the environment; the others are tunables and options. Libraries that
-/// are preloaded are no settings of an allocator.
+/// Settings that are variables of the environment; the others are tunables, options, and functions
+/// that the program calls. Libraries that are preloaded are no settings of an allocator.
 fn variables(settings: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
     settings.iter().filter(|(name, _)| {
-        !name.starts_with("glibc.") && !name.starts_with('-') && *name != "LD_PRELOAD"
+        let is_option = name.starts_with('-') || name.ends_with("()");
+        !name.starts_with("glibc.") && !is_option && *name != "LD_PRELOAD"
     })
 }
 

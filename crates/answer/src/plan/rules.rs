@@ -25,7 +25,8 @@ pub struct Rule {
     /// Symptoms that it fixes; one of them suffices.
     symptoms: Vec<Symptom>,
     /// Allocator family that must be in use; `none` requires that the program maps memory itself,
-    /// `unseen` that the mapper is unknown.
+    /// `unseen` that the mapper is unknown, `fixed` and `trimmed` that the program's own calls of
+    /// mallopt and `malloc_trim` decide.
     pub allocator: Option<String>,
     /// First version of the allocator to which it applies.
     pub from_version: Option<String>,
@@ -317,6 +318,12 @@ impl Rule {
         self.settings.iter().any(is_of_nodes)
     }
 
+    /// Whether another allocator takes the place of the current one.
+    fn preloads(&self) -> bool {
+        let is_library = |one: &SettingTemplate| matches!(one.setting, Setting::Preload { .. });
+        self.settings.iter().any(is_library)
+    }
+
     /// The allocator to which this rule would apply, if it matches this symptom. Rules that need
     /// none give `Some(None)`.
     pub(super) fn fits<'a>(
@@ -338,6 +345,8 @@ impl Rule {
             None => Some(None),
             Some("none") => (symptom.owner == Owner::Program).then_some(None),
             Some("bundled") => (symptom.owner == Owner::Bundled).then_some(None),
+            Some("fixed") => (symptom.owner == Owner::Fixed).then_some(None),
+            Some("trimmed") => (symptom.owner == Owner::Trimmed).then_some(None),
             Some("threads") => (symptom.owner == Owner::Threads).then_some(None),
             Some("unseen") => (symptom.owner == Owner::Unknown).then_some(None),
             Some(name) => {
@@ -348,6 +357,7 @@ impl Rule {
                 // A setting that may not reach the memory is not a fix.
                 let reaches = match symptom.owner {
                     Owner::Allocator => !has_own_heap(kind),
+                    Owner::Fixed | Owner::Trimmed => self.preloads() && !has_own_heap(kind),
                     Owner::Presumed => reaches(kind, allocators),
                     Owner::Runtime(owner) => owner == kind,
                     Owner::Threads | Owner::Bundled | Owner::Program | Owner::Unknown => false,
@@ -481,7 +491,15 @@ mod tests {
                 .iter()
                 .chain(&rule.library)
                 .chain(&rule.without_library);
-            let words = ["none", "bundled", "threads", "unseen", OWN_LIBRARY];
+            let words = [
+                "none",
+                "bundled",
+                "fixed",
+                "trimmed",
+                "threads",
+                "unseen",
+                OWN_LIBRARY,
+            ];
             for name in named.filter(|name| !words.contains(&name.as_str())) {
                 assert!(kind_named(name).is_some(), "{} names {name}", rule.id);
             }

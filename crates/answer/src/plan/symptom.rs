@@ -36,6 +36,8 @@ symptoms! {
     ChurnMadvise = "churn.madvise",
     /// Heaps of threads shrink and grow repeatedly.
     ChurnThreadArena = "churn.thread_arena",
+    /// Memory is returned and requested again, and populated each time.
+    ChurnPopulated = "churn.populated",
     /// Churn inferred from totals alone.
     ChurnProbable = "churn.probable",
     /// Memory is touched for the first time.
@@ -129,7 +131,8 @@ impl Symptom {
     pub(super) fn is_churn(self) -> bool {
         use Symptom::*;
         match self {
-            ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable => true,
+            ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnPopulated
+            | ChurnProbable => true,
             FirstTouch | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback
             | ForkCopies | ForkTables | ForkEach | File | FileCopies | Shared | FileRemap
             | FileReads | Swap | UnknownFaults | WriteProtect | HotAllocator | HotCollector
@@ -148,9 +151,9 @@ impl Symptom {
     pub(super) fn is_of_cpu(self) -> bool {
         use Symptom::*;
         match self {
-            HotAllocator | HotCollector | ForkTables | ForkEach | LockSpin | TlbFlush
-            | NumaBalancing | NumaRemote | NumaOneNode | KernelWork | KernelUnexplained
-            | Healthy | Open | Short | Computing => true,
+            ChurnPopulated | HotAllocator | HotCollector | ForkTables | ForkEach | LockSpin
+            | TlbFlush | NumaBalancing | NumaRemote | NumaOneNode | KernelWork
+            | KernelUnexplained | Healthy | Open | Short | Computing => true,
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
             | File | FileCopies | Shared | FileRemap | FileReads | Swap | UnknownFaults

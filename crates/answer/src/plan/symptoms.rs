@@ -1,9 +1,9 @@
 //! The problems that the figures show, each with its faults and its cost.
 
-use super::callers::{moved, owner};
+use super::callers::{callers, moved, owner};
 use super::case::{Case, Owner, faults_of, plain, share_of_faults, share_of_work};
 use super::symptom::Symptom;
-use super::{numa, waits, works};
+use super::{kernel, numa, waits, works};
 use pagewise_faults::account::SPARSE;
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::findings::{Cause, Findings, RegionKind};
@@ -48,6 +48,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
         let is_first = [Symptom::FirstTouch, Symptom::ReadFirst].contains(&one.kind);
         !(untold && is_first || is_inferred && one.kind == Symptom::UnknownFaults)
     };
+    symptoms.extend(populated(findings));
     symptoms.extend(other_causes(findings).into_iter().filter(told));
     symptoms.extend(huge_zeroing(findings));
     symptoms.extend(hot_allocator(findings));
@@ -127,7 +128,30 @@ fn churn_kind(cause: Cause, region: RegionKind) -> Symptom {
     }
 }
 
-fn mainly_threads(findings: &Findings) -> bool {
+/// Calls that return memory or request it, from which on they are many.
+const MANY_CALLS: u64 = 1000;
+
+/// Memory that the allocator returns and requests again, and that the kernel populates each time: all
+/// memory of the program is locked, so there are no faults.
+fn populated(findings: &Findings) -> Option<Case> {
+    let cpu = findings.cost.cpu().0.max(1);
+    let populating = findings.account.entry("populate")?;
+    #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
+    let populating = populating.scaled(1.0 / cpu as f64);
+    let requests = findings.time.mm_calls.iter();
+    let requests = requests.filter(|one| ["brk", "mmap", "munmap"].contains(&&*one.call));
+    let many = requests.map(|one| one.calls).sum::<u64>() >= MANY_CALLS;
+    if populating.value <= 0.0 || !many || callers(findings) != Owner::Allocator {
+        return None;
+    }
+    let calls = kernel::memory_calls(findings).into_iter();
+    Some(Case {
+        cost: kernel::together(calls.chain([populating])),
+        ..plain(findings, Symptom::ChurnPopulated, 0.0, &[])
+    })
+}
+
+pub(super) fn mainly_threads(findings: &Findings) -> bool {
     let all: f64 = findings.by_thread.iter().map(|thread| thread.faults).sum();
     let others = findings
         .by_thread

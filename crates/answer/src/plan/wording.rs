@@ -40,6 +40,10 @@ pub(super) enum When {
     Threads,
     /// A jemalloc inside a library does.
     Bundled,
+    /// The allocator does, by thresholds that the program sets.
+    Fixed,
+    /// The program does, by `malloc_trim`.
+    Trimmed,
     /// The program does.
     Program,
     /// Probably an allocator or a runtime does.
@@ -62,6 +66,8 @@ impl When {
     pub fn of(owner: Owner) -> Option<Self> {
         match owner {
             Owner::Allocator => None,
+            Owner::Fixed => Some(Self::Fixed),
+            Owner::Trimmed => Some(Self::Trimmed),
             Owner::Presumed => Some(Self::Presumed),
             Owner::Runtime(_) => Some(Self::Runtime),
             Owner::Threads => Some(Self::Threads),

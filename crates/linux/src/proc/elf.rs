@@ -90,7 +90,7 @@ impl Elf {
         let mut found = Vec::new();
         for table in &self.sections {
             if matches!(table.kind, SHT_SYMTAB | SHT_DYNSYM) {
-                found.extend(self.defined_in(table, names).unwrap_or_default());
+                found.extend(self.symbols_in(table, names, true).unwrap_or_default());
             }
         }
         found.sort_unstable();
@@ -98,19 +98,34 @@ impl Elf {
         found
     }
 
-    fn defined_in<'a>(&self, table: &Section, names: &[&'a str]) -> Option<Vec<&'a str>> {
+    /// Whether the file refers to a symbol that a library defines.
+    pub fn imports(&self, name: &str) -> bool {
+        let mut tables = self.sections.iter().filter(|one| one.kind == SHT_DYNSYM);
+        tables.any(|table| {
+            let found = self.symbols_in(table, &[name], false);
+            found.is_some_and(|found| !found.is_empty())
+        })
+    }
+
+    /// Which of `names` a table has, as symbols of the file itself or of others.
+    fn symbols_in<'a>(
+        &self,
+        table: &Section,
+        names: &[&'a str],
+        defined: bool,
+    ) -> Option<Vec<&'a str>> {
         let strings = self.content(self.sections.get(table.link)?)?;
         let offsets = name_offsets(&strings, names);
         if offsets.is_empty() {
             return None;
         }
         let symbols = self.content(table)?;
-        let defined = symbols.chunks_exact(SYMBOL_SIZE).filter_map(|symbol| {
+        let found = symbols.chunks_exact(SYMBOL_SIZE).filter_map(|symbol| {
             let at = u32_at(symbol, 0)?;
             let name = offsets.iter().find(|(offset, _)| *offset == at)?.1;
-            (u16_at(symbol, 6)? != 0).then_some(name)
+            ((u16_at(symbol, 6)? != 0) == defined).then_some(name)
         });
-        Some(defined.collect())
+        Some(found.collect())
     }
 }
 
@@ -240,6 +255,8 @@ mod tests {
         assert_eq!(elf.section(".bss"), None, "takes no room in the file");
         let names = ["main", "malloc", "no_such_symbol"];
         assert_eq!(elf.defined(&names), ["main"], "malloc is only referred to");
+        let imported = names.map(|name| elf.imports(name));
+        assert_eq!(imported, [false, true, false]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod fresh_memory;
 mod hot_allocator;
 mod numa;
 mod open;
+mod overridden;
 mod runtimes;
 mod time;
 mod waits;

@@ -23,6 +23,9 @@ use settings::settings_of;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// The function by which a program changes glibc's settings (mallopt(3)).
+const MALLOPT: &str = "mallopt";
+
 /// Allocators of process `pid` at this moment; empty if it is gone or may not be inspected.
 #[must_use]
 pub fn allocators(pid: i32) -> Vec<Allocator> {
@@ -39,6 +42,11 @@ pub fn allocators_in(proc: &ProcRoot, pid: i32) -> Vec<Allocator> {
     found.extend(process.runtimes());
     for allocator in &mut found {
         allocator.settings = settings_of(allocator.kind, &process.environ, &process.arguments);
+        if allocator.kind == AllocatorKind::Glibc && process.program.calls(MALLOPT) {
+            allocator
+                .settings
+                .insert(format!("{MALLOPT}()"), String::new());
+        }
     }
     found
 }

@@ -69,6 +69,11 @@ impl Program {
         self.defined.contains(&symbol)
     }
 
+    /// Whether it refers to a function of a library.
+    pub fn calls(&self, function: &str) -> bool {
+        self.elf.as_ref().is_some_and(|elf| elf.imports(function))
+    }
+
     /// Whether it starts without a dynamic linker; preloading has no effect then. A file that
     /// cannot be read counts as dynamic.
     pub fn is_static(&self) -> bool {

@@ -1,0 +1,77 @@
+//! Calls of the program's own that decide what the C library's allocator does, whatever its settings.
+
+use super::case::{Owner, is_one_process};
+use super::own_settings::FREEZING;
+use super::symptom::Symptom;
+use super::symptoms::mainly_threads;
+use pagewise_faults::runtimes::Runtimes;
+use pagewise_model::allocator::{Allocator, AllocatorKind};
+use pagewise_model::findings::{Cause, Findings, Site};
+
+/// The name under which the allocator's settings list that the program calls mallopt(3).
+const MALLOPT: &str = "mallopt()";
+/// The functions that return free memory on request: glibc's symbol, and the part inlined into it or not.
+const TRIMS: [&str; 3] = ["malloc_trim", "__malloc_trim", "mtrim"];
+/// The share of the released memory from which calls decide.
+const MOST: f64 = 0.5;
+
+/// Who decides in place of the allocator's settings.
+pub(super) fn by(findings: &Findings, kind: Symptom) -> Option<Owner> {
+    let mut found = findings.allocators.iter();
+    let glibc = found.find(|one| one.kind == AllocatorKind::Glibc)?;
+    let released = [
+        Symptom::ChurnBrk,
+        Symptom::ChurnMadvise,
+        Symptom::ChurnThreadArena,
+    ];
+    if released.contains(&kind) && is_trimmed(&findings.churn.release_sites) {
+        return Some(Owner::Trimmed);
+    }
+    let is_fixed = match kind {
+        Symptom::ChurnBrk => calls_mallopt(glibc),
+        Symptom::ChurnMmap => calls_mallopt(glibc) || does_not_adapt(findings, glibc),
+        _ => false,
+    };
+    is_fixed.then_some(Owner::Fixed)
+}
+
+fn calls_mallopt(glibc: &Allocator) -> bool {
+    glibc.settings.contains_key(MALLOPT)
+}
+
+fn is_trimmed(sites: &[Site]) -> bool {
+    let trims = |site: &&Site| site.stack.iter().any(|name| TRIMS.contains(&name.as_str()));
+    let sum = |sites: &mut dyn Iterator<Item = &Site>| sites.map(|site| site.faults).sum::<f64>();
+    let all = sum(&mut sites.iter());
+    all > 0.0 && sum(&mut sites.iter().filter(trims)) >= MOST * all
+}
+
+/// The largest block to which glibc adapts its threshold (malloc/malloc.c: DEFAULT_MMAP_THRESHOLD_MAX).
+const LARGEST_ADAPTED: u64 = 32 << 20;
+/// Bytes in which sizes of mapped blocks differ at least: a page.
+const STEP: u64 = 4096;
+/// Blocks of one size are unmapped often from this many times on: glibc unmaps one of each size, in
+/// each of the few processes that share the figures.
+const OFTEN: u64 = 16;
+
+/// Whether blocks of one size are mapped and unmapped again and again: the first that is unmapped
+/// raises the threshold to its size (malloc/malloc.c, `free`) unless a threshold was set, by a variable
+/// or by mallopt, from wherever that was called.
+fn does_not_adapt(findings: &Findings, glibc: &Allocator) -> bool {
+    let mut names = glibc.settings.keys();
+    let is_set = names.any(|name| FREEZING.contains(&name.as_str()));
+    let mut kinds = findings.allocators.iter().map(|one| one.kind);
+    let has_runtime = kinds.any(|kind| Runtimes::shipped().has(kind));
+    // Heaps of threads end at 64 MiB, and what does not fit is mapped whatever the threshold.
+    if is_set || has_runtime || mainly_threads(findings) || !is_one_process(findings) {
+        return false;
+    }
+    let routes = findings.churn.routes.iter();
+    let mut routes = routes.filter(|route| route.cause == Cause::RefaultAfterMunmap);
+    routes.any(|route| {
+        route.released_sizes.buckets().any(|(start, end, count)| {
+            let sizes = (end - start) / STEP + 1;
+            end <= LARGEST_ADAPTED && count >= OFTEN * sizes
+        })
+    })
+}
