@@ -60,6 +60,7 @@ pub(super) fn advice(
         .filter(|rule| !rule.trial && !may_harm(rule, symptoms))
         .filter_map(|rule| from_rule(findings, symptoms, rule, around))
         .collect();
+    drop_alike(&mut advice, rules);
     let cost = |one: &Advice| {
         let cured = symptoms
             .iter()
@@ -89,6 +90,15 @@ pub(super) fn advice(
         }
     });
     advice
+}
+
+/// Leaves out advice that does much the same as other advice.
+fn drop_alike(advice: &mut Vec<Advice>, rules: &Rules) {
+    let names: Vec<String> = advice.iter().map(|one| one.rule.clone()).collect();
+    advice.retain(|one| {
+        let rule = rules.0.iter().find(|rule| rule.id == one.rule);
+        !rule.is_some_and(|rule| rule.unless_beside.iter().any(|id| names.contains(id)))
+    });
 }
 
 /// Whether a rule requires another allocator although the current one takes little time.

@@ -2,6 +2,7 @@
 
 use super::case::{Case, Owner, faults_of, is_one_process, plain};
 use super::overridden;
+use super::rules::has_own_heap;
 use super::symptom::Symptom;
 use pagewise_families::families;
 use pagewise_faults::runtimes::Runtimes;
@@ -62,10 +63,20 @@ fn seen_owner(findings: &Findings, kind: Symptom) -> Owner {
             None if by_calls == Owner::Unknown && is_on_musl_alone(findings) => Owner::Presumed,
             None => by_calls,
         },
-        Symptom::ChurnMadvise if by_calls == Owner::Unknown => Owner::Presumed,
+        Symptom::ChurnMadvise if by_calls == Owner::Unknown => match runtimes_apart(findings)[..] {
+            [only] => Owner::Runtime(only),
+            _ => Owner::Presumed,
+        },
         Symptom::ChurnMadvise => by_calls,
         _ => Owner::Allocator,
     }
+}
+
+/// The runtimes in the process whose heap malloc has no part in: of unnamed code that releases pages by
+/// `madvise`, which glibc hardly does, a runtime is the likeliest.
+fn runtimes_apart(findings: &Findings) -> Vec<AllocatorKind> {
+    let kinds = findings.allocators.iter().map(|one| one.kind);
+    kinds.filter(|kind| has_own_heap(*kind)).collect()
 }
 
 /// Whether the program's only allocator is musl's, which maps and unmaps groups of blocks at any size.

@@ -1,5 +1,6 @@
 //! Calls of the program's own that decide what the C library's allocator does, whatever its settings.
 
+use super::callers::callers;
 use super::case::{Owner, is_one_process};
 use super::own_settings::FREEZING;
 use super::symptom::Symptom;
@@ -27,12 +28,15 @@ pub(super) fn by(findings: &Findings, kind: Symptom) -> Option<Owner> {
     if released.contains(&kind) && is_trimmed(&findings.churn.release_sites) {
         return Some(Owner::Trimmed);
     }
-    let is_fixed = match kind {
-        Symptom::ChurnBrk => calls_mallopt(glibc),
-        Symptom::ChurnMmap => calls_mallopt(glibc) || does_not_adapt(findings, glibc),
-        _ => false,
-    };
-    is_fixed.then_some(Owner::Fixed)
+    match kind {
+        Symptom::ChurnBrk | Symptom::ChurnMmap if calls_mallopt(glibc) => Some(Owner::Fixed),
+        // Without stacks they may as well be an allocator's that is not the C library's.
+        Symptom::ChurnMmap if does_not_adapt(findings, glibc) => match callers(findings) {
+            Owner::Allocator => Some(Owner::Fixed),
+            _ => Some(Owner::Unknown),
+        },
+        _ => None,
+    }
 }
 
 fn calls_mallopt(glibc: &Allocator) -> bool {

@@ -92,7 +92,10 @@ pub struct Rule {
     /// Whether it may also do harm: then it is advised only after a proof.
     #[serde(default)]
     pub trial: bool,
-    /// Trials that are no use beside these rules, because they try much the same.
+    /// Only if the program's own calls override the allocator's settings.
+    #[serde(default)]
+    overridden: bool,
+    /// No use beside these rules, because it does much the same.
     #[serde(default)]
     pub(super) unless_beside: Vec<String>,
     /// Factor by which resident memory may grow, relative to its peak.
@@ -334,7 +337,9 @@ impl Rule {
     ) -> Option<Option<&'a Allocator>> {
         let wanted = self.symptoms.contains(&symptom.kind);
         let has = |kind: &AllocatorKind| allocators.iter().any(|one| one.kind == *kind);
+        let is_overridden = [Owner::Fixed, Owner::Trimmed].contains(&symptom.owner);
         let fits = wanted
+            && (is_overridden || !self.overridden)
             && self.fits_blocks(symptom)
             && self.fits_libraries(around)
             && !self.without_runtime.iter().any(has);
@@ -441,7 +446,7 @@ fn reaches(kind: AllocatorKind, allocators: &[Allocator]) -> bool {
     has_own_heap(kind) || !allocators.iter().any(|one| has_own_heap(one.kind))
 }
 
-fn has_own_heap(kind: AllocatorKind) -> bool {
+pub(super) fn has_own_heap(kind: AllocatorKind) -> bool {
     let heap = pagewise_families::of(kind).and_then(|family| family.heap.as_ref());
     heap.is_some_and(|heap| heap.apart)
 }

@@ -133,10 +133,10 @@ const MANY_CALLS: u64 = 1000;
 
 /// Memory that the allocator returns and requests again, and that the kernel populates each time: all
 /// memory of the program is locked, so there are no faults.
+#[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
 fn populated(findings: &Findings) -> Option<Case> {
     let cpu = findings.cost.cpu().0.max(1);
     let populating = findings.account.entry("populate")?;
-    #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
     let populating = populating.scaled(1.0 / cpu as f64);
     let requests = findings.time.mm_calls.iter();
     let requests = requests.filter(|one| ["brk", "mmap", "munmap"].contains(&&*one.call));
@@ -145,8 +145,14 @@ fn populated(findings: &Findings) -> Option<Case> {
         return None;
     }
     let calls = kernel::memory_calls(findings).into_iter();
+    let mut cost = kernel::together(calls.chain([populating]));
+    // Of the way into the kernel, and of what recording costs, these calls may have the most.
+    let beside = ["gate", "observer"].into_iter();
+    let beside = beside.filter_map(|id| findings.account.entry(id));
+    let beside = beside.map(|time| time.high / cpu as f64).sum::<f64>();
+    cost.high = (cost.high + beside).min(1.0);
     Some(Case {
-        cost: kernel::together(calls.chain([populating])),
+        cost,
         ..plain(findings, Symptom::ChurnPopulated, 0.0, &[])
     })
 }

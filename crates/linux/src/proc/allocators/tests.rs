@@ -46,7 +46,10 @@ fn built_by(compiler: &str, options: &[&str]) -> Option<(tempfile::TempDir, Path
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("program.c");
     let text = "#include <stdio.h>\n#include <stdlib.h>\n\
-                int main(void) { volatile char *p = malloc(9); p[0] = 1; free((void *)p);\n\
+                #ifdef SETS\n#include <malloc.h>\n#endif\n\
+                int main(void) {\n\
+                #ifdef SETS\nmallopt(M_TRIM_THRESHOLD, 65536);\n#endif\n\
+                volatile char *p = malloc(9); p[0] = 1; free((void *)p);\n\
                 perror(\"\"); puts(\"ready\"); fflush(stdout); return getchar(); }\n";
     std::fs::write(&source, text).unwrap();
     let program = folder.path().join("program");
@@ -90,6 +93,25 @@ fn static_programs_carry_their_c_library() {
             assert_eq!(running.kinds(), [kind], "{compiler} {options:?} {found:?}");
             assert!(found[0].is_static);
         }
+    }
+}
+
+#[test]
+fn a_program_that_calls_mallopt_has_that_among_its_settings() {
+    for (options, sets) in [(&["-DSETS"][..], true), (&[], false)] {
+        let Some((_folder, program)) = built_by("cc", options) else {
+            continue;
+        };
+        let mut command = Command::new(program);
+        command.stderr(Stdio::null()).env_remove("LD_PRELOAD");
+        let running = Running::start(&mut command).unwrap();
+        let found = running.found();
+        let glibc = found.iter().find(|one| one.kind == AllocatorKind::Glibc);
+        let Some(glibc) = glibc else {
+            skipped!("cc does not link with glibc here");
+            return;
+        };
+        assert_eq!(glibc.settings.contains_key("mallopt()"), sets);
     }
 }
 
