@@ -78,9 +78,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds the winner's settings in the forms for a shell, systemd, Docker and Kubernetes.
+/// Adds the winner's settings in the forms for a shell, systemd, Docker and Kubernetes, with the user's
+/// own, with which they ran.
 fn write_down(result: &mut Tuning) {
     if let Some(winner) = &mut result.winner {
+        let own = std::env::vars_os();
+        let own = own.filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        winner.settings = winner.settings.beside_variables(own);
         let forms = exports(&winner.settings).into_iter();
         winner.exports = forms
             .map(|export| (export.label.to_owned(), export.text))

@@ -105,6 +105,25 @@ impl Settings {
         )
     }
 
+    /// The same with the user's own as these variables of the environment have them.
+    #[must_use]
+    pub fn beside_variables(&self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut own = BTreeMap::new();
+        for (name, value) in variables {
+            match name.as_str() {
+                "GLIBC_TUNABLES" => {
+                    let tunables = value.split(':').filter_map(|one| one.split_once('='));
+                    own.extend(tunables.map(|(name, value)| (name.to_owned(), value.to_owned())));
+                }
+                "LD_PRELOAD" => {
+                    own.insert(name, value);
+                }
+                _ => {}
+            }
+        }
+        self.beside_own(&own)
+    }
+
     /// The settings as variables (name and value): tunables and libraries are joined; a later value
     /// of the same variable replaces an earlier one.
     #[must_use]
@@ -228,6 +247,26 @@ mod tests {
             beside(vec![preload("/x.so")]),
             [preload("/x.so"), preload("/time.so")]
         );
+    }
+
+    #[test]
+    fn variables_of_the_user_stay_beside_ours() {
+        let ours = Settings(vec![Setting::GlibcTunable {
+            name: "glibc.malloc.trim_threshold".to_owned(),
+            value: "8".to_owned(),
+        }]);
+        let own = [
+            (
+                "GLIBC_TUNABLES",
+                "glibc.malloc.perturb=85:glibc.malloc.trim_threshold=1",
+            ),
+            ("LD_PRELOAD", "/time.so"),
+            ("HOME", "/"),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let both = "glibc.malloc.perturb=85:glibc.malloc.trim_threshold=8";
+        let expected = [("GLIBC_TUNABLES".to_owned(), both.to_owned())];
+        assert_eq!(ours.beside_variables(own).variables(), expected);
     }
 
     #[test]

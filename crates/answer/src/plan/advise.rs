@@ -1,12 +1,13 @@
 //! The rules that match, filled with this run's numbers.
 
 use super::case::{Case, USUAL_FAULT_NS, nanos_each};
+use super::kernel::is_privileged;
 use super::numa::{self, FittingNode};
 use super::reads::{self, SinglePages};
 use super::rules::{Effect, Price, Rule, Rules, SettingTemplate, numbers};
 use super::symptom::Symptom;
 use super::wording::words;
-use super::{Surroundings, grade, say};
+use super::{Surroundings, grade, say, works};
 use crate::gain::predicted_speedup;
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::advice::{Advice, Setting, Settings};
@@ -137,6 +138,10 @@ pub(super) fn from_rule(
         .huge_pages
         .is_some_and(|wanted| !wanted.holds(findings))
     {
+        return None;
+    }
+    let other_rights = |wanted: bool| wanted != is_privileged(findings);
+    if rule.privileged.is_some_and(other_rights) {
         return None;
     }
     if rule.needs_threads && !has_threads(findings) {
@@ -271,7 +276,30 @@ fn predicted(findings: &Findings, rule: &Rule, cured: &[&Case], faults: f64) -> 
         };
     }
     let vanishing = VANISHING.scaled(faults);
-    predicted_speedup(&findings.cost, vanishing, kernel_ns(findings, faults))
+    let gain = predicted_speedup(&findings.cost, vanishing, kernel_ns(findings, faults));
+    with_larger_forks(findings, rule, gain)
+}
+
+/// The gain where forks copy the tables of what is kept, too: as much more as it is of what the process
+/// usually holds, at most in all forks and at least in none.
+#[allow(clippy::cast_precision_loss, reason = "ratios of sizes")]
+fn with_larger_forks(findings: &Findings, rule: &Rule, gain: Estimate) -> Estimate {
+    let Some(forks) = works::forks(findings) else {
+        return gain;
+    };
+    let kept = kept(findings, Price::Keep).0;
+    if rule.price == Price::None || kept == 0 {
+        return gain;
+    }
+    let usual = findings.cost.max_rss.0.saturating_sub(kept).max(LEAST_KEPT);
+    let times = kept as f64 / usual as f64;
+    let slower = |gain: f64, more: f64| 1.0 / (1.0 / gain + more * times);
+    Estimate {
+        // When they happen is not known.
+        value: slower(gain.value, forks.value / times.max(1.0)),
+        low: slower(gain.low, forks.high),
+        high: gain.high,
+    }
 }
 
 /// The prediction if only runs can decide: too wide to be reported.

@@ -7,7 +7,7 @@ use super::symptom::Symptom;
 use super::symptoms::mainly_threads;
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
-use pagewise_model::findings::{Cause, Findings, Site};
+use pagewise_model::findings::{Cause, Churn, ChurnRoute, Findings, RegionKind, Site};
 
 /// The name under which the allocator's settings list that the program calls mallopt(3).
 const MALLOPT: &str = "mallopt()";
@@ -25,7 +25,7 @@ pub(super) fn by(findings: &Findings, kind: Symptom) -> Option<Owner> {
         Symptom::ChurnMadvise,
         Symptom::ChurnThreadArena,
     ];
-    if released.contains(&kind) && is_trimmed(&findings.churn.release_sites) {
+    if released.contains(&kind) && is_trimmed(&findings.churn) {
         return Some(Owner::Trimmed);
     }
     match kind {
@@ -43,7 +43,20 @@ fn calls_mallopt(glibc: &Allocator) -> bool {
     glibc.settings.contains_key(MALLOPT)
 }
 
-fn is_trimmed(sites: &[Site]) -> bool {
+/// Whether most of what came back had been released by `malloc_trim`: by the stacks of the calls, or
+/// since of glibc's functions that one alone releases pages in the middle of the main heap by `madvise`.
+fn is_trimmed(churn: &Churn) -> bool {
+    let of_heap = |route: &&ChurnRoute| {
+        (route.cause, route.region) == (Cause::RefaultAfterDontneed, RegionKind::Heap)
+    };
+    let faults = |routes: &mut dyn Iterator<Item = &ChurnRoute>| {
+        routes.map(|route| route.faults).sum::<f64>()
+    };
+    let in_heap = faults(&mut churn.routes.iter().filter(of_heap));
+    if in_heap > 0.0 && in_heap >= MOST * faults(&mut churn.routes.iter()) {
+        return true;
+    }
+    let sites = &churn.release_sites;
     let trims = |site: &&Site| site.stack.iter().any(|name| TRIMS.contains(&name.as_str()));
     let sum = |sites: &mut dyn Iterator<Item = &Site>| sites.map(|site| site.faults).sum::<f64>();
     let all = sum(&mut sites.iter());

@@ -80,6 +80,8 @@ pub struct Rule {
     pub(super) unless_collects: bool,
     /// Only with huge pages in this use.
     pub(super) huge_pages: Option<HugePages>,
+    /// Only if the recorder saw what privileges show (true), or did not (false).
+    pub(super) privileged: Option<bool>,
     /// Only if threads other than the main one fault.
     #[serde(default)]
     pub(super) needs_threads: bool,

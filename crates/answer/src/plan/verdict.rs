@@ -197,7 +197,7 @@ fn by(findings: &Findings, best: Option<&Advice>, trials: &[Advice]) -> String {
                 false => say::beside_trials(by_settings(advice), named(&others)),
             }
         }
-        Some(advice) if advice.rule == UNSEEN => match trials {
+        Some(advice) if advice.rule.starts_with(UNSEEN) => match trials {
             [] => say::by_whom(),
             trials => say::by_whom_trials(say::by_whom(), named(trials)),
         },
@@ -235,7 +235,7 @@ fn failed(findings: &Findings) -> String {
     )
 }
 
-/// The rule for memory mapped by the program or its allocator, which was not seen.
+/// The start of the names of the rules for memory mapped by the program or its allocator, which was not seen.
 const UNSEEN: &str = "own.unseen";
 
 /// Whether this is about fresh pages, and huge ones would avoid a relevant number of faults.

@@ -94,7 +94,7 @@ pub(super) fn forked_for_each(findings: &Findings, symptoms: &mut Vec<Case>) {
 
 /// Copies by forks, and the teardown by their children when they end: at most as much as was
 /// copied.
-fn forks(findings: &Findings) -> Option<Estimate> {
+pub(super) fn forks(findings: &Findings) -> Option<Estimate> {
     let copied = share_of_work(findings, "fork")?;
     let taken = share_of_work(findings, "exit").unwrap_or(Estimate::exact(0.0));
     Some(Estimate {

@@ -35,6 +35,15 @@ fn mapped_blocks(size: u64) -> Findings {
     findings
 }
 
+fn calls_of_brk() -> MmCallCost {
+    MmCallCost {
+        call: "brk".to_owned(),
+        calls: 57_718,
+        bytes: Bytes(0),
+        time: None,
+    }
+}
+
 fn rules_of(findings: &Findings) -> Vec<&str> {
     findings.advice.iter().map(|one| &*one.rule).collect()
 }
@@ -64,6 +73,13 @@ fn thresholds_are_not_advised_against_malloc_trim() {
 }
 
 #[test]
+fn pages_released_inside_the_heap_show_malloc_trim_by_themselves() {
+    let mut churn = zlib_churn();
+    churn.churn.routes[0].cause = Cause::RefaultAfterDontneed;
+    assert_eq!(rules_of(&concluded(churn)), ["own.trim"]);
+}
+
+#[test]
 fn thresholds_are_not_advised_to_who_calls_mallopt() {
     let mut churn = zlib_churn();
     let calls = [("mallopt()".to_owned(), String::new())];
@@ -84,7 +100,16 @@ fn blocks_that_glibc_would_keep_show_a_threshold_in_force() {
     // Blocks whose mapper was not seen are not the C library's.
     let mut unseen = mapped_blocks(200_704);
     unseen.churn.regrow_sites.clear();
-    assert_eq!(rules_of(&concluded(unseen)), ["own.unseen"]);
+    assert_eq!(rules_of(&concluded(unseen.clone())), ["own.unseen"]);
+    // Root is not advised to become root.
+    unseen.time.mm_calls = vec![calls_of_brk()];
+    let answer = concluded(unseen);
+    assert_eq!(rules_of(&answer), ["own.unseen-by-root"]);
+    assert!(
+        answer.verdict.contains("was not seen"),
+        "{}",
+        answer.verdict
+    );
     // glibc adapts to blocks of up to 32 MiB, and not where the user has set a threshold.
     let large = concluded(mapped_blocks(48 * MIB));
     assert_eq!(tunables(&large).len(), 2);
@@ -113,12 +138,7 @@ fn locked_memory_that_comes_and_goes_gets_the_thresholds() {
         functions: Vec::new(),
     };
     findings.account.entries = vec![entry("populate", 760), entry("call.map", 550)];
-    findings.time.mm_calls = vec![MmCallCost {
-        call: "brk".to_owned(),
-        calls: 57_718,
-        bytes: Bytes(0),
-        time: None,
-    }];
+    findings.time.mm_calls = vec![calls_of_brk()];
     let frees = ["main", "cfree", "_int_free", "systrim", "brk"];
     findings.churn.release_sites = vec![released_by(&frees)];
     let answer = concluded(findings.clone());

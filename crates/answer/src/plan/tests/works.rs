@@ -51,6 +51,32 @@ fn forks_of_large_processes_include_their_teardown() {
     assert_eq!(ids(&ends)[0], "kernel.work");
 }
 
+#[test]
+fn memory_that_is_kept_makes_each_fork_dearer() {
+    let gain = |forked: f64| {
+        let mut findings = zlib_churn();
+        let at = |at: u64, mib: u64| TimelinePoint {
+            time: Nanos(at),
+            rss: Bytes(mib << 20),
+            ..TimelinePoint::default()
+        };
+        findings.timeline.points = vec![at(0, 4), at(1, 4), at(2, 4), at(3, 16)];
+        let time = Estimate::exact(forked * findings.cost.cpu().as_secs_f64() * 1e9);
+        findings.account.work = vec![KernelWork {
+            id: "fork".to_owned(),
+            time,
+            in_faults: Estimate::exact(0.0),
+        }];
+        let advice = concluded(findings).advice;
+        let found = advice
+            .iter()
+            .find(|one| one.rule == "glibc.keep-freed-memory");
+        found.map(|one| one.predicted_speedup.low)
+    };
+    assert!(gain(0.0) > Some(1.3), "{:?}", gain(0.0));
+    assert_eq!(gain(0.3), None, "three times as much is held at each fork");
+}
+
 /// pg-connections of bench/programs: according to perf 8 % in dup_mmap and 50 % in faults of the
 /// new processes.
 #[test]
