@@ -34,14 +34,14 @@ pub(super) fn moved(findings: &Findings) -> f64 {
 /// heap's end and thread arenas always belong to an allocator. `madvise` is attributed to an
 /// allocator unless its callers are seen, since blocks show nothing about it.
 pub(super) fn owner(findings: &Findings, kind: Symptom) -> Owner {
-    match seen_owner(findings, kind) {
-        Owner::Allocator => overridden::by(findings, kind).unwrap_or(Owner::Allocator),
+    let by_calls = callers(findings);
+    match seen_owner(findings, kind, by_calls) {
+        Owner::Allocator => overridden::by(findings, kind, by_calls).unwrap_or(Owner::Allocator),
         owner => owner,
     }
 }
 
-fn seen_owner(findings: &Findings, kind: Symptom) -> Owner {
-    let by_calls = callers(findings);
+fn seen_owner(findings: &Findings, kind: Symptom, by_calls: Owner) -> Owner {
     match kind {
         Symptom::ChurnMmap | Symptom::ChurnMadvise
             if matches!(

@@ -96,6 +96,20 @@ pub(super) fn is_one_process(findings: &Findings) -> bool {
     })
 }
 
+/// Share of the faults from which threads other than the main one count as the place of a problem.
+const MAINLY_THREADS: f64 = 0.5;
+
+/// Whether mostly threads other than the main one fault.
+pub(super) fn mainly_threads(findings: &Findings) -> bool {
+    let all: f64 = findings.by_thread.iter().map(|thread| thread.faults).sum();
+    let others = findings
+        .by_thread
+        .iter()
+        .filter(|thread| thread.tid != thread.pid);
+    let faults: f64 = others.map(|thread| thread.faults).sum();
+    all > 0.0 && faults / all >= MAINLY_THREADS
+}
+
 pub(super) fn faults_of(findings: &Findings, causes: &[Cause]) -> f64 {
     let lines = findings
         .by_cause

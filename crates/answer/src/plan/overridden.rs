@@ -1,10 +1,8 @@
 //! Calls of the program's own that decide what the C library's allocator does, whatever its settings.
 
-use super::callers::callers;
-use super::case::{Owner, is_one_process};
+use super::case::{Owner, is_one_process, mainly_threads};
 use super::own_settings::FREEZING;
 use super::symptom::Symptom;
-use super::symptoms::mainly_threads;
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{Cause, Churn, ChurnRoute, Findings, RegionKind, Site};
@@ -16,8 +14,8 @@ const TRIMS: [&str; 3] = ["malloc_trim", "__malloc_trim", "mtrim"];
 /// The share of the released memory from which calls decide.
 const MOST: f64 = 0.5;
 
-/// Who decides in place of the allocator's settings.
-pub(super) fn by(findings: &Findings, kind: Symptom) -> Option<Owner> {
+/// Who decides in place of the allocator's settings; `by_calls` makes the calls, by their stacks.
+pub(super) fn by(findings: &Findings, kind: Symptom, by_calls: Owner) -> Option<Owner> {
     let mut found = findings.allocators.iter();
     let glibc = found.find(|one| one.kind == AllocatorKind::Glibc)?;
     let released = [
@@ -31,7 +29,7 @@ pub(super) fn by(findings: &Findings, kind: Symptom) -> Option<Owner> {
     match kind {
         Symptom::ChurnBrk | Symptom::ChurnMmap if calls_mallopt(glibc) => Some(Owner::Fixed),
         // Without stacks they may as well be an allocator's that is not the C library's.
-        Symptom::ChurnMmap if does_not_adapt(findings, glibc) => match callers(findings) {
+        Symptom::ChurnMmap if does_not_adapt(findings, glibc) => match by_calls {
             Owner::Allocator => Some(Owner::Fixed),
             _ => Some(Owner::Unknown),
         },

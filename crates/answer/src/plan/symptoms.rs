@@ -1,7 +1,7 @@
 //! The problems that the figures show, each with its faults and its cost.
 
 use super::callers::{callers, moved, owner};
-use super::case::{Case, Owner, faults_of, plain, share_of_faults, share_of_work};
+use super::case::{Case, Owner, faults_of, mainly_threads, plain, share_of_faults, share_of_work};
 use super::symptom::Symptom;
 use super::{kernel, numa, waits, works};
 use pagewise_faults::account::SPARSE;
@@ -17,8 +17,6 @@ const PROBABLE_REFAULTS: f64 = 4.0;
 const PROBABLE_SYSTEM_SHARE: f64 = 0.15;
 /// Share of the faults without a cause from which totals tell more.
 const UNJUDGED: f64 = 0.5;
-/// Share of the faults from which threads other than the main one count as the place of a problem.
-const MAINLY_THREADS: f64 = 0.5;
 
 /// Share of the CPU time in the allocator's own code from which it is worth mentioning: programs
 /// with many small objects, such as compilers, spend a little less.
@@ -155,16 +153,6 @@ fn populated(findings: &Findings) -> Option<Case> {
         cost,
         ..plain(findings, Symptom::ChurnPopulated, 0.0, &[])
     })
-}
-
-pub(super) fn mainly_threads(findings: &Findings) -> bool {
-    let all: f64 = findings.by_thread.iter().map(|thread| thread.faults).sum();
-    let others = findings
-        .by_thread
-        .iter()
-        .filter(|thread| thread.tid != thread.pid);
-    let faults: f64 = others.map(|thread| thread.faults).sum();
-    all > 0.0 && faults / all >= MAINLY_THREADS
 }
 
 /// With only `wait4(2)` and the timeline: one process, far more faults than pages it ever had
