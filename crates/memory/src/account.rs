@@ -69,7 +69,36 @@ pub struct ProcessFacts {
     /// For how long it was stopped while its heaps were read.
     pub stopped: Nanos,
     /// Ranges that should have been read and could not.
-    pub unread: Vec<(u64, u64, Unread)>,
+    pub unread: Vec<UnreadRange>,
+}
+
+/// A range that should have been read and could not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnreadRange {
+    /// First address.
+    pub start: u64,
+    /// First address after it.
+    pub end: u64,
+    /// Why.
+    pub why: Unread,
+    /// In memory, where that was found out; at most this much of a mapping has this reason.
+    pub resident: u64,
+    /// Swapped out.
+    pub swapped: u64,
+}
+
+impl UnreadRange {
+    /// All memory.
+    #[must_use]
+    pub fn all(why: Unread) -> Self {
+        Self {
+            start: 0,
+            end: u64::MAX,
+            why,
+            resident: u64::MAX,
+            swapped: u64::MAX,
+        }
+    }
 }
 
 /// The account of a process.
@@ -174,13 +203,23 @@ impl Rows {
             MappingKind::Shared => MemoryKind::Shared,
             MappingKind::Special => MemoryKind::Special,
         };
-        let rest = PageBytes {
+        let mut rest = PageBytes {
             resident: left - zeros,
             swapped: mapping.swapped.0.saturating_sub(heaps.swapped),
         };
-        let unread = (kind == MemoryKind::NotReadable).then(|| facts.why_unread(mapping));
+        if kind == MemoryKind::NotReadable {
+            for (why, bytes) in facts.unread_in(mapping, rest) {
+                rest.resident -= bytes.resident;
+                rest.swapped -= bytes.swapped;
+                self.add(MemoryRow {
+                    unread: Some(why),
+                    ..row(kind, bytes, mapping)
+                });
+            }
+        }
+        let is_unknown = kind == MemoryKind::NotReadable;
         self.add(MemoryRow {
-            unread,
+            unread: is_unknown.then_some(Unread::NoKnownAllocator),
             ..row(kind, rest, mapping)
         });
         let zeros = PageBytes {
@@ -222,10 +261,13 @@ impl Rows {
             (MemoryKind::Pinned, sums.pinned),
             (MemoryKind::Reserve, sums.reserve),
             (MemoryKind::Bookkeeping, sums.bookkeeping),
+            (MemoryKind::NotReadable, sums.changed),
         ] {
+            let is_read = kind != MemoryKind::NotReadable;
             self.add(MemoryRow {
                 allocator: Some(heap.allocator),
                 part: Some(heap.part),
+                unread: (!is_read).then_some(Unread::Changed),
                 ..row(kind, bytes, mapping)
             });
         }
@@ -283,11 +325,22 @@ impl ProcessFacts {
         self.mappings = joined;
     }
 
-    fn why_unread(&self, mapping: &MappingFacts) -> Unread {
+    /// Parts of `rest`, the bytes of a mapping in no heap, that should have been read: why, and how
+    /// much.
+    fn unread_in(&self, mapping: &MappingFacts, mut rest: PageBytes) -> Vec<(Unread, PageBytes)> {
         let overlaps =
-            |range: &&(u64, u64, Unread)| range.0 < mapping.end && mapping.start < range.1;
-        let found = self.unread.iter().find(overlaps);
-        found.map_or(Unread::NoKnownAllocator, |range| range.2)
+            |range: &&UnreadRange| range.start < mapping.end && mapping.start < range.end;
+        let mut parts = Vec::new();
+        for range in self.unread.iter().filter(overlaps) {
+            let bytes = PageBytes {
+                resident: range.resident.min(rest.resident),
+                swapped: range.swapped.min(rest.swapped),
+            };
+            rest.resident -= bytes.resident;
+            rest.swapped -= bytes.swapped;
+            parts.push((range.why, bytes));
+        }
+        parts
     }
 }
 
@@ -321,121 +374,4 @@ fn share(of: u64, part: u64, whole: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pagewise_model::allocator::AllocatorKind;
-    use pagewise_model::memory::{HeapCheck, HeapPart};
-
-    fn mapping(start: u64, kind: MappingKind, resident: u64) -> MappingFacts {
-        MappingFacts {
-            start,
-            end: start + 0x10_0000,
-            kind,
-            resident: Bytes(resident),
-            proportional: Bytes(resident / 2),
-            swapped: Bytes(0),
-            zeros: Bytes(0),
-        }
-    }
-
-    fn heap(cached: u64, extents: Vec<u64>) -> HeapFacts {
-        HeapFacts {
-            heap: Heap {
-                allocator: AllocatorKind::Glibc,
-                part: HeapPart::Main,
-                count: 1,
-                size: Bytes(0),
-                in_use: Bytes(0),
-                blocks: 0,
-                cached: Bytes(cached),
-                in_fastbins: Bytes(0),
-                broken_lists: 0,
-                free: Bytes(0),
-                free_blocks: 0,
-                large_free: Bytes(0),
-                reserve: Bytes(0),
-                returnable: Bytes(0),
-                check: HeapCheck::Counter,
-                raised_mmap_threshold: None,
-            },
-            extents,
-            returns: Returns::PagesAndReserve,
-        }
-    }
-
-    fn facts() -> ProcessFacts {
-        let resident = |resident| PageBytes {
-            resident,
-            swapped: 0,
-        };
-        let sums = ExtentSums {
-            live: resident(40_000),
-            zeros: resident(0),
-            freed: resident(8_192),
-            pinned: resident(1_000),
-            reserve: resident(12_000),
-            reserve_pages: resident(8_192),
-            bookkeeping: resident(344),
-        };
-        ProcessFacts {
-            mappings: vec![
-                mapping(0x10_0000, MappingKind::Anonymous, 61_536),
-                mapping(0x30_0000, MappingKind::Anonymous, 20_480),
-                mapping(0x50_0000, MappingKind::Stack, 8_192),
-            ],
-            heaps: vec![heap(3_000, vec![0x10_0000])],
-            extents: vec![Extent {
-                start: 0x10_0000,
-                end: 0x20_0000,
-                sums,
-            }],
-            unread: vec![(0x30_0000, 0x30_1000, Unread::Swapped)],
-            ..ProcessFacts::default()
-        }
-    }
-
-    #[test]
-    fn the_rows_add_up_to_smaps() {
-        let found = account(facts());
-        assert_eq!(found.resident, Bytes(61_536 + 20_480 + 8_192));
-        assert_eq!(found.residue, 0);
-        let of = |kind| {
-            let rows = found.rows.iter().filter(|row| row.kind == kind);
-            rows.map(|row| row.resident.0).sum::<u64>()
-        };
-        assert_eq!(of(MemoryKind::Live), 37_000);
-        assert_eq!(of(MemoryKind::Cached), 3_000);
-        assert_eq!(of(MemoryKind::Stacks), 8_192);
-        assert_eq!(found.heaps[0].returnable, Bytes(16_384));
-        let unread = found.rows.last().map(|row| (row.kind, row.unread));
-        assert_eq!(
-            unread,
-            Some((MemoryKind::NotReadable, Some(Unread::Swapped)))
-        );
-    }
-
-    #[test]
-    fn a_heap_in_two_mappings_is_no_residue_and_readable() {
-        let mut facts = facts();
-        let mut second = facts.mappings[0];
-        facts.mappings[0].end = 0x14_0000;
-        facts.mappings[0].resident = Bytes(40_000);
-        second.start = 0x14_0000;
-        second.resident = Bytes(21_536);
-        facts.mappings.insert(1, second);
-        let found = account(facts);
-        assert_eq!(found.residue, 0);
-        let unread = found
-            .rows
-            .iter()
-            .filter(|row| row.kind == MemoryKind::NotReadable);
-        assert_eq!(unread.map(|row| row.resident.0).sum::<u64>(), 20_480);
-    }
-
-    #[test]
-    fn a_heap_that_grew_meanwhile_shows_in_the_residue() {
-        let mut facts = facts();
-        facts.mappings[0].resident = Bytes(50_000);
-        assert_eq!(account(facts).residue, 50_000 - 61_536);
-    }
-}
+mod tests;

@@ -45,6 +45,8 @@ pub struct ExtentSums {
     pub reserve_pages: PageBytes,
     /// The allocator's own data.
     pub bookkeeping: PageBytes,
+    /// What changed meanwhile.
+    pub changed: PageBytes,
 }
 
 impl ExtentSums {
@@ -58,6 +60,7 @@ impl ExtentSums {
             self.pinned,
             self.reserve,
             self.bookkeeping,
+            self.changed,
         ] {
             sum += part;
         }
@@ -74,6 +77,7 @@ impl std::ops::AddAssign for ExtentSums {
         self.reserve += other.reserve;
         self.reserve_pages += other.reserve_pages;
         self.bookkeeping += other.bookkeeping;
+        self.changed += other.changed;
     }
 }
 
@@ -194,6 +198,7 @@ struct Shares {
     free: u64,
     reserve: u64,
     bookkeeping: u64,
+    changed: u64,
     /// The smallest block in use.
     smallest: Option<Draw>,
 }
@@ -276,6 +281,7 @@ impl<'a> Pages<'a> {
             TileState::Free { .. } => &mut shares.free,
             TileState::Reserve { .. } => &mut shares.reserve,
             TileState::Bookkeeping => &mut shares.bookkeeping,
+            TileState::Changed => &mut shares.changed,
         } += bytes;
     }
 
@@ -290,6 +296,7 @@ impl<'a> Pages<'a> {
         self.sums.pinned.add(shares.free, is_resident);
         self.sums.reserve.add(shares.reserve, is_resident);
         self.sums.bookkeeping.add(shares.bookkeeping, is_resident);
+        self.sums.changed.add(shares.changed, is_resident);
         if let Some(smallest) = shares.smallest.filter(|_| is_resident) {
             let of = shares.free;
             pins.count(of, |_| Draw { of, ..smallest });
@@ -316,7 +323,7 @@ impl<'a> Pages<'a> {
     fn whole(&mut self, tile: Tile, start: u64, end: u64) {
         let kept = match tile.state {
             TileState::Free { kept } | TileState::Reserve { kept } => kept,
-            TileState::Live { .. } | TileState::Bookkeeping => 0,
+            TileState::Live { .. } | TileState::Bookkeeping | TileState::Changed => 0,
         };
         let free_from = tile
             .start
@@ -343,6 +350,7 @@ impl<'a> Pages<'a> {
                 }
                 TileState::Live { .. } => sums.live.add(to - from, is_resident),
                 TileState::Bookkeeping => sums.bookkeeping.add(to - from, is_resident),
+                TileState::Changed => sums.changed.add(to - from, is_resident),
                 TileState::Free { .. } => {
                     sums.freed.add(behind, is_resident);
                     sums.pinned.add(to - from - behind, is_resident);

@@ -308,6 +308,7 @@ mod tests {
             free: Bytes(free * MIB),
             free_blocks: 1,
             large_free: Bytes(large_free * MIB),
+            changed: Bytes(0),
             reserve: Bytes(0),
             returnable: Bytes(free * MIB),
             check: HeapCheck::Counter,

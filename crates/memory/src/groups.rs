@@ -161,6 +161,7 @@ mod tests {
                 free: Bytes(0),
                 free_blocks: 0,
                 large_free: Bytes(0),
+                changed: Bytes(0),
                 reserve: Bytes(0),
                 returnable: Bytes(0),
                 check: HeapCheck::Filled,

@@ -11,7 +11,7 @@ mod extents;
 mod finding;
 mod groups;
 
-pub use account::{MappingFacts, MappingKind, ProcessFacts, account};
+pub use account::{MappingFacts, MappingKind, ProcessFacts, UnreadRange, account};
 pub use draws::Draw;
 pub use extents::{Extent, ExtentSums, Extents, HeapsSeen, PageBytes};
 pub use finding::{finding, finding_of_growth};

@@ -3164,6 +3164,7 @@ export interface Heap {
    */
   broken_lists?: number;
   cached: Bytes;
+  changed?: Bytes;
   check: HeapCheck;
   /**
    * Arenas, or for blocks with mappings of their own, these blocks.

@@ -436,6 +436,7 @@ impl Sums {
                 free: Bytes(self.free),
                 free_blocks: self.free_blocks,
                 large_free: Bytes(self.large_free),
+                changed: Bytes(0),
                 reserve: Bytes(0),
                 returnable: Bytes(0),
                 check: match counter(self.spans_in_use) {

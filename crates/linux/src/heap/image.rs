@@ -1,5 +1,7 @@
 //! Another process's memory, read in large pieces and only where pages are present.
 
+use crate::sys::machine::page_size;
+use crate::sys::page_map::read_memory;
 use pagewise_model::memory::{PageRun, PageState, Presence, Unread};
 use std::fs::File;
 use std::io;
@@ -12,28 +14,85 @@ pub trait Source {
     /// # Errors
     /// If not all of them can be read.
     fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()>;
+
+    /// Copies `length` bytes from `address` to the start of `into`, which has more room afterwards if it
+    /// had too little, or is another vector.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn read_piece(&self, address: u64, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
+        // Grown once: filling it with zeros for each piece would cost more than reading it.
+        if into.len() < length {
+            into.resize(length, 0);
+        }
+        self.read(address, &mut into[..length])
+    }
 }
 
-/// The memory of a process, read through `/proc/PID/mem`; pages that forks share stay shared.
+/// The memory of a process, read through `/proc/PID/mem`, or by process_vm_readv(2), which takes half
+/// the time, where all pages are the process's own: pages that forks share would be copied by it.
 #[derive(Debug)]
-pub struct ProcessSource(io::Result<File>);
+pub struct ProcessSource {
+    pid: i32,
+    memory: io::Result<File>,
+    entries: Option<File>,
+}
+
+/// Bytes from which it is worth finding out whose the pages are.
+const MANY: usize = 16 << 10;
+/// Most pages whose owner is looked up at once.
+const MOST_PAGES: usize = 64;
+/// Bits of an entry of `/proc/PID/pagemap`: in memory, and mapped by nobody else.
+const OWN: u64 = 1 << 63 | 1 << 56;
 
 impl ProcessSource {
     /// The memory of process `pid`. If it may not be read, each reading says so.
     #[must_use]
     pub fn open(pid: i32) -> Self {
-        Self(File::open(format!("/proc/{pid}/mem")))
+        Self {
+            pid,
+            memory: File::open(format!("/proc/{pid}/mem")),
+            entries: File::open(format!("/proc/{pid}/pagemap")).ok(),
+        }
+    }
+
+    /// Whether all these pages are in memory and nobody else's.
+    fn are_own(&self, address: u64, length: usize) -> bool {
+        let page = page_size();
+        let first = address / page;
+        let behind = (address + length as u64).div_ceil(page);
+        let Ok(pages) = usize::try_from(behind - first) else {
+            return false;
+        };
+        let mut bytes = [0; 8 * MOST_PAGES];
+        let (Some(file), Some(entries)) = (&self.entries, bytes.get_mut(..8 * pages)) else {
+            return false;
+        };
+        file.read_exact_at(entries, 8 * first).is_ok()
+            && entries.chunks_exact(8).all(|entry| {
+                let entry = u64::from_le_bytes(entry.try_into().unwrap_or_default());
+                entry & OWN == OWN
+            })
     }
 }
 
 impl Source for ProcessSource {
     fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()> {
-        match &self.0 {
-            Ok(file) => file.read_exact_at(into, address),
-            Err(error) => Err(error
-                .raw_os_error()
-                .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)),
+        let memory = match &self.memory {
+            Ok(file) => file,
+            Err(error) => {
+                return Err(error
+                    .raw_os_error()
+                    .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error));
+            }
+        };
+        if into.len() >= MANY
+            && self.are_own(address, into.len())
+            && read_memory(self.pid, address, into).is_ok()
+        {
+            return Ok(());
         }
+        memory.read_exact_at(into, address)
     }
 }
 
@@ -71,8 +130,8 @@ impl From<Hole> for Unread {
 }
 
 /// Bytes of the first piece that is read, and of the largest. Pieces double while reading goes on
-/// from one to the next.
-const PIECES: (u64, u64) = (4096, 1 << 20);
+/// from one to the next. The largest stays in a core's cache: with 1 MiB, reading takes twice as long.
+const PIECES: (u64, u64) = (4096, Image::LARGEST as u64);
 
 /// A process's memory, with the piece that was read last.
 pub struct Image<'a> {
@@ -90,6 +149,9 @@ pub struct Image<'a> {
 }
 
 impl<'a> Image<'a> {
+    /// Bytes of the largest piece.
+    pub const LARGEST: usize = 64 << 10;
+
     /// The memory behind `source`, with these pages of `page` bytes.
     #[must_use]
     pub fn new(source: &'a dyn Source, presence: &'a Presence, page: u64) -> Self {
@@ -115,6 +177,35 @@ impl<'a> Image<'a> {
         }
         self.fill(address)?;
         self.kept(address).ok_or(Hole::Absent)
+    }
+
+    /// The eight bytes at `address` at this moment, whatever was read before.
+    ///
+    /// # Errors
+    /// [`Hole`].
+    pub fn now(&self, address: u64) -> Result<u64, Hole> {
+        let [word] = self.now_all(address)?;
+        Ok(word)
+    }
+
+    /// The words from `address` on, read at once and not kept: for places in no order.
+    ///
+    /// # Errors
+    /// [`Hole`].
+    pub fn now_all<const N: usize>(&self, address: u64) -> Result<[u64; N], Hole> {
+        let run = self.presence.at(address).ok_or(Hole::Absent)?;
+        if run.state == PageState::Swapped {
+            return Err(Hole::Swapped);
+        }
+        let bytes = 8 * N;
+        if run.end - address < bytes as u64 {
+            return Err(Hole::Absent);
+        }
+        let mut words = [[0; 8]; N];
+        self.source
+            .read(address, words.as_flattened_mut())
+            .map_err(Hole::of)?;
+        Ok(words.map(u64::from_le_bytes))
     }
 
     /// Reads `length` bytes from `start` on at once, if they are all present: for words that follow
@@ -182,14 +273,10 @@ impl<'a> Image<'a> {
 
     fn read_piece(&mut self, start: u64, length: u64) -> Result<(), Hole> {
         let wanted = usize::try_from(length).map_err(|_| Hole::Absent)?;
-        // Grown once: filling it with zeros for each piece would cost more than reading it.
-        if self.piece.len() < wanted {
-            self.piece.resize(wanted, 0);
-        }
         self.start = start;
         self.length = 0;
         self.source
-            .read(start, &mut self.piece[..wanted])
+            .read_piece(start, wanted, &mut self.piece)
             .map_err(Hole::of)?;
         self.length = wanted;
         self.read += length;

@@ -26,12 +26,13 @@ impl Source for Memory {
 pub(super) struct Tiles {
     pub all: Vec<Tile>,
     pub right: usize,
-    started: usize,
+    finished: usize,
 }
 
 impl TileSink for Tiles {
     fn start(&mut self, _: u64) {
-        self.started = self.all.len();
+        // What was not finished is read again.
+        self.all.truncate(self.finished);
     }
 
     fn tile(&mut self, tile: Tile) {
@@ -40,8 +41,11 @@ impl TileSink for Tiles {
 
     fn finish(&mut self, is_right: bool) {
         match is_right {
-            true => self.right += 1,
-            false => self.all.truncate(self.started),
+            true => {
+                self.right += 1;
+                self.finished = self.all.len();
+            }
+            false => self.all.truncate(self.finished),
         }
     }
 }

@@ -5,8 +5,9 @@ use pagewise_model::memory::{PageRun, PageState, Presence};
 
 /// Most bytes that are read: half a second of copying.
 const MOST: u64 = 1 << 30;
-/// Bytes that are read at once: a huge page, or a part of one.
+/// Bytes that are chosen together, a huge page or a part of one, and those that are read at once.
 const PIECE: u64 = 2 << 20;
+const READ: usize = 64 << 10;
 
 /// What was found in the huge pages of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,20 +26,26 @@ pub fn zeros(source: &dyn Source, presence: &Presence, page: u64) -> Zeros {
     let all: u64 = runs().map(|run| run.end - run.start).sum();
     let every = all.div_ceil(MOST).max(1);
     let mut found = Zeros::default();
-    let mut bytes = vec![0; usize::try_from(PIECE).unwrap_or_default()];
+    let mut bytes = vec![0; READ];
     let nothing = vec![0; usize::try_from(page).unwrap_or_default()];
     let mut number = 0;
     for run in runs() {
         let mut at = run.start;
         while at < run.end {
             let end = run.end.min((at / PIECE + 1) * PIECE);
-            let length = usize::try_from(end - at).unwrap_or(0).min(bytes.len());
             number += 1;
-            match number % every == 0 && source.read(at, &mut bytes[..length]).is_ok() {
-                true => found.add(at, &bytes[..length], &nothing),
-                false => found.unsearched += end - at,
+            if number % every != 0 {
+                found.unsearched += end - at;
+                at = end;
             }
-            at = end;
+            while at < end {
+                let length = usize::try_from(end - at).unwrap_or(READ).min(READ);
+                match source.read(at, &mut bytes[..length]) {
+                    Ok(()) => found.add(at, &bytes[..length], &nothing),
+                    Err(_) => found.unsearched += length as u64,
+                }
+                at += length as u64;
+            }
         }
     }
     found

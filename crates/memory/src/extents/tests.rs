@@ -19,6 +19,7 @@ fn naive(presence: &Presence, tiles: &[Tile]) -> ExtentSums {
             match tile.state {
                 TileState::Live { .. } => sums.live.add(1, is_resident),
                 TileState::Bookkeeping => sums.bookkeeping.add(1, is_resident),
+                TileState::Changed => sums.changed.add(1, is_resident),
                 TileState::Free { kept } => match has_page(tile.start + kept) {
                     true => sums.freed.add(1, is_resident),
                     false => sums.pinned.add(1, is_resident),
@@ -51,6 +52,7 @@ fn tile_state() -> impl Strategy<Value = TileState> {
         (0_u64..3).prop_map(|words| TileState::Free { kept: 16 * words }),
         (0_u64..3).prop_map(|words| TileState::Reserve { kept: 16 * words }),
         Just(TileState::Bookkeeping),
+        Just(TileState::Changed),
     ]
 }
 

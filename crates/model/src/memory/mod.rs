@@ -341,6 +341,9 @@ pub struct Heap {
     pub free_blocks: u64,
     /// Bytes in freed blocks of at least 128 KiB.
     pub large_free: Bytes,
+    /// Parts in which blocks could not be found, because they changed during the look.
+    #[serde(default, skip_serializing_if = "is_no_bytes")]
+    pub changed: Bytes,
     /// The end of the heap.
     pub reserve: Bytes,
     /// Resident bytes that the allocator returns when it is told to (`malloc_trim(3)`).
@@ -359,7 +362,7 @@ pub struct Heap {
 pub enum HeapCheck {
     /// Its blocks fill it without a gap, and their sum is the allocator's own counter.
     Counter,
-    /// Its blocks fill it without a gap.
+    /// Its blocks fill it without a gap, but for what changed during the look.
     Filled,
 }
 

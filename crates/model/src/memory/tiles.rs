@@ -22,6 +22,8 @@ pub enum TileState {
     },
     /// The allocator's own data.
     Bookkeeping,
+    /// Blocks that could not be found, because they changed meanwhile.
+    Changed,
 }
 
 impl TileState {

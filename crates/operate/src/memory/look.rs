@@ -2,13 +2,13 @@
 
 use super::mappings;
 use pagewise_linux::heap::{
-    Hole, Image, Objects, Pagemap, ProcessSource, Source, Zeros, page_size, presence, readers,
-    zeros,
+    Hole, Image, Objects, Pagemap, ProcessSource, Source, Zeros, ahead, page_size, presence,
+    readers, zeros,
 };
 use pagewise_linux::proc::{MapsEntry, ProcRoot, allocators_in};
 use pagewise_linux::process::while_stopped;
 use pagewise_linux::pseudo_file;
-use pagewise_memory::{DrawnBlock, Extents, HeapsSeen, Owners, ProcessFacts, account};
+use pagewise_memory::{DrawnBlock, Extents, HeapsSeen, Owners, ProcessFacts, UnreadRange, account};
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{
     HeapFacts, MemoryKind, MemoryRow, PageState, Presence, ProcessMemory, Unread,
@@ -46,12 +46,15 @@ pub enum Refusal {
     Proc(#[from] pseudo_file::Error),
 }
 
-/// How often everything is read while the process runs, if a heap changed meanwhile.
-const ATTEMPTS: usize = 2;
+/// The part of the resident memory (1 in so many) that may have changed during a look; if it is more,
+/// the process is looked at again, or stopped.
+const MAY_CHANGE: u64 = 100;
 /// Longest time for which a process is stopped.
 const LONGEST_STOP: Duration = Duration::from_millis(40);
 /// Part of it after which reading ends: letting all threads go takes time, too.
 const READING: Duration = Duration::from_millis(25);
+/// A look that took longer while the process ran will not fit into that.
+const MAY_FIT: Duration = Duration::from_millis(100);
 
 /// Whether a process may be stopped for a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,14 +72,18 @@ pub enum Stops {
 pub fn process(proc: &ProcRoot, pid: i32, stops: Stops) -> Result<ProcessMemory, Refusal> {
     let mut found = None;
     let mut facts = read(proc, pid, &mut found)?;
-    for _ in 1..ATTEMPTS {
-        if !has_changed(&facts.unread) {
-            break;
+    let mut took = Duration::ZERO;
+    if has_changed(&facts) {
+        let started = Instant::now();
+        let second = read(proc, pid, &mut found)?;
+        took = started.elapsed();
+        if changed(&second) < changed(&facts) {
+            facts = second;
         }
-        facts = read(proc, pid, &mut found)?;
     }
     if stops == Stops::Allowed
-        && has_changed(&facts.unread)
+        && has_changed(&facts)
+        && took < MAY_FIT
         && let Some((heaps, stopped)) = read_stopped(proc, pid, &mut found)
     {
         facts = ProcessFacts {
@@ -140,8 +147,19 @@ fn name_unread(proc: &ProcRoot, account: &mut ProcessMemory) {
     row.allocator = kinds.rfind(|kind| !is_read(kind));
 }
 
-fn has_changed(unread: &[(u64, u64, Unread)]) -> bool {
-    unread.iter().any(|range| range.2 == Unread::Changed)
+/// Whether so much changed during the look that another one is worth it.
+fn has_changed(facts: &ProcessFacts) -> bool {
+    let resident: Bytes = facts.mappings.iter().map(|one| one.resident).sum();
+    changed(facts) > resident.0 / MAY_CHANGE
+}
+
+/// Resident bytes that changed during the look.
+fn changed(facts: &ProcessFacts) -> u64 {
+    let ranges = facts.unread.iter();
+    let ranges = ranges.filter(|range| range.why == Unread::Changed);
+    let in_heaps = facts.extents.iter().map(|extent| extent.sums.changed);
+    in_heaps.map(|bytes| bytes.resident).sum::<u64>()
+        + ranges.map(|range| range.resident).sum::<u64>()
 }
 
 fn read(proc: &ProcRoot, pid: i32, found: &mut Option<Zeros>) -> Result<ProcessFacts, Refusal> {
@@ -149,7 +167,7 @@ fn read(proc: &ProcRoot, pid: i32, found: &mut Option<Zeros>) -> Result<ProcessF
     match Heaps::read(proc, pid, &ProcessSource::open(pid), found) {
         Ok(heaps) => heaps.put_into(&mut facts),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Refusal::Gone(pid)),
-        Err(_) => facts.unread.push((0, u64::MAX, Unread::NotAllowed)),
+        Err(_) => facts.unread.push(UnreadRange::all(Unread::NotAllowed)),
     }
     Ok(facts)
 }
@@ -201,9 +219,8 @@ fn read_stopped(proc: &ProcRoot, pid: i32, found: &mut Option<Zeros>) -> Option<
         Heaps::read(proc, pid, &source, found).ok()
     });
     let (heaps, time) = stopped.ok()?;
-    heaps
-        .filter(|heaps| !has_changed(&heaps.unread))
-        .map(|heaps| (heaps, time))
+    let is_whole = |heaps: &Heaps| !heaps.unread.iter().any(|one| one.why == Unread::Changed);
+    heaps.filter(is_whole).map(|heaps| (heaps, time))
 }
 
 /// Memory that can be read until a moment.
@@ -226,7 +243,7 @@ impl Source for Timed {
 struct Heaps {
     heaps: Vec<HeapFacts>,
     seen: HeapsSeen,
-    unread: Vec<(u64, u64, Unread)>,
+    unread: Vec<UnreadRange>,
 }
 
 impl Heaps {
@@ -237,7 +254,7 @@ impl Heaps {
     fn read(
         proc: &ProcRoot,
         pid: i32,
-        source: &dyn Source,
+        source: &(dyn Source + Sync),
         found: &mut Option<Zeros>,
     ) -> io::Result<Self> {
         let maps = proc.maps(pid).map_err(io::Error::other)?;
@@ -245,7 +262,7 @@ impl Heaps {
         let presence = pages(proc, pid, &maps, mappings::is_private_and_writable)?;
         let page = page_size() as u64;
         let unread = |reason| Self {
-            unread: vec![(0, u64::MAX, reason)],
+            unread: vec![UnreadRange::all(reason)],
             ..Self::default()
         };
         if let Err(reason) = may_read(source, &presence, page) {
@@ -256,16 +273,34 @@ impl Heaps {
             return Ok(unread(Unread::OtherLayout));
         }
         let with_zeros = presence.with(&searched.runs);
-        let mut image = Image::new(source, &presence, page);
-        let mut extents = Extents::new(&with_zeros, page);
+        let extents = Extents::new(&with_zeros, page);
+        Ok(ahead(source, &presence, Image::LARGEST, |source| {
+            Self::of(&maps, Image::new(source, &presence, page), extents)
+        }))
+    }
+
+    /// Reads them with all readers.
+    fn of(maps: &[MapsEntry], mut image: Image<'_>, mut extents: Extents<'_>) -> Self {
+        let presence = image.presence();
         let mut found = Self::default();
         for reader in readers() {
-            let read = reader.read(&maps, &mut image, &mut extents);
+            let read = reader.read(maps, &mut image, &mut extents);
             found.heaps.extend(read.heaps);
-            found.unread.extend(read.unread);
+            found
+                .unread
+                .extend(read.unread.into_iter().map(|(start, end, why)| {
+                    let (resident, swapped) = presence.bytes(start, end);
+                    UnreadRange {
+                        start,
+                        end,
+                        why,
+                        resident,
+                        swapped,
+                    }
+                }));
         }
         found.seen = extents.into_seen();
-        Ok(found)
+        found
     }
 
     fn put_into(self, facts: &mut ProcessFacts) {

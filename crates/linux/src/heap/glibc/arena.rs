@@ -24,10 +24,18 @@ const FASTBINS: u64 = 10 * 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arena(pub u64);
 
+/// How often it is looked at whether lists and counters are sound: a list may change meanwhile.
+const LOOKS: usize = 4;
+
 impl Arena {
+    /// Where the address of the last block is.
+    pub fn place(self) -> u64 {
+        self.0
+    }
+
     /// Bytes that the arena has from the system, by its own counter.
     pub fn system_mem(self, image: &mut Image<'_>) -> Option<u64> {
-        image.word(self.0 + SYSTEM_MEM).ok()
+        image.now(self.0 + SYSTEM_MEM).ok()
     }
 
     /// Where the ten heads of its fastbins are.
@@ -40,8 +48,40 @@ impl Arena {
         self.0 + BEHIND_TOP
     }
 
+    /// Whether its last block ends with a page.
+    fn ends_heap(self, image: &mut Image<'_>, end: u64) -> bool {
+        for _ in 0..LOOKS {
+            let Ok(top) = image.now(self.0) else {
+                return false;
+            };
+            let size = top.checked_add(8).map(|place| image.now(place));
+            match size {
+                Some(Ok(word)) => {
+                    let behind = top.saturating_add(word & !FLAGS);
+                    if word & !FLAGS > 0 && behind.is_multiple_of(image.page()) {
+                        return true;
+                    }
+                }
+                // Behind the end, nothing is known to be present.
+                Some(Err(_)) if top >= end => return true,
+                _ => return false,
+            }
+        }
+        false
+    }
+
     /// Whether the lists and counters around this place are those of an arena.
     pub fn is_sound(self, image: &mut Image<'_>) -> bool {
+        for _ in 0..LOOKS {
+            if self.seems_sound(image) {
+                return true;
+            }
+            image.forget();
+        }
+        false
+    }
+
+    fn seems_sound(self, image: &mut Image<'_>) -> bool {
         let mut empty = 0;
         for list in 0..LISTS {
             // The head of a list is a block whose links are the two words.
@@ -70,22 +110,23 @@ impl Arena {
     }
 }
 
-/// The arena whose last block ends the heap from `start` to `end`, in these ranges of variables.
+/// How far the end of a heap may move while it is read.
+const GROWTH: u64 = 1 << 30;
+
+/// The arena whose last block is in the heap from `start` to `end`, or behind it if the heap has grown
+/// meanwhile, in these ranges of variables.
 pub(super) fn find(
     image: &mut Image<'_>,
     ranges: &[(u64, u64)],
     (start, end): (u64, u64),
 ) -> Option<Arena> {
-    let is_inside = |word: u64| (start..end).contains(&word) && word.is_multiple_of(ALIGNMENT);
-    let places = words_that(image, ranges, is_inside);
-    places.into_iter().map(Arena).find(|arena| {
-        let ends_heap = |image: &mut Image<'_>| {
-            let top = image.word(arena.0).ok()?;
-            let size = image.word(top.checked_add(8)?).ok()? & !FLAGS;
-            Some(top.checked_add(size)? == end)
-        };
-        arena.0 >= FASTBINS && arena.is_sound(image) && ends_heap(image) == Some(true)
-    })
+    let latest = end.saturating_add(GROWTH);
+    let is_near = |word: u64| (start..latest).contains(&word) && word.is_multiple_of(ALIGNMENT);
+    let places = words_that(image, ranges, is_near);
+    places
+        .into_iter()
+        .map(Arena)
+        .find(|arena| arena.0 >= FASTBINS && arena.ends_heap(image, end) && arena.is_sound(image))
 }
 
 /// Most places that are looked at.

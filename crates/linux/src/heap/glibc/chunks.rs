@@ -26,8 +26,6 @@ const LARGE: u64 = 128 << 10;
 pub(super) const CACHE_SIZES: [u64; 3] = [0x250, 0x290, 0x300];
 /// Most such blocks that are noted.
 const MOST_CANDIDATES: usize = 1 << 16;
-/// How often the bytes around a block are read again if they contradict each other.
-const LOOKS: usize = 3;
 
 /// What a walk found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +45,8 @@ pub(super) struct Walk {
     /// The last block, from which new ones are cut.
     pub top: u64,
     pub reserve: u64,
+    /// Bytes where blocks could not be found, because they changed meanwhile.
+    pub changed: u64,
     /// Blocks in use that may hold a thread's cache.
     pub cache_candidates: Vec<u64>,
     /// How the heap ends.
@@ -54,8 +54,22 @@ pub(super) struct Walk {
 }
 
 impl Walk {
+    /// Counts a block in use.
+    pub fn used(&mut self, start: u64, length: u64) -> Tile {
+        self.in_use += length;
+        self.blocks += 1;
+        if CACHE_SIZES.contains(&length) && self.cache_candidates.len() < MOST_CANDIDATES {
+            self.cache_candidates.push(start);
+        }
+        Tile {
+            start,
+            length,
+            state: TileState::Live { block: length },
+        }
+    }
+
     /// Counts a free block.
-    fn freed(&mut self, start: u64, length: u64) -> Tile {
+    pub fn freed(&mut self, start: u64, length: u64) -> Tile {
         self.free += length;
         self.free_blocks += 1;
         self.large_free += if length >= LARGE { length } else { 0 };
@@ -64,6 +78,22 @@ impl Walk {
             length,
             state: TileState::Free { kept: FREE_HEADER },
         }
+    }
+
+    /// Counts the end of the heap, in which the last block is at `top`.
+    pub fn ended(&mut self, start: u64, top: u64, end: u64) -> Tile {
+        self.top = top;
+        self.reserve = end - start;
+        Tile {
+            start,
+            length: self.reserve,
+            state: TileState::Reserve { kept: SMALLEST },
+        }
+    }
+
+    /// Whether all blocks up to the end were found.
+    pub fn is_whole(&self) -> bool {
+        self.changed == 0 && matches!(self.ending, Ending::Top | Ending::Fence)
     }
 
     pub fn add(&mut self, other: Self) {
@@ -75,6 +105,7 @@ impl Walk {
         self.fast += other.fast;
         self.broken_lists += other.broken_lists;
         self.reserve += other.reserve;
+        self.changed += other.changed;
         self.cache_candidates.extend(other.cache_candidates);
     }
 }
@@ -87,6 +118,10 @@ pub(super) enum Ending {
     Top,
     /// With a header that no block follows: a full heap of a thread's arena.
     Fence,
+    /// With a block that goes on behind the end that was known: the heap grew meanwhile.
+    Grown,
+    /// With a part that changed meanwhile.
+    Changed,
 }
 
 /// The blocks in an arena's fastbins.
@@ -129,119 +164,35 @@ impl From<Broken> for Unread {
     }
 }
 
+/// Where blocks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Area {
+    /// The first block, and the end of the heap as it was when the look began.
+    pub first: u64,
+    pub end: u64,
+    /// The word that says which block is the arena's last, if that is known and in this heap.
+    pub top: Option<u64>,
+}
+
 /// A block, or the end of the heap.
-enum Step {
-    Block { size: u64, is_free: bool },
-    Top { size: u64 },
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Block {
+        size: u64,
+        is_free: bool,
+    },
+    Top,
     Fence,
+    /// It goes on behind the end.
+    Grown,
 }
 
-/// Walks from the block at `first` to `end`. The blocks in `fast` are free.
-pub(super) fn walk(
-    image: &mut Image<'_>,
-    first: u64,
-    end: u64,
-    fast: &FastBlocks,
-    each: &mut dyn FnMut(Tile),
-) -> Result<Walk, Broken> {
-    let mut walk = Walk::default();
-    let begin = fast.blocks.partition_point(|block| *block < first);
-    let mut fast = fast.blocks.get(begin..).unwrap_or_default();
-    let mut at = first;
-    // Where the free blocks that end at `at` start.
-    let mut free_from = None;
-    loop {
-        let step = looked_at(image, at, end)?;
-        while fast.first().is_some_and(|block| *block < at) {
-            fast = &fast[1..];
-        }
-        let is_fast = fast.first() == Some(&at);
-        match step {
-            Step::Block { size, is_free } if is_free || is_fast => {
-                walk.fast += if is_free { 0 } else { size };
-                free_from.get_or_insert(at);
-                at += size;
-                continue;
-            }
-            // The last block takes in the free ones before it.
-            Step::Top { size } => {
-                walk.top = at;
-                let start = free_from.unwrap_or(at);
-                walk.reserve = at + size - start;
-                each(Tile {
-                    start,
-                    length: walk.reserve,
-                    state: TileState::Reserve { kept: SMALLEST },
-                });
-                return Ok(walk);
-            }
-            Step::Block { .. } | Step::Fence => {}
-        }
-        if let Some(start) = free_from.take() {
-            each(walk.freed(start, at - start));
-        }
-        let (length, state) = match step {
-            Step::Block { size, .. } => {
-                walk.in_use += size;
-                walk.blocks += 1;
-                if CACHE_SIZES.contains(&size) && walk.cache_candidates.len() < MOST_CANDIDATES {
-                    walk.cache_candidates.push(at);
-                }
-                (size, TileState::Live { block: size })
-            }
-            Step::Top { .. } | Step::Fence => (end - at, TileState::Bookkeeping),
-        };
-        each(Tile {
-            start: at,
-            length,
-            state,
-        });
-        if matches!(step, Step::Fence) {
-            walk.ending = Ending::Fence;
-            return Ok(walk);
-        }
-        at += length;
-    }
-}
-
-/// Calls `each` with address and size of all blocks that look in use.
-pub(super) fn each_in_use(
-    image: &mut Image<'_>,
-    first: u64,
-    end: u64,
-    each: &mut dyn FnMut(&mut Image<'_>, u64, u64),
-) -> Result<(), Broken> {
-    let mut at = first;
-    loop {
-        match looked_at(image, at, end)? {
-            Step::Block { size, is_free } => {
-                if !is_free {
-                    each(image, at, size);
-                }
-                at += size;
-            }
-            Step::Top { .. } | Step::Fence => return Ok(()),
-        }
-    }
-}
-
-/// The block at `at`; if its bytes contradict each other, they are read again.
-fn looked_at(image: &mut Image<'_>, at: u64, end: u64) -> Result<Step, Broken> {
-    let mut step = step(image, at, end);
-    for _ in 1..LOOKS {
-        if !matches!(step, Err(Broken::Layout)) {
-            break;
-        }
-        image.forget();
-        step = self::step(image, at, end);
-    }
-    step
-}
-
-fn step(image: &mut Image<'_>, at: u64, end: u64) -> Result<Step, Broken> {
+/// The block at `at`.
+pub(super) fn step(image: &mut Image<'_>, at: u64, area: &Area) -> Result<Step, Broken> {
+    let end = area.end;
     let word = image.word(at + 8)?;
     let size = word & !FLAGS;
-    if word & IS_MAPPED != 0 || !size.is_multiple_of(ALIGNMENT) || size > end - at {
+    if word & IS_MAPPED != 0 || !size.is_multiple_of(ALIGNMENT) {
         return Err(Broken::Layout);
     }
     if size < SMALLEST {
@@ -250,14 +201,10 @@ fn step(image: &mut Image<'_>, at: u64, end: u64) -> Result<Step, Broken> {
             false => Err(Broken::Layout),
         };
     }
-    let next = at + size;
-    if next == end {
-        return match word & BEFORE_IN_USE {
-            // Blocks before the last are joined with it when they are freed.
-            0 => Err(Broken::Layout),
-            _ => Ok(Step::Top { size }),
-        };
+    if size >= end - at {
+        return last(image, at, word, area);
     }
+    let next = at + size;
     if end - next < ALIGNMENT {
         return Err(Broken::Layout);
     }
@@ -276,4 +223,22 @@ fn step(image: &mut Image<'_>, at: u64, end: u64) -> Result<Step, Broken> {
         size,
         is_free: true,
     })
+}
+
+/// The block at `at`, which reaches the end or goes on behind it.
+fn last(image: &mut Image<'_>, at: u64, word: u64, area: &Area) -> Result<Step, Broken> {
+    let size = word & !FLAGS;
+    // Blocks before the last are joined with it when they are freed.
+    let is_behind_used = word & BEFORE_IN_USE != 0;
+    match top(image, area) {
+        Some(top) if top == at && is_behind_used => Ok(Step::Top),
+        Some(top) if top > at && size <= top - at => Ok(Step::Grown),
+        None if is_behind_used && size == area.end - at => Ok(Step::Top),
+        _ => Err(Broken::Layout),
+    }
+}
+
+/// The last block of the arena at this moment.
+pub(super) fn top(image: &mut Image<'_>, area: &Area) -> Option<u64> {
+    image.now(area.top?).ok()
 }

@@ -7,13 +7,16 @@
 
 use super::super::Image;
 use super::caches::{Ranges, unmasked};
-use super::chunks::{self, ALIGNMENT, Broken, FLAGS, FastBlocks, SMALLEST};
+use super::chunks::{ALIGNMENT, Area, Broken, FLAGS, FastBlocks, SMALLEST};
+use super::walk::noted;
 use std::collections::BTreeSet;
 
 /// Fastbins of an arena.
 const BINS: u64 = 10;
-/// Most blocks that are followed one by one.
+/// Most blocks that are followed one by one: at least so many, and one for so many bytes of memory, of
+/// which one pass takes as long.
 const FEW: usize = 2048;
+const BYTES_FOR_ONE: u64 = 8 << 10;
 /// Most blocks that are noted (16 bytes each); those behind them count as in use.
 const MOST_NOTED: usize = 1 << 23;
 
@@ -27,14 +30,18 @@ enum Stop {
     Many,
 }
 
-/// The blocks in the fastbins whose heads are at `heads`, of the arena with these heaps: first block
-/// and end of each.
+/// The blocks in the fastbins whose heads are at `heads`, of the arena with these heaps.
 pub(super) fn read(
     image: &mut Image<'_>,
     heads: u64,
-    heaps: &[(u64, u64)],
+    heaps: &[Area],
 ) -> Result<FastBlocks, Broken> {
-    let ranges = Ranges::new(heaps);
+    let parts: Vec<(u64, u64)> = heaps.iter().map(|heap| (heap.first, heap.end)).collect();
+    let ranges = Ranges::new(&parts);
+    let present = parts
+        .iter()
+        .map(|part| image.presence().bytes(part.0, part.1).0);
+    let few = usize::try_from(present.sum::<u64>() / BYTES_FOR_ONE).unwrap_or(FEW);
     let mut firsts = Vec::new();
     for bin in 0..BINS {
         match image.word(heads + 8 * bin) {
@@ -43,14 +50,13 @@ pub(super) fn read(
         }
     }
     let mut one_by_one = |block: u64, size: u64| {
-        let is_listed = ranges.contain(block)
-            && block.is_multiple_of(ALIGNMENT)
-            && image.word(block + 8).ok()? & !FLAGS == size;
-        is_listed.then_some(())?;
-        let place = block + 16;
-        Some(unmasked(image.word(place).ok()?, place, &ranges))
+        let may_be_listed = ranges.contain(block) && block.is_multiple_of(ALIGNMENT);
+        may_be_listed.then_some(())?;
+        let [word, link] = image.now_all(block + 8).ok()?;
+        (word & !FLAGS == size).then_some(())?;
+        Some(unmasked(link, block + 16, &ranges))
     };
-    if let Some(found) = follow(&firsts, FEW, &mut one_by_one) {
+    if let Some(found) = follow(&firsts, few.max(FEW), &mut one_by_one) {
         return Ok(found);
     }
     let noted = Noted::of(image, heaps, &ranges)?;
@@ -99,25 +105,21 @@ fn follow(
 struct Noted(Vec<(u64, u64)>);
 
 impl Noted {
-    fn of(image: &mut Image<'_>, heaps: &[(u64, u64)], ranges: &Ranges) -> Result<Self, Broken> {
-        let mut noted = Vec::new();
-        for &(first, end) in heaps {
-            chunks::each_in_use(image, first, end, &mut |image, block, size| {
-                if size > SMALLEST + ALIGNMENT * (BINS - 1) || noted.len() >= MOST_NOTED {
-                    return;
+    fn of(image: &mut Image<'_>, heaps: &[Area], ranges: &Ranges) -> Result<Self, Broken> {
+        let mut all = Vec::new();
+        for heap in heaps {
+            let most = MOST_NOTED - all.len();
+            all.extend(noted(image, heap, most, |image, block, size| {
+                if size > SMALLEST + ALIGNMENT * (BINS - 1) {
+                    return None;
                 }
                 let place = block + 16;
-                let Ok(link) = image.word(place) else {
-                    return;
-                };
-                let next = unmasked(link, place, ranges);
-                if next == 0 || ranges.contain(next) {
-                    noted.push((block, next));
-                }
-            })?;
+                let next = unmasked(image.word(place).ok()?, place, ranges);
+                (next == 0 || ranges.contain(next)).then_some(next)
+            })?);
         }
-        noted.sort_unstable();
-        Ok(Self(noted))
+        all.sort_unstable();
+        Ok(Self(all))
     }
 
     fn link(&self, block: u64) -> Option<u64> {

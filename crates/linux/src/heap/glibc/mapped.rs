@@ -23,17 +23,18 @@ pub(in crate::heap) fn is_private_memory(entry: &MapsEntry) -> bool {
     is_anonymous && !is_shared && mapping.protection & libc::PROT_WRITE.cast_unsigned() != 0
 }
 
-/// The mapped blocks outside `taken`. Where the allocator's counter is known (`expected`), the
-/// search goes on until the sum is reached; otherwise only mappings that start with a block are
-/// followed.
+/// The mapped blocks outside `taken`. Where the allocator's counter is known (by its place), the search
+/// goes on until the sum is reached; otherwise only mappings that start with a block are followed.
 pub(super) fn find(
     maps: &[MapsEntry],
     image: &mut Image<'_>,
     taken: &[(u64, u64)],
-    expected: Option<u64>,
+    counter: Option<u64>,
 ) -> Mapped {
     let mut found = Mapped::default();
-    if expected == Some(0) {
+    let count = |image: &Image<'_>| counter.and_then(|place| image.now(place).ok());
+    let first = count(image);
+    if first == Some(0) {
         return found;
     }
     let mut rest = Vec::new();
@@ -51,10 +52,15 @@ pub(super) fn find(
             }
         }
     }
-    if expected.is_some_and(|sum| found.bytes < sum) {
-        found.search(image, &rest, expected.unwrap_or_default());
+    let Some(expected) = count(image) else {
+        return found;
+    };
+    // Blocks that came meanwhile are in no mapping that is known.
+    let is_steady = first == Some(expected);
+    if is_steady && found.bytes < expected {
+        found.search(image, &rest, expected);
     }
-    if expected.is_some_and(|sum| found.bytes > sum) {
+    if is_steady && found.bytes > expected {
         // Something looks like a block and is none.
         return Mapped::default();
     }

@@ -22,12 +22,13 @@ mod fastbins;
 mod mapped;
 mod parameters;
 mod thread_heaps;
+mod walk;
 
 use super::variables::writable_data;
 use super::{AllocatorReader, HeapsRead, Image};
 use crate::proc::MapsEntry;
-use chunks::FastBlocks;
-use chunks::{Broken, Ending, Walk};
+use arena::Arena;
+use chunks::{Area, Broken, Ending, FastBlocks, Walk};
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink, Unread};
 use pagewise_model::units::Bytes;
@@ -37,9 +38,6 @@ pub(in crate::heap) use mapped::is_private_memory;
 
 /// Reads glibc's heaps.
 pub struct Glibc;
-
-/// How often a heap is read again if it changed meanwhile.
-const ATTEMPTS: usize = 4;
 
 impl AllocatorReader for Glibc {
     fn read(
@@ -79,35 +77,33 @@ struct Reading {
 impl Reading {
     fn main(&mut self, image: &mut Image<'_>, sink: &mut dyn TileSink, heap: (u64, u64)) {
         let base = self.parameters.map_or(heap.0, |found| found.heap_start);
-        let mut outcome = Err(Broken::Layout);
-        let mut arena = None;
-        for _ in 0..ATTEMPTS {
-            sink.start(base);
-            arena = arena::find(image, &self.data, (base, heap.1));
-            let fast = match arena {
-                Some(arena) => fastbins::read(image, arena.fastbins(), &[(base, heap.1)]),
-                None => Ok(FastBlocks::default()),
-            };
-            outcome = fast.and_then(|fast| {
-                let mut walk =
-                    chunks::walk(image, base, heap.1, &fast, &mut |tile| sink.tile(tile))?;
-                walk.broken_lists = fast.broken_lists;
-                Ok(walk)
-            });
-            if matches!(outcome, Ok(_) | Err(Broken::Swapped | Broken::Refused)) {
-                break;
-            }
-            image.forget();
-        }
+        let arena = arena::find(image, &self.data, (base, heap.1));
+        let area = Area {
+            first: base,
+            end: heap.1,
+            top: arena.map(Arena::place),
+        };
+        sink.start(base);
+        let fast = match arena {
+            Some(arena) => fastbins::read(image, arena.fastbins(), &[area]),
+            None => Ok(FastBlocks::default()),
+        };
+        let outcome = fast.and_then(|fast| {
+            let mut walk = walk::walk(image, &area, &fast, &mut |tile| sink.tile(tile))?;
+            walk.broken_lists = fast.broken_lists;
+            Ok(walk)
+        });
         let walk = match outcome {
-            Ok(walk) if walk.ending == Ending::Top => walk,
+            Ok(walk) if walk.ending != Ending::Fence => walk,
             Ok(_) => return self.give_up(sink, heap, Unread::OtherLayout),
+            // Another allocator's, as far as is known.
+            Err(Broken::Layout | Broken::Absent) if arena.is_none() => return sink.finish(false),
             Err(broken) => return self.give_up(sink, heap, broken.into()),
         };
         let length = heap.1 - base;
         let counted = arena.and_then(|arena| arena.system_mem(image));
         let check = match counted {
-            Some(counter) if counter == length => HeapCheck::Counter,
+            Some(counter) if counter == length && walk.is_whole() => HeapCheck::Counter,
             _ => HeapCheck::Filled,
         };
         sink.finish(true);
@@ -120,11 +116,11 @@ impl Reading {
     fn threads(&mut self, maps: &[MapsEntry], image: &mut Image<'_>, sink: &mut dyn TileSink) {
         let mut sums = thread_heaps::Sums::default();
         for arena in thread_heaps::find(maps, image) {
-            let outcome = thread_heaps::read(&arena, image, sink, ATTEMPTS);
-            match outcome {
+            match thread_heaps::read(&arena, image, sink) {
                 Ok(read) => {
-                    self.taken.extend(arena.ranges());
-                    sums.add(&arena, read);
+                    self.taken.extend(&read.heaps);
+                    self.found.unread.extend(&read.unread);
+                    sums.add(read);
                 }
                 Err(reason) => {
                     let ranges = arena.ranges().map(|(start, end)| (start, end, reason));
@@ -160,12 +156,12 @@ impl Reading {
     }
 
     fn mapped(&mut self, maps: &[MapsEntry], image: &mut Image<'_>, sink: &mut dyn TileSink) {
-        let expected = self.parameters.map(|found| found.mapped);
-        let found = mapped::find(maps, image, &self.taken, expected);
+        let counter = self.parameters.map(|found| found.mapped_place);
+        let found = mapped::find(maps, image, &self.taken, counter);
         if found.blocks.is_empty() {
             return;
         }
-        let check = match expected {
+        let check = match counter.and_then(|place| image.now(place).ok()) {
             Some(counter) if counter == found.bytes => HeapCheck::Counter,
             _ => HeapCheck::Filled,
         };
@@ -246,6 +242,7 @@ fn heap_of(
         free: Bytes(walk.free),
         free_blocks: walk.free_blocks,
         large_free: Bytes(walk.large_free),
+        changed: Bytes(walk.changed),
         reserve: Bytes(walk.reserve),
         returnable: Bytes(0),
         check,

@@ -21,8 +21,8 @@ const HIGHEST_THRESHOLD: u64 = 32 << 20;
 pub(super) struct Parameters {
     /// First block of the main heap.
     pub heap_start: u64,
-    /// Bytes in blocks with mappings of their own.
-    pub mapped: u64,
+    /// Where the bytes in blocks with mappings of their own are counted.
+    pub mapped_place: u64,
     /// The size from which blocks get such mappings, if it is not the usual one.
     pub raised_threshold: Option<u64>,
 }
@@ -54,7 +54,7 @@ pub(super) fn find(
         is_sound.then_some(())?;
         Some(Parameters {
             heap_start: start,
-            mapped,
+            mapped_place: place - MAPPED,
             raised_threshold: Some(threshold?).filter(|found| *found > THRESHOLD),
         })
     })

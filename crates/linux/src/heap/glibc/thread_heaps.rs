@@ -3,9 +3,8 @@
 
 use super::super::Image;
 use super::arena::Arena;
-use super::chunks::FastBlocks;
-use super::chunks::{self, ALIGNMENT, Broken, Ending, Walk};
-use super::fastbins;
+use super::chunks::{ALIGNMENT, Area, Ending, Walk};
+use super::{fastbins, walk};
 use crate::proc::MapsEntry;
 use pagewise_model::memory::{Tile, TileSink, TileState, Unread};
 use std::collections::BTreeMap;
@@ -51,6 +50,10 @@ impl ThreadArena {
 pub(super) struct ArenaRead {
     pub walk: Walk,
     pub is_counted: bool,
+    /// Start and end of the heaps that were read.
+    pub heaps: Vec<(u64, u64)>,
+    /// Those that could not be.
+    pub unread: Vec<(u64, u64, Unread)>,
 }
 
 /// Sums over arenas.
@@ -75,13 +78,12 @@ impl Default for Sums {
 }
 
 impl Sums {
-    pub fn add(&mut self, arena: &ThreadArena, read: ArenaRead) {
+    pub fn add(&mut self, read: ArenaRead) {
         self.count += 1;
-        self.length += arena.heaps.iter().map(|(_, size)| size).sum::<u64>();
+        self.length += read.heaps.iter().map(|heap| heap.1 - heap.0).sum::<u64>();
         self.walk.add(read.walk);
         self.all_counted &= read.is_counted;
-        self.extents
-            .extend(arena.heaps.iter().map(|(start, _)| start));
+        self.extents.extend(read.heaps.iter().map(|heap| heap.0));
     }
 }
 
@@ -127,8 +129,9 @@ fn head(image: &mut Image<'_>, start: u64, end: u64) -> Option<Head> {
         && is_whole(size)
         && is_whole(usable)
         && size <= usable
-        && usable <= LARGEST
-        && size <= end - start;
+        && usable <= LARGEST;
+    // It may have grown since its mapping was read.
+    let size = size.min(end - start);
     is_head.then_some(Head { start, arena, size })
 }
 
@@ -137,87 +140,54 @@ pub(super) fn read(
     arena: &ThreadArena,
     image: &mut Image<'_>,
     sink: &mut dyn TileSink,
-    attempts: usize,
 ) -> Result<ArenaRead, Unread> {
     let place = top_of(arena, image).ok_or(Unread::OtherLayout)?;
-    let fast = fast_blocks(arena, place, image, attempts)?;
+    let top = image.now(place.0).unwrap_or(0);
+    let areas: Vec<Area> = arena
+        .ranges()
+        .map(|(start, end)| Area {
+            first: first_block(arena, place, start),
+            end,
+            top: (start..start + LARGEST).contains(&top).then_some(place.0),
+        })
+        .collect();
+    let fast = fastbins::read(image, place.fastbins(), &areas)?;
     let mut sum = Walk {
         broken_lists: fast.broken_lists,
         ..Walk::default()
     };
+    let (mut heaps, mut unread) = (Vec::new(), Vec::new());
+    let mut is_whole = true;
     let mut has_top = false;
-    for &(start, size) in &arena.heaps {
-        let mut outcome = Err(Broken::Layout);
-        for _ in 0..attempts {
-            sink.start(start);
-            outcome = heap(arena, place, (start, size), &fast, image, sink);
-            if matches!(outcome, Ok(_) | Err(Broken::Swapped | Broken::Refused)) {
-                break;
-            }
-            image.forget();
-        }
-        match outcome {
+    for ((start, end), area) in arena.ranges().zip(&areas) {
+        sink.start(start);
+        sink.tile(Tile {
+            start,
+            length: area.first - start,
+            state: TileState::Bookkeeping,
+        });
+        match walk::walk(image, area, &fast, &mut |tile| sink.tile(tile)) {
             Ok(walk) => {
-                has_top |= walk.ending == Ending::Top && walk.top == top(place, image);
+                has_top |= walk.ending == Ending::Top && image.now(place.0) == Ok(walk.top);
+                is_whole &= walk.is_whole();
                 sum.add(walk);
+                heaps.push((start, end));
                 sink.finish(true);
             }
             Err(broken) => {
+                is_whole = false;
+                unread.push((start, end, broken.into()));
                 sink.finish(false);
-                return Err(broken.into());
             }
         }
     }
     let length: u64 = arena.heaps.iter().map(|(_, size)| size).sum();
-    let is_counted = has_top && place.system_mem(image) == Some(length);
+    let is_counted = is_whole && has_top && place.system_mem(image) == Some(length);
     Ok(ArenaRead {
         walk: sum,
         is_counted,
-    })
-}
-
-/// The blocks in the arena's fastbins, in any of its heaps.
-fn fast_blocks(
-    arena: &ThreadArena,
-    place: Arena,
-    image: &mut Image<'_>,
-    attempts: usize,
-) -> Result<FastBlocks, Unread> {
-    let parts: Vec<(u64, u64)> = arena
-        .ranges()
-        .map(|(start, end)| (first_block(arena, place, start), end))
-        .collect();
-    let mut outcome = Err(Broken::Layout);
-    for _ in 0..attempts {
-        outcome = fastbins::read(image, place.fastbins(), &parts);
-        if matches!(outcome, Ok(_) | Err(Broken::Swapped | Broken::Refused)) {
-            break;
-        }
-        image.forget();
-    }
-    outcome.map_err(Unread::from)
-}
-
-fn top(place: Arena, image: &mut Image<'_>) -> u64 {
-    image.word(place.0).unwrap_or(0)
-}
-
-fn heap(
-    arena: &ThreadArena,
-    place: Arena,
-    (start, size): (u64, u64),
-    fast: &FastBlocks,
-    image: &mut Image<'_>,
-    sink: &mut dyn TileSink,
-) -> Result<Walk, Broken> {
-    let first = first_block(arena, place, start);
-    sink.tile(Tile {
-        start,
-        length: first - start,
-        state: TileState::Bookkeeping,
-    });
-    chunks::walk(image, first, start + size, fast, &mut |tile| {
-        sink.tile(tile);
+        heaps,
+        unread,
     })
 }
 
@@ -239,10 +209,10 @@ fn top_of(arena: &ThreadArena, image: &mut Image<'_>) -> Option<Arena> {
     (arena.address..arena.address + MOST_BEFORE_TOP)
         .step_by(8)
         .find_map(|place| {
-            let top = image.word(place).ok()?;
+            let top = image.now(place).ok()?;
             let in_heaps = arena
                 .ranges()
-                .any(|(start, end)| (start..end).contains(&top));
+                .any(|(start, _)| (start..start + LARGEST).contains(&top));
             let found = Arena(place);
             (in_heaps && found.is_sound(image)).then_some(found)
         })

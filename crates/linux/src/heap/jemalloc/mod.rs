@@ -185,6 +185,7 @@ fn heap(
         free: Bytes(sums.free),
         free_blocks: sums.free_blocks,
         large_free: Bytes(sums.large_free),
+        changed: Bytes(0),
         reserve: Bytes(0),
         returnable: Bytes(0),
         check: HeapCheck::Counter,

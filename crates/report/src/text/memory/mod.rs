@@ -248,6 +248,9 @@ fn not_readable(row: &MemoryRow) -> String {
             "not readable: {}, or mappings of the program",
             allocator.name()
         ),
+        (Some(Unread::Changed), Some(allocator)) => {
+            format!("changed during the look: {}", allocator.name())
+        }
         _ => format!("not readable: {}", reason(row.unread)),
     }
 }
@@ -256,7 +259,7 @@ fn reason(unread: Option<Unread>) -> &'static str {
     match unread {
         None | Some(Unread::NoKnownAllocator) => "of no allocator known here",
         Some(Unread::NotAllowed) => "not allowed (ptrace)",
-        Some(Unread::Changed) => "it changed meanwhile",
+        Some(Unread::Changed) => "it changed during the look",
         Some(Unread::Swapped) => "swapped out",
         Some(Unread::OtherLayout) => "unknown layout",
     }
@@ -304,6 +307,7 @@ fn heaps(page: &mut Page, moment: &MemoryMoment) {
             heap.reserve.to_string(),
             match heap.check {
                 HeapCheck::Counter => "its own counter".to_owned(),
+                HeapCheck::Filled if heap.changed.0 > 0 => format!("all but {}", heap.changed),
                 HeapCheck::Filled => "no gap".to_owned(),
             },
         ])

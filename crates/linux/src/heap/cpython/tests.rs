@@ -1,5 +1,8 @@
 use super::super::synthetic::{Memory, Tiles};
+use super::array::ENTRY;
+use super::pools::HEADER;
 use super::*;
+use pagewise_model::memory::TileState;
 
 const DATA: u64 = 0x5000_0000;
 const HEAP: u64 = 0x6000_0000;
@@ -56,21 +59,59 @@ fn blocks_and_pools_of_an_arena_add_up_to_it() {
 }
 
 #[test]
-fn an_arena_whose_counts_contradict_each_other_gives_no_figure() {
+fn a_pool_that_contradicts_itself_is_a_share_of_its_own() {
     let first = ARENA.next_multiple_of(POOL);
-    let wrongs = [
-        // One block more in use than the list leaves; a circle; one free pool less.
-        (first, 9),
-        (first + HEADER + 4 * 512, first + HEADER + 512),
-        (HEAP + 0x40 + 2 * ENTRY + 16, 63 << 32 | 60),
-    ];
+    // One block more in use than the list leaves; a circle.
+    let wrongs = [(first, 9), (first + HEADER + 4 * 512, first + HEADER + 512)];
     for (address, word) in wrongs {
         let mut fake = interpreter();
         fake.0.insert(address, word);
         let (found, sum) = read(&fake);
-        assert!(found.heaps.is_empty() && sum.right == 0, "{address:x}");
-        assert_eq!(found.unread, [(ARENA, ARENA + SIZE, Unread::Changed)]);
+        let heap = &found.heaps[0].heap;
+        assert_eq!((heap.changed, heap.check), (Bytes(POOL), HeapCheck::Filled));
+        assert_eq!((heap.in_use, heap.blocks), (Bytes(31 * 512), 31));
+        let changed = sum
+            .all
+            .iter()
+            .filter(|tile| tile.state == TileState::Changed);
+        assert_eq!(changed.map(|tile| tile.length).sum::<u64>(), POOL);
     }
+}
+
+#[test]
+fn another_count_of_free_pools_is_no_counter() {
+    let mut fake = interpreter();
+    let place = HEAP + 0x40 + 2 * ENTRY + 16;
+    fake.0.insert(place, 63 << 32 | 60);
+    let (found, _) = read(&fake);
+    assert_eq!(found.heaps[0].heap.check, HeapCheck::Filled);
+}
+
+#[test]
+fn an_arena_that_is_mapped_later_hides_none_behind_it() {
+    let mut fake = interpreter();
+    // The array is a block of malloc with room for five entries.
+    fake.0.insert(HEAP + 0x38, (5 * ENTRY + 16) | 1);
+    let place = HEAP + 0x40 + 2 * ENTRY;
+    let entry = [0, 8, 16].map(|at| fake.0[&(place + at)]);
+    let later = 0x7e00_0000_0000;
+    for (at, word) in [(0, later), (8, later + POOL), (16, 64 << 32 | 63)] {
+        fake.0.insert(place + ENTRY + at, word);
+    }
+    let second = ARENA + SIZE;
+    for (at, word) in [0, 8, 16].into_iter().zip(entry) {
+        let moved = if at == 16 { word } else { word + SIZE };
+        fake.0.insert(place + 2 * ENTRY + at, moved);
+    }
+    let first = second.next_multiple_of(POOL);
+    fake.0.insert(first + 32, 31 << 32 | 4);
+    let mappings = [
+        (DATA, DATA + 4096, "/usr/bin/python3.11"),
+        (HEAP, HEAP + 4096, "[heap]"),
+        (ARENA, ARENA + 2 * SIZE, "//anon"),
+    ];
+    let (found, _) = fake.read_by(&Cpython, &mappings);
+    assert_eq!(found.heaps[0].heap.count, 2);
 }
 
 #[test]
