@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 #[path = "support/command.rs"]
 mod command;
 
@@ -18,16 +22,20 @@ mod checker;
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| compiled("heaps"));
 
 fn compiled(name: &str) -> PathBuf {
+    compiled_by("cc", name, &[]).expect("a C compiler")
+}
+
+/// The program, if there is this compiler.
+fn compiled_by(compiler: &str, name: &str, options: &[&str]) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/memory");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let status = Command::new("cc")
-        .args(["-O1", "-pthread", "-o"])
-        .arg(&program)
-        .arg(folder.join(format!("{name}.c")))
-        .status()
-        .expect("a C compiler");
+    let program = format!("{name}.{compiler}{}", options.concat());
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(program);
+    let mut command = Command::new(compiler);
+    command.args(["-O1", "-pthread", "-o"]).arg(&program);
+    command.arg(folder.join(format!("{name}.c"))).args(options);
+    let status = command.status().ok()?;
     assert!(status.success());
-    program
+    Some(program)
 }
 
 /// The program, which waits for a line.
@@ -207,6 +215,45 @@ fn sum_of_all(heaps: &Value, fields: &[&str]) -> u64 {
     heaps
         .flat_map(|heap| fields.iter().filter_map(|field| heap[field].as_u64()))
         .sum()
+}
+
+/// What stdio and the start of a program take, in blocks and bytes.
+const OWN: (u64, u64) = (16, 128 << 10);
+
+/// Blocks and bytes in use that a look at `kept.c` finds of this allocator, and what the program counts.
+fn kept(command: &mut Command, allocator: &str) -> ([u64; 2], Vec<u64>) {
+    let mut held = Held::of(command);
+    let counted = held.numbers();
+    let memory = held.look();
+    let process = &memory["moments"][0]["processes"][0];
+    let heaps = process["heaps"].as_array().expect("heaps").iter();
+    let mut heap = heaps.filter(|heap| heap["allocator"] == allocator);
+    let heap = heap.next_back().expect("a heap");
+    assert_eq!(heap["check"], "counter", "{heap}");
+    let resident = number(&process["resident"]);
+    let rows = process["rows"].as_array().expect("rows").iter();
+    let unread = rows.filter(|row| row["kind"] == "not_readable");
+    let unread: u64 = unread.map(|row| number(&row["resident"])).sum();
+    assert!(unread <= resident / 50, "{unread} of {resident}");
+    (
+        ["blocks", "in_use"].map(|field| number(&heap[field])),
+        counted,
+    )
+}
+
+#[test]
+fn blocks_of_musl_are_as_the_program_counts_them() {
+    for options in [&["-static"][..], &[]] {
+        let Some(program) = compiled_by("musl-gcc", "kept", options) else {
+            skipped!("there is no musl-gcc");
+            return;
+        };
+        let ([blocks, bytes], counted) = kept(&mut Command::new(program), "musl");
+        assert!(blocks.abs_diff(counted[0]) <= OWN.0, "{blocks} {counted:?}");
+        // A slot has a header, and is up to a quarter larger than its block.
+        let most = counted[1] + counted[1] / 4;
+        assert!((counted[1]..most).contains(&bytes), "{bytes} {counted:?}");
+    }
 }
 
 #[test]

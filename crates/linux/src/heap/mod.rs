@@ -15,6 +15,7 @@ mod glibc;
 mod golang;
 mod image;
 mod jemalloc;
+mod musl;
 mod objects;
 mod presence;
 mod scattered;
@@ -58,5 +59,6 @@ pub fn readers() -> Vec<Box<dyn AllocatorReader>> {
         Box::new(cpython::Cpython),
         Box::new(jemalloc::Jemalloc),
         Box::new(golang::Golang),
+        Box::new(musl::Musl),
     ]
 }
