@@ -1,5 +1,5 @@
-/* Preloaded by bench/memory/run: what glibc's malloc, or jemalloc where that is preloaded, too, counts
- * about itself, at the end of a program or when it calls pagewise_truth(). Writes one line to TRUTH,
+/* Preloaded by bench/memory/run: what glibc's malloc, or jemalloc or mimalloc where that is preloaded,
+ * too, counts about itself (mimalloc: the heap of the main thread), at the end of a program or when it calls pagewise_truth(). Writes one line to TRUTH,
  * waits for a byte in GO, then writes what is resident before and after malloc_trim(0), or a purge.
  * Only in the program named by TRUTH_OF. */
 #define _GNU_SOURCE
@@ -13,6 +13,23 @@
 #include <unistd.h>
 
 extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
+
+/* mimalloc.h */
+struct area {
+	void *blocks;
+	size_t reserved, committed, used, block_size;
+};
+typedef _Bool visitor(const void *, const struct area *, void *, size_t, void *);
+extern void *mi_heap_get_default(void) __attribute__((weak));
+extern _Bool mi_heap_visit_blocks(const void *, _Bool, visitor *, void *) __attribute__((weak));
+extern void mi_collect(_Bool) __attribute__((weak));
+
+static _Bool add(const void *heap, const struct area *area, void *block, size_t size, void *sum)
+{
+	(void)heap, (void)block, (void)size;
+	*(size_t *)sum += area->used * area->block_size;
+	return 1;
+}
 
 static size_t counter(const char *name)
 {
@@ -35,6 +52,13 @@ static int count(char *line, size_t room)
 		    (int)getpid(),
 		    counter("stats.allocated"));
 	}
+	if (mi_heap_visit_blocks) {
+		size_t sum = 0;
+
+		mi_heap_visit_blocks(mi_heap_get_default(), 0, add, &sum);
+		return snprintf(line, room, "{\"pid\": %d, \"allocator\": \"mimalloc\", \"in_use\": %zu, \"mapped\": 0}\n",
+		    (int)getpid(), sum);
+	}
 	now = mallinfo2();
 	return snprintf(line, room, "{\"pid\": %d, \"in_use\": %zu, \"free\": %zu, \"mapped\": %zu}\n",
 	    (int)getpid(), now.uordblks, now.fordblks, now.hblkhd);
@@ -44,6 +68,8 @@ static void trim(void)
 {
 	if (mallctl)
 		mallctl("arena.4096.purge", NULL, NULL, NULL, 0); /* MALLCTL_ARENAS_ALL */
+	else if (mi_collect)
+		mi_collect(1);
 	else
 		malloc_trim(0);
 }

@@ -242,6 +242,20 @@ fn kept(command: &mut Command, allocator: &str) -> ([u64; 2], Vec<u64>) {
 }
 
 #[test]
+fn blocks_of_mimalloc_are_as_the_program_counts_them() {
+    let library = "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2";
+    if !Path::new(library).exists() {
+        skipped!("there is no {library}");
+        return;
+    }
+    let program = compiled("kept");
+    let mut command = Command::new(program);
+    let ([blocks, bytes], counted) = kept(command.env("LD_PRELOAD", library), "mimalloc");
+    assert!(blocks.abs_diff(counted[0]) <= OWN.0, "{blocks} {counted:?}");
+    assert!(bytes.abs_diff(counted[1]) <= OWN.1, "{bytes} {counted:?}");
+}
+
+#[test]
 fn blocks_of_musl_are_as_the_program_counts_them() {
     for options in [&["-static"][..], &[]] {
         let Some(program) = compiled_by("musl-gcc", "kept", options) else {

@@ -15,6 +15,7 @@ mod glibc;
 mod golang;
 mod image;
 mod jemalloc;
+mod mimalloc;
 mod musl;
 mod objects;
 mod presence;
@@ -60,5 +61,6 @@ pub fn readers() -> Vec<Box<dyn AllocatorReader>> {
         Box::new(jemalloc::Jemalloc),
         Box::new(golang::Golang),
         Box::new(musl::Musl),
+        Box::new(mimalloc::Mimalloc),
     ]
 }

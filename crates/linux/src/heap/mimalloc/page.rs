@@ -1,0 +1,136 @@
+//! A page: slices of a segment with blocks of one size.
+
+use super::super::{Hole, Image};
+use super::layout::{Layout, Page, SLICE, starts};
+use pagewise_model::memory::Unread;
+
+/// How often a page is read if it changes meanwhile.
+const LOOKS: usize = 3;
+
+/// What a descriptor says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Descriptor {
+    /// Slices; none if it is not the first one of its page.
+    pub slices: u64,
+    /// Bytes of a block; none if the slices are free.
+    pub block: u64,
+    /// Blocks that were ever used, and for which there is room.
+    capacity: u64,
+    room: u64,
+    /// Blocks in use, with those that other threads have freed.
+    used: u64,
+    /// Lists of free blocks, the last one of those that other threads have freed.
+    lists: [u64; 3],
+    start: Option<u64>,
+}
+
+impl Descriptor {
+    /// The descriptor at `place`.
+    pub fn read(image: &Image<'_>, place: u64, layout: &Layout) -> Result<Self, Hole> {
+        let words: [u64; 8] = image.now_all(place)?;
+        let [slices, counts, free, ..] = words;
+        let (used, block, lists, start) = match layout.page {
+            Page::Old => {
+                let lists = [free, words[4], words[5]];
+                (words[3] & 0xffff_ffff, words[3] >> 32, lists, None)
+            }
+            Page::New => {
+                let lists = [free, words[3], words[7]];
+                (words[4] & 0xffff, words[5], lists, Some(words[6]))
+            }
+        };
+        Ok(Self {
+            slices: slices & 0xffff_ffff,
+            block,
+            capacity: counts >> 16 & 0xffff,
+            room: counts >> 32 & 0xffff,
+            used,
+            lists,
+            start,
+        })
+    }
+}
+
+/// A page that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Blocks {
+    /// The first block, and the bytes of each.
+    pub start: u64,
+    pub block: u64,
+    /// Whether each block is free, of those that were ever used.
+    pub free: Vec<bool>,
+    /// Blocks for which there is room.
+    pub room: u64,
+}
+
+/// The page at `from`, with its descriptor at `place`: `None` if it changes all the time.
+pub(super) fn read(
+    image: &mut Image<'_>,
+    place: u64,
+    from: u64,
+    layout: &Layout,
+) -> Result<Option<Blocks>, Unread> {
+    for _ in 0..LOOKS {
+        let page = Descriptor::read(image, place, layout)?;
+        let length = page.slices * SLICE;
+        let starts = match page.start {
+            Some(start) => [start; 2],
+            None => starts(page.block).map(|offset| from + offset),
+        };
+        image.load(from, length);
+        for start in starts {
+            match blocks(image, &page, start, from + length) {
+                Err(Hole::Swapped) => return Err(Unread::Swapped),
+                Err(Hole::Refused) => return Err(Unread::NotAllowed),
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) | Err(Hole::Absent) => {}
+            }
+        }
+        image.forget();
+    }
+    Ok(None)
+}
+
+/// The blocks of a page, if its lists and counts agree with a first block at `start`.
+fn blocks(
+    image: &mut Image<'_>,
+    page: &Descriptor,
+    start: u64,
+    end: u64,
+) -> Result<Option<Blocks>, Hole> {
+    let block = page.block;
+    let fits = start < end && (page.room == 1 || page.room * block <= end - start);
+    if block < 8 || page.capacity > page.room || !fits {
+        return Ok(None);
+    }
+    let mut free = vec![false; usize::try_from(page.capacity).unwrap_or(0)];
+    let mut by_owner = 0;
+    for (number, list) in page.lists.into_iter().enumerate() {
+        let is_others = number == 2;
+        // Two bits of the list of other threads are flags.
+        let mut at = if is_others { list & !3 } else { list };
+        while at != 0 {
+            let offset = at.wrapping_sub(start);
+            let is_block = offset.is_multiple_of(block);
+            let place = usize::try_from(offset / block).unwrap_or(usize::MAX);
+            match free.get_mut(place) {
+                Some(seen) if is_block && !*seen => *seen = true,
+                // No block, or a circle.
+                _ => return Ok(None),
+            }
+            by_owner += u64::from(!is_others);
+            at = image.word(at)?;
+        }
+    }
+    let found = Blocks {
+        start,
+        block: if page.room == 1 {
+            block.min(end - start)
+        } else {
+            block
+        },
+        free,
+        room: page.room,
+    };
+    Ok((page.used + by_owner == page.capacity).then_some(found))
+}
