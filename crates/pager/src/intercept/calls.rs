@@ -1,6 +1,6 @@
 //! The program's calls by their numbers: made through `syscall(2)`, or past libc.
 
-use super::{files, forks, given, ioctls, memory, process, set_errno, signals};
+use super::{files, forks, given, ioctls, memory, merging, process, set_errno, signals};
 use crate::paging::PAGER;
 use crate::start;
 use crate::sys::{Answer, call6};
@@ -30,6 +30,7 @@ pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<Ans
     };
     known
         .or_else(|| forks::by_number(number, arguments))
+        .or_else(|| merging::by_number(number, arguments))
         .or_else(|| others(number, arguments))
 }
 

@@ -6,7 +6,7 @@
 //! and none has to be moved. Each function is first checked to be the known wrapper of its system
 //! call.
 
-use super::{file_mappings, memory, process};
+use super::{file_mappings, heap, memory, process};
 use crate::page::{page_ceil, page_floor};
 use crate::paging::{Pager, fatal};
 use crate::sys::call3;
@@ -66,7 +66,7 @@ fn table() -> [(&'static CStr, i64, usize); 8] {
             libc::SYS_madvise,
             memory::madvise as *const () as usize,
         ),
-        (c"brk", libc::SYS_brk, memory::brk as *const () as usize),
+        (c"brk", libc::SYS_brk, heap::brk as *const () as usize),
         (
             c"mprotect",
             libc::SYS_mprotect,

@@ -1,6 +1,5 @@
 //! Calls that change the address space.
 
-use super::detour::of_libc;
 use super::file_mappings::{self, MADV_POPULATE_READ, MADV_POPULATE_WRITE};
 use super::forks::thread_pointer;
 use super::locks::{self, mlock, mlock2, mlockall, munlock, munlockall};
@@ -10,10 +9,9 @@ use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::paging::PAGER;
 use crate::paging::adopt::Purpose;
 use crate::paging::scan;
-use crate::sync::Lock;
 use crate::sys::{self, Answer, call3, call6, maps};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
 fn is_ok(answer: Answer) -> bool {
     !(answer < 0 && answer > -4096)
@@ -234,8 +232,14 @@ pub unsafe extern "C" fn detoured_mremap(
         && (PAGER.regions.touches(start, old_end, false)
             || target
                 .is_some_and(|to| PAGER.regions.touches(to, to.saturating_add(length), false)));
+    // A second mapping of shared memory (a length of 0) replaces what is at its place as well.
+    let replaces = refused && target.is_some() && PAGER.is_started();
     let change = PAGER.changes.enter();
     let answer = match known {
+        false if replaces => {
+            let to = target.unwrap_or(0);
+            PAGER.vacating(to, to.saturating_add(length), || call(flags))
+        }
         true if locks::holds(start) => {
             let old_bytes = old_end - start;
             let remap = || PAGER.remapping(start, old_bytes, length, target, flags, call);
@@ -278,13 +282,19 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
     if let Some(answer) = file_mappings::advised(start, end, advice) {
         return answer;
     }
+    let advise = |advice: c_int| {
+        // SAFETY: parts of the program's own call, or of a weaker one.
+        move |start: u64, end: u64| unsafe { sys::advise(start, end, advice) }
+    };
     let answer = match advice {
         // Given back lazily or at once: the program may see either, but a page that is still in the
         // store must not come back after the program has seen it as zero.
         libc::MADV_DONTNEED | libc::MADV_FREE => {
-            PAGER.emptying(start, end, || call(libc::MADV_DONTNEED))
+            PAGER.emptying(start, end, advise(libc::MADV_DONTNEED), advise(advice))
         }
-        MADV_DONTNEED_LOCKED | MADV_GUARD_INSTALL => PAGER.emptying(start, end, || call(advice)),
+        MADV_DONTNEED_LOCKED | MADV_GUARD_INSTALL => {
+            PAGER.emptying(start, end, advise(advice), advise(advice))
+        }
         libc::MADV_PAGEOUT => {
             PAGER.page_out(start, end);
             0
@@ -379,25 +389,6 @@ pub(super) unsafe fn by_number(number: i64, arguments: [usize; 6]) -> Option<i64
     Some(answer)
 }
 
-/// The address of libc's variable for the end of the heap.
-static LIBC_BREAK: AtomicPtr<*mut c_void> = AtomicPtr::new(core::ptr::null_mut());
-/// The end of the heap, as known to the kernel; 0 before it is known.
-static HEAP_END: AtomicU64 = AtomicU64::new(0);
-static HEAP: Lock = Lock::new();
-
-/// Finds what [`brk`] needs.
-pub fn prepare() {
-    // There since glibc 2.2.5.
-    LIBC_BREAK.store(of_libc(c"__curbrk").cast(), Ordering::Release);
-}
-
-/// The present heap is managed as well.
-pub fn adopt_heap() {
-    // SAFETY: queries the present end.
-    let end = unsafe { call3(libc::SYS_brk, 0, 0, 0) } as u64;
-    HEAP_END.store(page_ceil(end), Ordering::Release);
-}
-
 /// Bytes from which memory that was there before the pager is managed: what is smaller belongs to
 /// libraries, libc among them, and is no reason to start threads as soon as a program starts.
 const LEAST_PRESENT: u64 = 4 << 20;
@@ -427,77 +418,4 @@ pub fn adopt_present(data_before: u64) {
     for range in &found[..count] {
         PAGER.adopt(range.start, range.end, Purpose::Allocator);
     }
-}
-
-/// `brk(2)`.
-///
-/// # Safety
-/// As for the system call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
-    let known = HEAP_END.load(Ordering::Acquire);
-    let grows = (address as u64).saturating_sub(known);
-    if known != 0 && grows > 0 && locks::refuses(grows, libc::PROT_WRITE) {
-        set_errno(libc::ENOMEM);
-        return -1;
-    }
-    let moved = move_break(address, true);
-    let end = HEAP_END.load(Ordering::Acquire);
-    if moved && known != 0 && end > known {
-        locks::follow(known, end, libc::PROT_WRITE);
-    }
-    match moved {
-        true => 0,
-        false => {
-            set_errno(libc::ENOMEM);
-            -1
-        }
-    }
-}
-
-/// `brk(2)` past libc, of which libc's own variable learns nothing: the end of the heap.
-pub(super) fn raw_brk(address: usize) -> Answer {
-    let known = HEAP_END.load(Ordering::Acquire);
-    let grows = (address as u64).saturating_sub(known);
-    let refused = known != 0 && grows > 0 && locks::refuses(grows, libc::PROT_WRITE);
-    if address != 0 && !refused {
-        move_break(address as *mut c_void, false);
-    }
-    // SAFETY: queries the present end.
-    unsafe { call3(libc::SYS_brk, 0, 0, 0) }
-}
-
-/// Requests another end of the heap from the kernel, `through_libc` where libc is to know it. Returns
-/// whether it was granted.
-fn move_break(address: *mut c_void, through_libc: bool) -> bool {
-    let _quiet = PAGER.undisturbed();
-    let _heap = HEAP.hold();
-    // SAFETY: the program's own call.
-    let call = || unsafe { call3(libc::SYS_brk, address as usize, 0, 0) };
-    let wanted = page_ceil(address as u64);
-    let known = HEAP_END.load(Ordering::Acquire);
-    let shrinks = PAGER.is_started() && known != 0 && wanted < known && wanted != 0;
-    let answer = match shrinks {
-        true => PAGER.vacating(wanted, known, call),
-        false => call(),
-    };
-    let end = answer as u64;
-    let place = LIBC_BREAK.load(Ordering::Acquire);
-    if through_libc && !place.is_null() {
-        // SAFETY: libc's own variable, which its `brk` sets in the same way.
-        unsafe { *place = end as *mut c_void };
-    }
-    if end < address as u64 {
-        let grows = (address as u64).saturating_sub(end);
-        address_space::explain(-(libc::ENOMEM as Answer), grows);
-        return false;
-    }
-    let grown = page_ceil(end);
-    if PAGER.is_started() && known != 0 {
-        if grown > known {
-            PAGER.adopt(known, grown, Purpose::Allocator);
-        }
-        HEAP_END.store(grown, Ordering::Release);
-    }
-    true
 }

@@ -16,10 +16,12 @@ mod file_mappings;
 mod files;
 mod forks;
 mod given;
+mod heap;
 mod hints;
 mod ioctls;
 mod locks;
 mod memory;
+mod merging;
 mod panics;
 mod process;
 mod programs;
@@ -54,7 +56,7 @@ extern "C" fn construct() {
             return;
         }
     };
-    memory::prepare();
+    heap::prepare();
     let data_before = memory::data_before();
     shim::prepare();
     start::attach(&settings);
@@ -82,7 +84,7 @@ extern "C" fn construct() {
         process::prepare();
     }
     threads::prepare();
-    memory::adopt_heap();
+    heap::adopt_heap();
     memory::adopt_present(data_before);
     if inject::takes_away("allocation") {
         allocator::seal();

@@ -287,6 +287,7 @@ impl Pager {
         // SAFETY: huge pages would let a fault bring in more than the budget counts; the advice
         // changes nothing else.
         unsafe { sys::advise(start, end, libc::MADV_NOHUGEPAGE) };
+        keep_apart(start, end);
         if self.uffd(region).register(start, end) != 0 {
             self.counters.add(|all| &all.refused, 1);
             return false;
@@ -304,6 +305,12 @@ impl Pager {
         true
     }
 
+    /// The kernel is to merge pages that are alike from now on: not managed ones.
+    pub fn keep_apart(&self) {
+        let _quiet = self.quiet();
+        self.each_managed(0, u64::MAX, keep_apart);
+    }
+
     /// Lists pages that the kernel filled before the range was registered.
     pub fn list_present(&self, start: u64, end: u64) {
         scan::present(start, end, |address| {
@@ -318,6 +325,12 @@ impl Pager {
             }
         });
     }
+}
+
+/// Merged pages would lose their write protection (`replace_page`, mm/ksm.c, Linux 6.18).
+fn keep_apart(start: u64, end: u64) {
+    // SAFETY: merged pages become the process's own, with the same bytes.
+    unsafe { sys::advise(start, end, libc::MADV_UNMERGEABLE) };
 }
 
 /// Reports once that memory is scattered over more address space than can be numbered.

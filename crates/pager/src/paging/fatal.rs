@@ -43,6 +43,14 @@ pub fn page_lost(address: u64, error: StoreError) -> ! {
     signals::die_by(libc::SIGBUS)
 }
 
+/// The kernel does not let the memory at `address`, of which parts are in the store, be managed any longer.
+pub fn memory_lost(address: u64) -> ! {
+    say(format_args!(
+        "the kernel refuses to have the memory at {address:#x}, which was moved, managed again (userfaultfd), and parts of it are in the store. The program cannot continue without them and ends with SIGBUS."
+    ));
+    signals::die_by(libc::SIGBUS)
+}
+
 /// Whether room may become available again, by itself or through an administrator.
 #[must_use]
 pub const fn is_full(error: StoreError) -> bool {

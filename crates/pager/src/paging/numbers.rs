@@ -96,6 +96,17 @@ impl Numbers {
         })
     }
 
+    /// Whether `bytes` bytes can be numbered wherever they lie.
+    pub fn has_room(&self, bytes: u64) -> bool {
+        // What is not aligned touches one more at either end.
+        let wholes = (bytes >> CHUNK_BYTES_SHIFT) as usize + 2;
+        let pieces = (bytes >> SMALL_BYTES_SHIFT) as u32 + 2;
+        let left = |used: &AtomicU32| SMALL - used.load(Ordering::Relaxed);
+        let mut free = self.homes.iter().filter(|home| is_free(home));
+        free.nth(wholes - 1).is_some()
+            || (left(&self.divided) as usize >= wholes && left(&self.small) >= pieces)
+    }
+
     /// The best start for the chunks of `count` GiBs from `first` on: next to those of their
     /// neighbours, or with room on either side.
     fn place_for(&self, first: usize, count: usize) -> Option<usize> {
@@ -282,6 +293,7 @@ mod tests {
     fn the_first_gibs_get_numbers_as_a_whole() {
         let numbers = numbers();
         assert_eq!(numbers.page_at(5 * GIB), None);
+        assert!(numbers.has_room(381 * GIB) && !numbers.has_room(382 * GIB));
         assert!(numbers.cover(5 * GIB - 4096, 5 * GIB + 4096));
         there_and_back(numbers, 5 * GIB - 8192, 5 * GIB + 8192);
         let given = (0..WHOLE).filter(|chunk| numbers.is_page(chunk << CHUNK_SHIFT));
@@ -299,6 +311,7 @@ mod tests {
                 there_and_back(numbers, start, start + (1 << 18));
             }
         }
+        assert!(!numbers.has_room(1 << 12), "all are used up");
         let far = u64::from(WHOLE + 5) * GIB;
         assert_eq!(
             numbers.page_at(far + (9 << 21)),

@@ -5,7 +5,7 @@ use super::{Pager, probation};
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::LockGuard;
 use crate::sync::Word;
-use crate::sys::Answer;
+use crate::sys::{self, Answer};
 use pagewise_policy::Span;
 
 /// Keeps everything else away from ranges: signals, other changes, evictions.
@@ -31,17 +31,60 @@ impl Pager {
         }
     }
 
-    /// Runs `call`, which empties the pages of `[start, end)` in the kernel, so that no fault sees
-    /// only half of the change.
-    pub fn emptying(&self, start: u64, end: u64, call: impl FnOnce() -> Answer) -> Answer {
+    /// Empties `[start, end)` in the kernel, so that no fault sees only half of the change: its managed
+    /// parts by `managed`, what lies between them by `others`. A call that fails may have done its work
+    /// up to the memory that it refuses, or around a hole (ENOMEM, with which the kernel goes on behind it).
+    pub fn emptying(
+        &self,
+        start: u64,
+        end: u64,
+        managed: impl Fn(u64, u64) -> Answer,
+        others: impl Fn(u64, u64) -> Answer,
+    ) -> Answer {
+        const HOLE: Answer = -(libc::ENOMEM as Answer);
         let _quiet = self.quiet();
         self.lock_pages(start, end);
-        let answer = call();
-        match answer < 0 {
-            true => self.unlock_pages(start, end),
-            false => self.clear_pages(start, end),
+        let (mut at, mut answer) = (start, 0);
+        while at < end && (answer == 0 || answer == HOLE) {
+            let next = self.regions.managed(at, end).next();
+            let part = match next {
+                Some(region) if region.start <= at => {
+                    let to = region.end.min(end);
+                    at = to;
+                    self.empty_part(region.start, to, &managed)
+                }
+                _ => {
+                    let from = at;
+                    at = next.map_or(end, |region| region.start);
+                    others(from, at)
+                }
+            };
+            answer = if part == 0 { answer } else { part };
         }
+        self.unlock_pages(at, end);
         answer
+    }
+
+    /// Empties the locked pages of a managed part, and unlocks them; page by page where the kernel refuses it as a whole.
+    fn empty_part(&self, start: u64, end: u64, call: impl Fn(u64, u64) -> Answer) -> Answer {
+        let answer = call(start, end);
+        if answer == 0 {
+            self.clear_pages(start, end);
+            return answer;
+        }
+        self.each_page(start, end, |page, word| {
+            let (at, behind) = self.bounds_of(page);
+            match word.is_busy() && call(at, behind) == 0 {
+                true => self.clear_pages(at, behind),
+                false => self.unlock_pages(at, behind),
+            }
+        });
+        answer
+    }
+
+    fn bounds_of(&self, page: Page) -> (u64, u64) {
+        let start = self.table.address_of(page);
+        (start, start + PAGE_BYTES as u64)
     }
 
     /// Runs `call`, which takes `[start, end)` out of the address space or puts something else
@@ -54,6 +97,7 @@ impl Pager {
         let failed = answer < 0 && answer > -4096;
         match failed {
             true => {
+                self.drop_gone(start, end);
                 self.unlock_pages(start, end);
                 self.reinstate_files(start, end);
             }
@@ -63,6 +107,26 @@ impl Pager {
             }
         }
         answer
+    }
+
+    /// After a call that failed: it may have removed memory of `[start, end)`, whose pages are locked, all
+    /// the same (`mremap` and, before Linux 6.12, `mmap` remove what is there before they look further).
+    pub(super) fn drop_gone(&self, start: u64, end: u64) {
+        let mut at = start;
+        while let Some(region) = self.regions.at_or_behind(at).filter(|it| it.start < end) {
+            let (from, to) = (region.start.max(at), region.end.min(end));
+            at = region.end;
+            if sys::is_mapped(from, to) {
+                continue;
+            }
+            for page in (from..to).step_by(PAGE_BYTES) {
+                let behind = page + PAGE_BYTES as u64;
+                if !sys::is_mapped(page, behind) {
+                    self.clear_pages(page, behind);
+                    self.unlist(page, behind);
+                }
+            }
+        }
     }
 
     /// Takes `[start, end)` out of the list. Under the regions' lock.

@@ -1,13 +1,15 @@
 //! `mremap`: pages change their address, and keep their contents.
 
-use super::Pager;
 use super::regions::Kind;
+use super::{Pager, fatal};
 use crate::page::PAGE_BYTES;
 use crate::sync::{State, Word};
-use crate::sys::Answer;
 use crate::sys::uffd::Uffd;
+use crate::sys::{self, Answer};
 use core::sync::atomic::Ordering;
 use pagewise_policy::{Arrival, Span};
+
+const PAGE: u64 = PAGE_BYTES as u64;
 
 fn is_ok(answer: Answer) -> bool {
     !(answer < 0 && answer > -4096)
@@ -30,25 +32,28 @@ impl Pager {
         flags: i32,
         call: impl Fn(i32) -> Answer,
     ) -> Answer {
+        const NO_ROOM: Answer = -(libc::ENOMEM as Answer);
         let _quiet = self.quiet();
-        // One mapping may have parts that are managed and others that are not, as the kernel merges
-        // neighbours: what arrives is managed if any of it was.
-        let managed = self.regions.managed(from, from + old).next();
-        let kind = managed
-            .or_else(|| self.regions.find(from))
-            .map_or(self.new_kind(), |region| region.kind);
+        // Since Linux 6.17 such a call leaves what lies at the hole's new place; before, it fails so.
+        if target.is_some() && !sys::is_mapped(from, from + old) {
+            return -(libc::EFAULT as Answer);
+        }
         let stays = flags & libc::MREMAP_DONTUNMAP != 0;
         self.lock_pages(from, from + old);
         if target.is_none() && !stays {
             let answer = call(0);
             if is_ok(answer) {
-                self.resized(from, old, new, kind);
+                self.resized(from, old, new);
                 return answer;
             }
             if flags & libc::MREMAP_MAYMOVE == 0 {
                 self.unlock_pages(from, from + old);
                 return answer;
             }
+        }
+        if !self.has_numbers(from, from + old, target, new) {
+            self.unlock_pages(from, from + old);
+            return NO_ROOM;
         }
         if let Some(target) = target {
             self.lock_pages(target, target + new);
@@ -58,18 +63,48 @@ impl Pager {
         });
         let answer = call(flags);
         if !is_ok(answer) {
-            self.register_unmoved(from, from + old);
-            if let Some(target) = target {
-                self.unlock_pages(target, target + new);
-            }
+            self.not_moved(from, old, target, new, stays);
             return answer;
         }
         if let Some(target) = target {
             self.clear_pages(target, target + new);
             self.unlist(target, target + new);
         }
-        self.moved(from, old, answer as u64, new, kind, stays);
+        self.moved(from, old, answer as u64, new);
+        self.leave(from, old, stays);
         answer
+    }
+
+    /// Whether the pages of `[from, end)` will have numbers where they arrive. What has been evicted of them
+    /// could not be followed without.
+    fn has_numbers(&self, from: u64, end: u64, target: Option<u64>, bytes: u64) -> bool {
+        let managed = self.regions.touches(from, end, true);
+        match target {
+            Some(to) => !managed || self.table.cover(to, to + bytes),
+            None => !managed || self.table.has_room(bytes),
+        }
+    }
+
+    /// The move failed; of several mappings the first ones may have moved (Linux 6.17).
+    fn not_moved(&self, from: u64, old: u64, target: Option<u64>, new: u64, stays: bool) {
+        let mut gone = 0;
+        if let Some(target) = target.filter(|_| !stays) {
+            let is_there = |offset| sys::is_mapped(from + offset, from + offset + PAGE);
+            let offsets = (0..old.min(new)).step_by(PAGE_BYTES);
+            gone = offsets.take_while(|offset| !is_there(*offset)).count() as u64 * PAGE;
+            if gone > 0 {
+                self.clear_pages(target, target + gone);
+                self.unlist(target, target + gone);
+                self.moved(from, gone, target, gone);
+                self.leave(from, gone, false);
+            }
+        }
+        self.drop_gone(from + gone, from + old);
+        self.register_unmoved(from + gone, from + old);
+        if let Some(target) = target {
+            self.drop_gone(target + gone, target + new);
+            self.unlock_pages(target + gone, target + new);
+        }
     }
 
     fn uffd_of(&self, address: u64) -> &Uffd {
@@ -79,10 +114,12 @@ impl Pager {
         }
     }
 
-    /// The move failed: everything is as before, except the write protection, which is lost.
+    /// Memory that stays where it is has only lost its write protection.
     fn register_unmoved(&self, from: u64, end: u64) {
         self.each_managed(from, end, |start, end| {
-            self.uffd_of(start).register(start, end);
+            if self.uffd_of(start).register(start, end) != 0 {
+                fatal::memory_lost(start);
+            }
         });
         self.each_page(from, end, |page, word| {
             if !word.is_busy() {
@@ -99,39 +136,83 @@ impl Pager {
         });
     }
 
-    fn resized(&self, from: u64, old: u64, new: u64, kind: Kind) {
+    fn resized(&self, from: u64, old: u64, new: u64) {
+        // One mapping may have parts that are managed and others that are not, as the kernel merges
+        // neighbours: what is added is managed if any of it was.
+        let managed = self.regions.managed(from, from + old).next();
+        let kind = managed.or_else(|| self.regions.find(from));
         if new < old {
             self.clear_pages(from + new, from + old);
             self.unlist(from + new, from + old);
         }
         self.unlock_pages(from, from + old.min(new));
-        if new > old {
-            self.adopt_locked_quietly(from + old, from + new, kind);
+        if let Some(region) = kind.filter(|_| new > old) {
+            self.adopt_locked_quietly(from + old, from + new, region.kind);
         }
     }
 
-    fn moved(&self, from: u64, old: u64, to: u64, new: u64, kind: Kind, stays: bool) {
-        // The kernel dropped the registration and the write protection on the way.
-        let fits = !kind.managed || self.table.cover(to, to + new);
-        let kind = Kind { id: 0, ..kind };
-        let known = Kind {
-            managed: false,
-            ..kind
-        };
-        self.adopt_locked_quietly(to, to + new, known);
-        let managed = self.regions.find(to).is_some_and(|r| r.kind.managed);
-        if kind.managed && !(managed && fits) {
-            // It may now be small, but it has pages in the store, so it stays managed.
-            self.manage_anyway(to, to + new, known);
+    /// The first `old` bytes are now `new` bytes at `to`. What was not listed (files, shared memory) is not
+    /// listed there.
+    fn moved(&self, from: u64, old: u64, to: u64, new: u64) {
+        let end = from + old.min(new);
+        let mut at = from;
+        while let Some(first) = self
+            .regions
+            .at_or_behind(at)
+            .filter(|it| it.start < end && at < end)
+        {
+            let start = first.start.max(at);
+            let stop = self.listed_up_to(start, end);
+            // One mapping may have parts that are managed and others that are not, as the kernel merges
+            // neighbours: what arrives is managed if any of it was.
+            let managed = self.regions.managed(start, stop).next();
+            let kind = managed.unwrap_or(first).kind;
+            let behind = match stop == end {
+                true => to + new,
+                false => to + (stop - from),
+            };
+            let managed = self.arrive(to + (start - from), behind, kind);
+            self.carry(start, stop, to + (start - from), managed);
+            at = stop;
         }
-        self.carry(from, from + old.min(new), to);
         if new < old {
-            self.clear_pages(from + new, from + old);
+            self.clear_pages(end, from + old);
         }
+    }
+
+    /// Up to where ranges are listed without a gap from `start` on, at most `end`.
+    fn listed_up_to(&self, start: u64, end: u64) -> u64 {
+        let mut stop = start;
+        while let Some(region) = self.regions.find(stop).filter(|_| stop < end) {
+            stop = region.end.min(end);
+        }
+        stop
+    }
+
+    /// What has become of `[from, from + old)` after the move.
+    fn leave(&self, from: u64, old: u64, stays: bool) {
         match stays {
             true => self.register_unmoved(from, from + old),
             false => self.unlist(from, from + old),
         }
+    }
+
+    /// Memory of this kind has arrived at `[start, end)`. Returns whether it is managed there.
+    fn arrive(&self, start: u64, end: u64, kind: Kind) -> bool {
+        // The kernel dropped the registration and the write protection on the way.
+        let fits = !kind.managed || self.table.cover(start, end);
+        let known = Kind {
+            managed: false,
+            id: 0,
+            ..kind
+        };
+        let is_managed = || self.regions.find(start).is_some_and(|it| it.kind.managed);
+        self.adopt_locked_quietly(start, end, known);
+        if kind.managed && !(is_managed() && fits) {
+            // It may now be small, but it has pages in the store, so it stays managed.
+            self.manage_anyway(start, end, known);
+        }
+        fits && is_managed()
     }
 
     fn adopt_locked_quietly(&self, start: u64, end: u64, kind: Kind) {
@@ -153,7 +234,7 @@ impl Pager {
     }
 
     /// Transfers the locked pages of `[from, end)` to their new addresses from `to` on.
-    fn carry(&self, from: u64, end: u64, to: u64) {
+    fn carry(&self, from: u64, end: u64, to: u64, managed: bool) {
         self.each_page(from, end, |page, word| {
             if !word.is_busy() {
                 return;
@@ -164,12 +245,24 @@ impl Pager {
                 first: page,
                 count: 1,
             });
-            if let Some(heir) = self.table.page_at(address) {
-                self.inherit(heir, word);
+            match self.table.page_at(address).filter(|_| managed) {
+                Some(heir) => self.inherit(heir, word),
+                None => self.let_go(address, word),
             }
             self.table.unlock(page, Word::EMPTY);
         });
-        debug_assert!(from.is_multiple_of(PAGE_BYTES as u64));
+        debug_assert!(from.is_multiple_of(PAGE));
+    }
+
+    /// The page that is now at `address` is the kernel's from now on.
+    fn let_go(&self, address: u64, word: Word) {
+        if !word.is_resident() {
+            fatal::memory_lost(address);
+        }
+        if word.owns_slot() {
+            self.store().release(word.slot());
+        }
+        self.budget.release(1);
     }
 
     fn inherit(&self, heir: u32, word: Word) {

@@ -50,6 +50,11 @@ impl Table {
         self.numbers.cover(start, end)
     }
 
+    /// Whether `bytes` bytes can be given words wherever they lie.
+    pub fn has_room(&self, bytes: u64) -> bool {
+        self.numbers.has_room(bytes)
+    }
+
     /// The page at `address`, if it has a word.
     #[must_use]
     pub fn page_at(&self, address: u64) -> Option<Page> {

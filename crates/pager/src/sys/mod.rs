@@ -148,6 +148,15 @@ pub unsafe fn advise(start: u64, end: u64, advice: i32) -> Answer {
     }
 }
 
+/// Whether all of `[start, end)` is mapped.
+#[must_use]
+pub fn is_mapped(start: u64, end: u64) -> bool {
+    let (bytes, flags) = ((end - start) as usize, libc::MS_ASYNC as usize);
+    // SAFETY: looks for holes, and nothing else (mm/msync.c: MS_ASYNC does nothing since Linux 2.6.19).
+    let answer = unsafe { call3(libc::SYS_msync, start as usize, bytes, flags) };
+    answer != -(libc::ENOMEM as Answer)
+}
+
 /// Sleeps while `word` is `value`, at most `timeout_ns` (`None`: forever).
 pub fn futex_wait(word: &AtomicU32, value: u32, timeout_ns: Option<u64>) {
     let limit = timeout_ns.map(|ns| libc::timespec {

@@ -1,7 +1,7 @@
 //! What is done instead of a call that bypasses libc.
 
 use super::{Call, arguments, returns};
-use crate::intercept::{calls, forks, memory, threads};
+use crate::intercept::{calls, forks, heap, threads};
 use crate::paging::{PAGER, fatal};
 use crate::start;
 use crate::sys::signals::Set;
@@ -32,7 +32,7 @@ pub(super) fn serve(call: &Call, context: &mut libc::ucontext_t) {
             start::end();
             raw(call)
         }
-        libc::SYS_brk if !call.is_the_linkers() => memory::raw_brk(a),
+        libc::SYS_brk if !call.is_the_linkers() => heap::raw_brk(a),
         number if call.is_the_linkers() => arguments::make(number, call.arguments),
         number => {
             // SAFETY: the program's own call.
