@@ -161,7 +161,6 @@ fn comes_back(finding: &MemoryFinding) -> String {
                 Some(AllocatorKind::Glibc) | None => "malloc_trim",
                 Some(AllocatorKind::Jemalloc) => "A purge (mallctl arena.<i>.purge)",
                 Some(AllocatorKind::Go) => "debug.FreeOSMemory",
-                Some(AllocatorKind::Mimalloc) => "mi_collect(true)",
                 Some(_) => "The allocator",
             };
             format!(" {how} would return {}.", between(range))

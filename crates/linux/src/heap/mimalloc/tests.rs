@@ -70,6 +70,7 @@ fn blocks_of_pages_and_free_slices_fill_a_segment() {
         assert_eq!(heap.blocks, 6);
         assert_eq!(heap.free, Bytes(2 * BLOCK + (SLICES - 18) * SLICE));
         assert_eq!(heap.reserve, Bytes(3 * BLOCK));
+        assert_eq!(found.heaps[0].returns, Returns::Nothing);
         let tiled: u64 = tiles.all.iter().map(|tile| tile.length).sum();
         assert_eq!(tiled, SEGMENT);
     }
