@@ -7,7 +7,7 @@ use super::symptom::Symptom;
 use pagewise_families::families;
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::allocator::AllocatorKind;
-use pagewise_model::findings::{Cause, Findings};
+use pagewise_model::findings::{Cause, Findings, Site};
 use pagewise_model::units::Nanos;
 
 /// CPU time from which a runtime's settings are worth trying.
@@ -31,7 +31,8 @@ pub(super) fn moved(findings: &Findings) -> f64 {
 }
 
 /// Blocks with an allocator's header show who maps them; otherwise the stacks of the calls do. The
-/// heap's end and thread arenas always belong to an allocator. `madvise` is attributed to an
+/// heap's end is an allocator's unless whole stacks show that the program moves it, and thread arenas
+/// always are. `madvise` is attributed to an
 /// allocator unless its callers are seen, since blocks show nothing about it.
 pub(super) fn owner(findings: &Findings, kind: Symptom) -> Owner {
     let by_calls = callers(findings);
@@ -43,6 +44,10 @@ pub(super) fn owner(findings: &Findings, kind: Symptom) -> Owner {
 
 fn seen_owner(findings: &Findings, kind: Symptom, by_calls: Owner) -> Owner {
     match kind {
+        Symptom::ChurnBrk => match by_stacks(findings, moves_heap) {
+            Owner::Program => Owner::Program,
+            _ => Owner::Allocator,
+        },
         Symptom::ChurnMmap | Symptom::ChurnMadvise
             if matches!(
                 by_calls,
@@ -112,7 +117,7 @@ const BUNDLED: &str = "_rjem_";
 /// Who makes memory calls, according to the stacks of those calls that have names, otherwise to
 /// samples of CPU time in an allocator inside a library.
 pub(super) fn callers(findings: &Findings) -> Owner {
-    match by_stacks(findings) {
+    match by_stacks(findings, |_| true) {
         Owner::Unknown if has_bundled(findings) => Owner::Bundled,
         owner => owner,
     }
@@ -127,12 +132,18 @@ fn has_bundled(findings: &Findings) -> bool {
     places.any(|place| place.starts_with(BUNDLED))
 }
 
-fn by_stacks(findings: &Findings) -> Owner {
+/// Whether a stack is that of a call that moves the end of the heap.
+fn moves_heap(site: &Site) -> bool {
+    let last = site.stack.last();
+    last.is_some_and(|name| ["brk", "sbrk"].contains(&name.trim_start_matches('_')))
+}
+
+fn by_stacks(findings: &Findings, is_wanted: impl Fn(&Site) -> bool) -> Owner {
     let churn = &findings.churn;
     let sites = churn.release_sites.iter().chain(&churn.regrow_sites);
     let runtimes = Runtimes::shipped();
     let mut found: Vec<(Owner, f64)> = Vec::new();
-    for site in sites.filter(|site| site.stack.len() >= LEAST_FRAMES) {
+    for site in sites.filter(|site| site.stack.len() >= LEAST_FRAMES && is_wanted(site)) {
         let Some(caller) = caller(&site.stack, runtimes) else {
             continue;
         };
@@ -207,8 +218,10 @@ pub(super) fn caller(stack: &[String], runtimes: &Runtimes) -> Option<Owner> {
 }
 
 /// Entry points of programs and their threads: glibc's, musl's and Go's names for the latter.
-const ROOTS: [&str; 7] = [
+const ROOTS: [&str; 9] = [
     "main",
+    "__libc_start_main",
+    "__libc_start_call_main",
     "start_thread",
     "clone3",
     "__clone3",

@@ -93,6 +93,23 @@ fn thresholds_are_not_advised_to_who_calls_mallopt() {
     assert!(told.contains("mallopt()"), "{told}");
 }
 
+/// stress-ng's brk, which imports mallopt as well.
+#[test]
+fn who_calls_brk_itself_is_advised_no_allocator() {
+    let mut churn = zlib_churn();
+    let calls = [("mallopt()".to_owned(), String::new())];
+    churn.allocators[0].settings.extend(calls);
+    let stack = ["__libc_start_main", "[stress-ng]", "__sbrk", "brk"];
+    churn.churn.regrow_sites = vec![released_by(&stack)];
+    let answer = with_tcmalloc(churn);
+    assert_eq!(rules_of(&answer), ["own.mapping"]);
+    assert!(
+        answer.verdict.starts_with("The program itself"),
+        "{}",
+        answer.verdict
+    );
+}
+
 #[test]
 fn blocks_that_glibc_would_keep_show_a_threshold_in_force() {
     let small = concluded(mapped_blocks(200_704));
