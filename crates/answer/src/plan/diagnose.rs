@@ -104,9 +104,18 @@ fn at_rest(findings: &Findings, open: &Open) -> Option<Diagnosis> {
     (!told.is_empty()).then(|| words(Symptom::Open, None).found(Severity::Note, &values, told))
 }
 
+/// Whether the advice is about collections in forked processes.
+fn is_of_forked_collectors(findings: &Findings) -> bool {
+    let mut advice = findings.advice.iter();
+    advice.any(|one| one.rule == "cow.collector")
+}
+
 fn diagnosis(findings: &Findings, symptom: &Case, severity: Severity) -> Diagnosis {
     let when = match symptom.kind {
         Symptom::WriteProtect if findings.time.forks > 0 => Some(When::Forked),
+        Symptom::ForkCopies | Symptom::HotCollector if is_of_forked_collectors(findings) => {
+            Some(When::Collecting)
+        }
         Symptom::FreshMemory if is_privileged(findings) => Some(When::Privileged),
         _ => When::of(symptom.owner),
     };

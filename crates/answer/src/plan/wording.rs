@@ -54,6 +54,8 @@ pub(super) enum When {
     NotSampled,
     /// The program forked.
     Forked,
+    /// The collector of forked processes writes to what they share.
+    Collecting,
     /// What privileges show was seen.
     Privileged,
     /// The effect of page sizes was not measured, or would help.

@@ -117,6 +117,29 @@ fn values_that_a_variable_has_are_kept() {
 }
 
 #[test]
+fn collections_in_forked_processes_are_one_problem() {
+    let mut findings = run(600, 400, 170_000);
+    findings.allocators = vec![
+        allocator(AllocatorKind::Glibc, "2.36"),
+        allocator(AllocatorKind::Cpython, "3.11"),
+    ];
+    findings.time.forks = 8;
+    findings.by_cause = vec![share(Cause::CopyOnWrite, 100_000.0)];
+    findings.account.cpu = vec![TimePart {
+        places: vec!["gc_collect_main".into()],
+        ..TimePart::plain("collector", "", Estimate::exact(2.6e8))
+    }];
+    let answer = concluded(findings.clone());
+    let words = "Forked processes collect garbage in what they inherited";
+    assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
+    assert_eq!(answer.advice[0].rule, "cow.collector");
+    // Without copies it is an ordinary collector.
+    findings.by_cause = vec![share(Cause::FirstTouch, 100_000.0)];
+    let answer = concluded(findings);
+    assert!(!answer.verdict.starts_with(words), "{}", answer.verdict);
+}
+
+#[test]
 fn a_hot_collector_gets_more_room_unless_its_user_decided() {
     let answer = concluded(collecting(AllocatorKind::Go, 0.5));
     assert_eq!(answer.diagnoses[0].id, "collector.hot");
