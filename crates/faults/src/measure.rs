@@ -112,8 +112,8 @@ pub fn measure(
 fn subject(sidecar: &Sidecar) -> Subject {
     let is_known = !sidecar.collection.whole_machine && sidecar.pid > 0;
     Subject {
-        command: sidecar.command.clone(),
         pids: is_known.then_some(sidecar.pid).into_iter().collect(),
+        ..Subject::of_command(sidecar.command.clone())
     }
 }
 

@@ -60,6 +60,7 @@ pub mod run;
 pub mod run_diff;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod secrets;
 pub mod side;
 pub mod stack;
 mod stack_tree;

@@ -2,6 +2,7 @@
 
 use pagewise_linux::proc::{ProcRoot, Stat};
 use pagewise_model::busiest::Busy;
+use pagewise_model::secrets;
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -73,7 +74,8 @@ fn ranked(
 /// The command line, or the kernel's name for it in brackets.
 fn name(root: &ProcRoot, stat: &Stat) -> String {
     let words = root.cmdline(stat.pid).ok().flatten().unwrap_or_default();
-    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+    let words = secrets::masked(&words.collect::<Vec<_>>());
     match words.is_empty() {
         true => format!("[{}]", stat.comm),
         false => words.join(" "),

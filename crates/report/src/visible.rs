@@ -5,6 +5,7 @@
 //! text (CVE-2021-42574). Both are shown as visible escapes instead.
 
 use pagewise_model::answer::Subject;
+use pagewise_model::secrets;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -68,10 +69,11 @@ pub fn named(subject: &Subject, whole_machine: bool) -> String {
     }
 }
 
-/// A command line as a user would type it: arguments with special characters in single quotes.
+/// A command line as a user would type it: arguments with special characters in single quotes,
+/// secrets masked.
 #[must_use]
 pub fn command_line(arguments: &[String]) -> String {
-    arguments
+    secrets::masked(arguments)
         .iter()
         .map(|argument| quoted(&visible(argument)))
         .collect::<Vec<_>>()

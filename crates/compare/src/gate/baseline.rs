@@ -6,6 +6,7 @@
 
 use pagewise_model::answer::Document;
 use pagewise_model::gate::{Baseline, GateHost};
+use pagewise_model::secrets;
 
 /// If CPUs are shared more than this, times are unreliable (0 to 1; see
 /// [`pagewise_model::contention`]).
@@ -97,10 +98,11 @@ fn shared(then: Option<f64>, now: Option<f64>) -> Option<String> {
 fn warnings(baseline: &Document<Baseline>, now: Now<'_>) -> Vec<String> {
     let (then, here) = (&baseline.evidence.host, now.host);
     let mut warnings = Vec::new();
-    if baseline.subject.command != now.command {
+    // One stored before secrets were masked holds them.
+    if secrets::masked(&baseline.subject.command) != now.command {
         warnings.push(format!(
             "The baseline is of another command: {}.",
-            baseline.subject.command.join(" ")
+            secrets::masked(&baseline.subject.command).join(" ")
         ));
     }
     let mut differs = |what: &str, a: &str, b: &str| {

@@ -2,6 +2,7 @@
 
 use crate::proc::ProcRoot;
 use crate::pseudo_file;
+use pagewise_model::secrets;
 use std::collections::BTreeMap;
 
 /// Variables that allocators, loaders and runtimes read; `*` stands for any ending. Others are left
@@ -65,7 +66,10 @@ pub fn settings(proc: &ProcRoot, pid: i32) -> BTreeMap<String, String> {
     let variables = proc.environ(pid).ok().flatten().unwrap_or_default();
     let whole = with_whole_tunables(variables).into_iter();
     let telling = whole.filter(|(name, _)| is_telling(name));
-    let named = telling.map(|(name, value)| (format!("environment.{name}"), value));
+    let named = telling.map(|(name, value)| {
+        let value = secrets::masked_variable(&name, &value);
+        (format!("environment.{name}"), value)
+    });
     let limits = pseudo_file::bytes(&proc.process_path(pid, "limits"));
     let limits = limits.ok().flatten().unwrap_or_default();
     let limits = String::from_utf8_lossy(&limits).into_owned();

@@ -16,6 +16,7 @@ use crate::diagnosis::Diagnosis;
 use crate::host::HostSnapshot;
 use crate::loss::Losses;
 use crate::proof::Proof;
+use crate::secrets;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
@@ -81,11 +82,11 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The program that this command runs.
+    /// The program that this command runs; its secrets are masked.
     #[must_use]
     pub fn of_command(command: Vec<String>) -> Self {
         Self {
-            command,
+            command: secrets::masked(&command),
             pids: Vec::new(),
         }
     }

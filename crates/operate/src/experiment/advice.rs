@@ -12,6 +12,7 @@ use pagewise_linux::process::{Finished, Input, interrupt};
 use pagewise_model::advice::{Advice, Setting};
 use pagewise_model::findings::{Findings, Severity};
 use pagewise_model::proof::Proof;
+use pagewise_model::secrets;
 use pagewise_model::units::Nanos;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -161,7 +162,10 @@ fn proof(
             proof.notes.extend(page_sizes::verdict(&proof));
             proof.notes.extend(cold::note(findings, &cold, &proof));
             if let Some(load) = request.load {
-                let notes = driven::notes(&proof, &load.command.to_string_lossy());
+                let notes = driven::notes(
+                    &proof,
+                    &secrets::masked_text(&load.command.to_string_lossy()),
+                );
                 proof.notes.extend(notes);
             }
             proof

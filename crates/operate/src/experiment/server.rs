@@ -15,6 +15,7 @@ use pagewise_linux::proc::{ProcRoot, Tree, TreeReading, family, is_listened_on, 
 use pagewise_linux::process::{Finished, Input, Launch, Output, interrupt};
 use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::run::{Ending, RunCost};
+use pagewise_model::secrets;
 use pagewise_model::units::{Bytes, Nanos};
 use std::ffi::OsString;
 use std::fmt;
@@ -74,7 +75,7 @@ fn of_server<T>(how: impl Into<String>) -> Result<T> {
 }
 
 fn of_load<T>(load: &Load, ending: Ending) -> Result<T> {
-    let command = load.command.display();
+    let command = secrets::masked_text(&load.command.to_string_lossy());
     let how = format!("'{command}' {}", ending.words());
     Err(Failure { who: "load", how }.into())
 }

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use pagewise_compare::gate::{Allowances, Terms, Turn, batch, judge, order};
 use pagewise_model::answer::Document;
 use pagewise_model::gate::{Gate, GateSide, Metric};
+use pagewise_model::secrets;
 use pagewise_stats::Random;
 use runs::Program;
 use std::collections::BTreeMap;
@@ -98,7 +99,7 @@ pub fn against_stored(
     }
     let terms = request.terms(setting.barred(&new)?, planned)?;
     let of_old = GateSide {
-        command: baseline.subject.command.clone(),
+        command: secrets::masked(&baseline.subject.command),
         baseline: Some(file.display().to_string()),
         runs: stored.runs.clone(),
     };

@@ -7,6 +7,7 @@ use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Finished, Gated, Input, Launch, Output, interrupt};
 use pagewise_model::gate::GateRun;
 use pagewise_model::run::Ending;
+use pagewise_model::secrets;
 use pagewise_model::units::{Bytes, Nanos};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -114,12 +115,11 @@ impl Runner {
 }
 
 impl Program {
-    /// The command as text.
+    /// The command as text, without its secrets.
     pub(super) fn words(&self) -> Vec<String> {
         let words = self.command.iter();
-        words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect()
+        let words = words.map(|word| word.to_string_lossy().into_owned());
+        secrets::masked(&words.collect::<Vec<_>>())
     }
 
     fn name(&self) -> String {

@@ -42,8 +42,8 @@ pub fn program(launch: &Launch) -> Result<Ran> {
     let words = std::iter::once(&launch.program).chain(&launch.args);
     let command = words.map(|word| word.to_string_lossy().into_owned());
     let subject = Subject {
-        command: command.collect(),
         pids: vec![pid],
+        ..Subject::of_command(command.collect())
     };
     let was_seen = end.is_some();
     let mut document = answer(in_order(peak, end), None, subject);

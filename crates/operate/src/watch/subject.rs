@@ -8,6 +8,7 @@ use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::{Finished, Input, Launch, Output, Running};
 use pagewise_model::answer;
 use pagewise_model::run::Ending;
+use pagewise_model::secrets;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -136,8 +137,8 @@ impl Subject {
     #[must_use]
     pub fn named(&self) -> answer::Subject {
         answer::Subject {
-            command: self.command.clone(),
             pids: self.processes(),
+            ..answer::Subject::of_command(self.command.clone())
         }
     }
 
@@ -213,7 +214,8 @@ fn name_of(proc: &ProcRoot, pid: i32) -> anyhow::Result<String> {
         bail!("there is no process {pid} (ps lists them)");
     };
     let words = proc.cmdline(pid)?.unwrap_or_default();
-    let line: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let line = words.iter().map(|word| word.to_string_lossy().into_owned());
+    let line = secrets::masked(&line.collect::<Vec<_>>());
     Ok(match line.is_empty() {
         true => stat.comm,
         false => line.join(" "),
