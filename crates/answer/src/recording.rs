@@ -3,7 +3,7 @@
 
 use crate::plan::{self, Rules};
 use pagewise_faults::{Attribution, Attributor};
-use pagewise_formats::perf_data::{Origin, PerfData, command_line};
+use pagewise_formats::perf_data::{Cut, PerfData, command_line};
 use pagewise_model::contention::Contention;
 use pagewise_model::event::{Event, EventKind, EventSource};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
@@ -13,6 +13,7 @@ use pagewise_model::profile::{CounterSeries, Observed, Profile};
 use pagewise_model::quantity;
 use pagewise_model::recording::{Collection, Counter, Sidecar};
 use pagewise_model::run::Ending;
+use pagewise_model::secrets;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::{NamedList, SymbolTable};
 use pagewise_model::units::Nanos;
@@ -41,6 +42,8 @@ pub struct Analysis {
     sidecar: Sidecar,
     /// Whether CPU times and exact counts are known: only our own recordings contain them.
     knows_cost: bool,
+    /// What to say first of a recording without its end.
+    cut: Option<String>,
     profile: Option<Profile>,
 }
 
@@ -105,6 +108,9 @@ impl Analysis {
         if !self.knows_cost {
             withhold_judgement(&mut findings, self.without_address());
         }
+        if let Some(cut) = &self.cut {
+            withhold_without_end(&mut findings, cut, self.samples());
+        }
         if let Some(concluded) = self.sidecar.concluded.clone() {
             findings.verdict = concluded.verdict;
             findings.diagnoses = concluded.diagnoses;
@@ -120,8 +126,10 @@ impl Analysis {
 #[must_use]
 pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize)) -> Analysis {
     let own = data.sidecar().cloned();
-    let is_own = own.is_some();
-    let mut sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
+    let knows_cost = own.is_some();
+    let is_own = data.is_own();
+    let mut sidecar = own.unwrap_or_else(|| without_sidecar(data));
+    let cut = data.cut().map(Cut::sentence);
     let mut attributor = Attributor::new(data.sources(), &sidecar);
     let mut collector = profiled(data.sources(), is_own);
     let reading = data.read(
@@ -141,7 +149,7 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
         collector.close();
         code.names(collector.frame_keys())
     });
-    if !is_own {
+    if !knows_cost {
         complete(&mut sidecar, &attribution);
     }
     // Losses found on reading were already counted on writing.
@@ -156,7 +164,7 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
             counters: series(&counters, profile.start),
             began_unix: began_unix(&sidecar, profile.start),
             command: sidecar.command.clone(),
-            observed: match is_own {
+            observed: match knows_cost {
                 true => observed(&sidecar),
                 false => command_line::observed(&data.origin().cmdline),
             },
@@ -170,6 +178,7 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
             .chain(&profile.notes)
             .cloned()
             .collect(),
+            cut: cut.clone(),
             ..profile
         }
     });
@@ -181,7 +190,8 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
         attribution,
         names,
         sidecar,
-        knows_cost: is_own,
+        knows_cost,
+        cut,
         profile,
     }
 }
@@ -190,9 +200,8 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
 #[must_use]
 pub fn profile(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize)) -> Profile {
     let own = data.sidecar().cloned();
-    let is_own = own.is_some();
-    let sidecar = own.unwrap_or_else(|| of_another_tool(data.origin()));
-    let mut collector = profiled(data.sources(), is_own)
+    let sidecar = own.unwrap_or_else(|| without_sidecar(data));
+    let mut collector = profiled(data.sources(), data.is_own())
         .unwrap_or_else(|| ProfileCollector::new(data.sources(), |_| true));
     let reading = data.read(
         |event| {
@@ -217,6 +226,7 @@ pub fn profile(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
             .chain(code.note())
             .chain(profile.notes)
             .collect(),
+        cut: data.cut().map(Cut::sentence),
         ..profile
     }
 }
@@ -355,6 +365,24 @@ fn withhold_judgement(findings: &mut Findings, without_address: f64) {
     findings.diagnoses.insert(0, unknown);
 }
 
+/// Fewer samples than this say nothing about a recording of which an unknown part is missing: a
+/// share may be off by 10 percentage points (binomial, 95 %).
+const FEWEST_WITHOUT_END: u64 = 100;
+
+/// Says first that the end is missing, and judges nothing by a few samples.
+fn withhold_without_end(findings: &mut Findings, cut: &str, samples: u64) {
+    if samples < FEWEST_WITHOUT_END {
+        findings.diagnoses.clear();
+        findings.advice.clear();
+        findings.verdict = format!(
+            "{cut} What is left has {}: too few to judge by.",
+            quantity::counted(samples, "page fault")
+        );
+        return;
+    }
+    findings.verdict = format!("{cut} {}", findings.verdict);
+}
+
 /// What to record so that causes can be found.
 fn addresses_missing(share: f64) -> Diagnosis {
     Diagnosis {
@@ -369,11 +397,21 @@ fn addresses_missing(share: f64) -> Diagnosis {
     }
 }
 
-/// Metadata recorded by perf and other tools: the machine, and the command after `--`.
-fn of_another_tool(origin: &Origin) -> Sidecar {
+/// Metadata of a recording by perf and other tools, or of one of ours without its end: the machine,
+/// and the command after `--`.
+fn without_sidecar(data: &PerfData<'_>) -> Sidecar {
+    let origin = data.origin();
+    let note = match data.is_own() {
+        true => {
+            "CPU time, memory use and exact numbers of faults are unknown: the recorder writes them at the end of the file, which is missing."
+        }
+        false => {
+            "Recorded by another tool: CPU time, memory use and exact numbers of faults are unknown. pagewise record gives them."
+        }
+    };
     let own = origin.cmdline.iter().skip_while(|word| *word != "--");
     Sidecar {
-        command: own.skip(1).cloned().collect(),
+        command: secrets::masked(&own.skip(1).cloned().collect::<Vec<_>>()),
         host: HostSnapshot {
             hostname: origin.hostname.clone(),
             kernel: origin.os_release.clone(),
@@ -385,11 +423,7 @@ fn of_another_tool(origin: &Origin) -> Sidecar {
         },
         collection: Collection {
             mode: "sampled".to_owned(),
-            notes: vec![
-                "Recorded by another tool: CPU time, memory use and exact numbers of faults are unknown. \
-                 pagewise record gives them."
-                    .to_owned(),
-            ],
+            notes: vec![note.to_owned()],
             ..Collection::default()
         },
         ..Sidecar::default()

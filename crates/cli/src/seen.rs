@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use pagewise_answer::recording::{Analysis, is_about_faults};
-use pagewise_formats::perf_data::PerfData;
+use pagewise_formats::perf_data::{Cut, PerfData};
 use pagewise_model::event::EventSource;
 use pagewise_model::findings::Findings;
 use pagewise_model::profile::Profile;
@@ -50,6 +50,10 @@ pub fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>>
             Ok(Seen::Run(Box::new(findings), profile))
         }
         (false, Some(profile)) => Ok(Seen::Profile(Box::new(summary(profile)), profile)),
+        (false, None) if data.cut().is_some() => bail!(
+            "it has no samples. {}",
+            data.cut().map_or_else(String::new, Cut::sentence)
+        ),
         (false, None) => bail!(
             "it has no samples: {}. Was the program running while it was observed?",
             contents(sources)

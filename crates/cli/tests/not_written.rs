@@ -153,3 +153,42 @@ fn messages_name_the_output_and_no_temporary_file() {
     let expected = "cannot write missing/report.html: No such file or directory (os error 2)\n";
     assert!(message.ends_with(expected), "{message}");
 }
+
+/// A recording that is cut is ours all the same: the report says first what is missing.
+#[test]
+fn a_cut_recording_says_first_what_is_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = [
+        "record",
+        "-q",
+        "-o",
+        "whole.data",
+        "--",
+        "sh",
+        "-c",
+        "true",
+        "--password=hunter2",
+    ];
+    let done = command(folder.path(), &record)
+        .output()
+        .expect("pagewise runs");
+    assert!(done.status.success(), "{done:?}");
+    let whole = fs::read(folder.path().join("whole.data")).expect("a recording");
+    let has = |text: &[u8]| whole.windows(text.len()).any(|at| at == text);
+    assert!(!has(b"hunter2") && has(b"--password=***"));
+    // The records end where the header says: offset and size are its sixth and seventh word.
+    let word = |at: usize| {
+        let bytes = whole[at..at + 8].try_into().expect("eight bytes");
+        usize::try_from(u64::from_le_bytes(bytes)).expect("an offset")
+    };
+    let end = word(40) + word(48) - 8;
+    fs::write(folder.path().join("cut.data"), &whole[..end]).expect("written");
+    let report = command(folder.path(), &["report", "cut.data"]).output();
+    let Output { stdout, stderr, .. } = report.expect("pagewise runs");
+    let said = String::from_utf8([stdout, stderr].concat()).expect("text");
+    assert!(
+        said.contains("cut off") && said.contains("are missing"),
+        "{said}"
+    );
+    assert!(!said.contains("another tool"), "{said}");
+}

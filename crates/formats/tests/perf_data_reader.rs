@@ -5,7 +5,7 @@ mod made;
 use made::{PLAIN, attr, faults, file, plain_sample, record, words};
 use pagewise_formats::perf_data::synthesise::{self, MapsLine, SampleId};
 use pagewise_formats::perf_data::{
-    Features, PerfData, ReadError, SourceAttr, Writer, replace_sidecar, sample_type as bit,
+    Cut, Features, PerfData, ReadError, SourceAttr, Writer, replace_sidecar, sample_type as bit,
 };
 use pagewise_model::event::{Event, EventKind, Sample};
 use pagewise_model::loss::{LossKind, Losses};
@@ -291,6 +291,66 @@ fn a_file_whose_writer_died_is_read_to_its_end() {
     let (seen, losses) = samples(&bytes);
     assert_eq!(seen.len(), 9);
     assert!(losses.of(LossKind::Truncated) > 0);
+}
+
+/// Killed, or cut: who made the file and what its events are called is known from its front, and
+/// how much is missing is said.
+#[test]
+fn a_file_without_its_end_keeps_its_maker_and_names() {
+    let mut disk = Cursor::new(Vec::new());
+    let mut source = faults(PLAIN, 7);
+    source.name = "syscalls:sys_enter_brk".into();
+    let known = Features {
+        version: "pagewise 1".into(),
+        cmdline: vec!["pagewise".into(), "--".into(), "app".into()],
+        ..Features::default()
+    };
+    let sources = [source];
+    let mut writer = Writer::with_preface(&mut disk, &sources, &known).expect("in memory");
+    for time in 1..=10 {
+        let sample = plain_sample(7, time, time);
+        writer.records(&sample).expect("in memory");
+    }
+    let end = writer.data_size();
+    let finished = Features {
+        hostname: "host".into(),
+        ..known.clone()
+    };
+    let unfinished = {
+        drop(writer);
+        disk.clone().into_inner()
+    };
+    let mut writer = Writer::with_preface(&mut disk, &sources, &known).expect("in memory");
+    for time in 1..=10 {
+        let sample = plain_sample(7, time, time);
+        writer.records(&sample).expect("in memory");
+    }
+    writer.finish(&finished).expect("in memory");
+    let whole = disk.into_inner();
+    let checked = |bytes: &[u8]| {
+        let data = PerfData::parse(bytes).expect("readable");
+        assert!(data.is_own());
+        assert_eq!(data.sources()[0].name, "syscalls:sys_enter_brk");
+        assert_eq!(data.origin().version, "pagewise 1");
+        assert_eq!(data.origin().cmdline[2], "app");
+        data.cut()
+    };
+    assert_eq!(checked(&whole), None);
+    assert_eq!(checked(&unfinished), Some(Cut::Unfinished));
+    let end = usize::try_from(end).unwrap();
+    let start = unfinished.len() - end;
+    for left in start..whole.len() {
+        let cut = checked(&whole[..left]);
+        let Some(Cut::Missing {
+            left: is,
+            whole: of,
+        }) = cut
+        else {
+            panic!("{left}: {cut:?}");
+        };
+        assert_eq!(is, left as u64);
+        assert!(of > is && of >= (start + end) as u64, "{left}: {of}");
+    }
 }
 
 #[test]

@@ -110,7 +110,12 @@ fn write_recording(path: &Path) {
         },
     ];
     let file = BufWriter::new(std::fs::File::create(path).expect("temporary file"));
-    let mut writer = Writer::new(file, &sources).expect("header");
+    let known = Features {
+        version: "pagewise 0.1.0".into(),
+        cmdline: vec!["pagewise".into(), "record".into()],
+        ..Features::default()
+    };
+    let mut writer = Writer::with_preface(file, &sources, &known).expect("header");
     let of = SampleId {
         sample_type: SAMPLE_TYPE,
         pid: 500,

@@ -19,6 +19,8 @@ pub enum LossKind {
     MalformedRecord,
     /// Bytes missing at the end of a file.
     Truncated,
+    /// Files whose recorder was killed, or still runs: they have no end.
+    Unfinished,
     /// Records out of time order beyond what sorting in rounds allows.
     OutOfOrder,
     /// Fault entries without the matching end, or ends without entry.
@@ -100,6 +102,10 @@ impl LossKind {
             Self::Truncated => [
                 "byte missing at the end of the file",
                 "bytes missing at the end of the file",
+            ],
+            Self::Unfinished => [
+                "file that its recorder did not finish",
+                "files that their recorders did not finish",
             ],
             Self::OutOfOrder => ["record out of time order", "records out of time order"],
             Self::UnpairedFault => [

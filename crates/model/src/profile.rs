@@ -256,6 +256,8 @@ pub struct Profile {
     pub losses: Losses,
     /// What a reader should know: remedies, assumptions.
     pub notes: Vec<String>,
+    /// What to say first of a recording without its end.
+    pub cut: Option<String>,
 }
 
 impl Profile {

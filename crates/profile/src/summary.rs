@@ -9,6 +9,7 @@ use pagewise_model::profile_findings::{
     CgroupShare, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
     ProfileSummary, StackShare,
 };
+use pagewise_model::quantity::counted;
 use pagewise_model::units::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +34,10 @@ pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindi
         let share = |d: &Diagnosis| d.share_of_cpu.map_or(0.0, |share| share.value);
         (b.severity.cmp(&a.severity)).then(share(b).total_cmp(&share(a)))
     });
-    let verdict = headline(profile, &events, &diagnoses);
+    let verdict = match &profile.cut {
+        Some(cut) => headline_without_end(cut, profile, &events, &mut diagnoses),
+        None => headline(profile, &events, &diagnoses),
+    };
     let summary = ProfileSummary {
         span: if profile.has_times {
             profile.span
@@ -274,6 +278,27 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
     )
 }
 
+/// Fewer samples than this say nothing about a recording of which an unknown part is missing: a
+/// share may be off by 10 percentage points (binomial, 95 %).
+const FEWEST_WITHOUT_END: u64 = 100;
+
+/// What is missing, then what the rest shows, if that is enough to judge by.
+fn headline_without_end(
+    cut: &str,
+    profile: &Profile,
+    events: &[EventProfile],
+    diagnoses: &mut Vec<Diagnosis>,
+) -> String {
+    let samples = events.first().map_or(0, |event| event.samples);
+    if samples < FEWEST_WITHOUT_END {
+        diagnoses.clear();
+        let left = counted(samples, "sample");
+        return format!("{cut} What is left has {left}: too few to tell where time goes.");
+    }
+    let rest = headline(profile, events, diagnoses);
+    format!("{cut} In what is left: {rest}")
+}
+
 /// Whether CPU time without stacks was that of the idle task alone, which has the id 0 on each CPU.
 fn is_idle_task(profile: &Profile, event: &EventProfile) -> bool {
     let mut threads = profile.samples.threads.iter();
@@ -339,6 +364,33 @@ mod tests {
         );
         let idle = "swapper 0 [000]  2320.674918:  10 cpu-clock:\n\nswapper 0 [001]  2320.684918:  10 cpu-clock:\n\n";
         assert_eq!(verdict(idle), "All CPUs were idle in all 2 samples.");
+    }
+
+    #[test]
+    fn a_recording_without_its_end_says_so_first() {
+        let rules = rules::ProfileRules::shipped().expect("no mistake");
+        let with = |samples: u64| {
+            let mut maker = Maker::default();
+            (1..=samples).for_each(|at| maker.sample_at(at, "main;spin_lock_k", 1));
+            let mut profile = maker.finish();
+            profile.cut = Some("This recording is cut off: 33 MB of 34 MB are missing.".to_owned());
+            summarise(&profile, &rules)
+        };
+        for (samples, rest) in [(1, "1 sample: too few"), (48, "48 samples: too few")] {
+            let found = with(samples);
+            let verdict = &found.verdict;
+            assert!(
+                verdict.starts_with("This recording is cut off") && verdict.contains(rest),
+                "{verdict}"
+            );
+            assert_eq!(found.diagnoses, []);
+        }
+        let verdict = with(500).verdict;
+        assert!(
+            verdict.starts_with("This recording is cut off"),
+            "{verdict}"
+        );
+        assert!(verdict.contains("In what is left: "), "{verdict}");
     }
 
     #[test]

@@ -5,12 +5,13 @@ use super::cursor::{Cursor, u32_at, u64_at};
 use super::error::{ReadError, damage};
 use super::features::{self, BuildId, decode_sidecar};
 use super::layout::{
-    ATTR_SIZE_VER0, FEATURE_BITS, FILE_HEADER_SIZE, MAGIC, PIPE_HEADER_SIZE, RECORD_HEADER_SIZE,
-    SIDECAR_SLOT_MAGIC, SIDECAR_SLOT_SIZE, feature, kernel_record, tool_record,
+    ATTR_SIZE_VER0, FEATURE_BITS, FILE_HEADER_SIZE, MAGIC, PIPE_HEADER_SIZE, PREFACE_MAGIC,
+    RECORD_HEADER_SIZE, SIDECAR_SLOT_MAGIC, SIDECAR_SLOT_SIZE, feature, kernel_record, tool_record,
 };
 use super::tracing_data::{self, TracepointFormat};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::recording::Sidecar;
+use pagewise_model::units::Bytes;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -55,7 +56,42 @@ pub(super) struct Header {
     pub build_ids: Vec<BuildId>,
     pub sidecar: Option<Sidecar>,
     pub sidecar_error: Option<String>,
+    /// Whether it has the preface that only our recorder writes.
+    pub has_preface: bool,
+    pub cut: Option<Cut>,
     pub losses: Losses,
+}
+
+/// What a file lacks that ends too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Its recorder did not finish it: it has records up to some moment, and no more.
+    Unfinished,
+    /// The file was cut: it has this many bytes of those that its header states.
+    Missing {
+        /// Bytes that are there.
+        left: u64,
+        /// Bytes that there were, at least.
+        whole: u64,
+    },
+}
+
+impl Cut {
+    /// What to say before anything else.
+    #[must_use]
+    pub fn sentence(self) -> String {
+        match self {
+            Self::Unfinished => {
+                "This recording was not finished: the recorder was killed, or is still running."
+                    .to_owned()
+            }
+            Self::Missing { left, whole } => format!(
+                "This recording is cut off: {} of {} are missing.",
+                Bytes(whole - left),
+                Bytes(whole)
+            ),
+        }
+    }
 }
 
 impl Header {
@@ -89,9 +125,30 @@ impl Header {
         let flags = [word(9), word(10), word(11), word(12)];
         header.sources = parse_attrs(bytes, attr_size, attrs)?;
         header.place_data(bytes, data, flags == [0; 4])?;
+        header.parse_preface(bytes, attrs.0.saturating_add(attrs.1), data.0);
         let table = data.0.saturating_add(data.1);
         header.parse_features(bytes, flags, table);
         Ok(header)
+    }
+
+    /// What is known without the end of the file.
+    fn parse_preface(&mut self, bytes: &[u8], start: u64, end: u64) {
+        let between = slice(bytes, start, end.saturating_sub(start)).unwrap_or_default();
+        let mut at = Cursor(between);
+        let Some((PREFACE_MAGIC, size)) = at.u64().zip(at.u64()) else {
+            return;
+        };
+        self.has_preface = true;
+        let mut at = Cursor(slice(at.0, 0, size).unwrap_or_default());
+        while let Some((bit, size)) = at.u64().zip(at.u64()) {
+            let padded = size.checked_next_multiple_of(8).map(index);
+            let Some(section) = padded.and_then(|padded| at.take(padded)) else {
+                return;
+            };
+            if let Some((bit, section)) = u32::try_from(bit).ok().zip(slice(section, 0, size)) {
+                self.take_feature(bit, section);
+            }
+        }
     }
 
     /// Where the records are. A data size of zero without features comes from a writer that did not
@@ -107,7 +164,8 @@ impl Header {
             return Err(cut_off("description of events", bytes, start));
         }
         let end = if size == 0 && no_features {
-            self.losses.add(LossKind::Truncated, 1);
+            self.losses.add(LossKind::Unfinished, 1);
+            self.cut = Some(Cut::Unfinished);
             length
         } else {
             start.saturating_add(size)
@@ -140,6 +198,12 @@ impl Header {
             }
         }
         let missing = end.saturating_sub(bytes.len() as u64);
+        if missing > 0 {
+            self.cut = Some(Cut::Missing {
+                left: bytes.len() as u64,
+                whole: end,
+            });
+        }
         if missing > 0 && self.losses.is_empty() {
             self.losses.add(LossKind::Truncated, missing);
         }

@@ -4,7 +4,7 @@
 //! tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h of Linux 6.12.
 //!
 //! ```text
-//! file mode:  header(104) | ids | attrs | records … | section table | feature sections | (ours: slot, sidecar)
+//! file mode:  header(104) | ids | attrs | (ours: preface) | records … | section table | feature sections | (ours: slot, sidecar)
 //! pipe mode:  header(16)  | records, with attributes and features as records …
 //! ```
 
@@ -28,7 +28,11 @@ pub(super) const FEATURE_BITS: u32 = 256;
 /// eight bytes, then the sidecar's offset and size. perf has no kind of section for what others
 /// record, and no number that it would leave alone.
 pub(super) const SIDECAR_SLOT_MAGIC: u64 = u64::from_le_bytes(*b"PAGEWISE");
-/// Size of that slot in bytes.
+/// What is known from the start is also before the records, so that a file without its end has a
+/// maker and names of its events: these eight bytes, the size of what follows, and sections, each
+/// after its bit and size. Readers find records by the header's offset and do not look there.
+pub(super) const PREFACE_MAGIC: u64 = u64::from_le_bytes(*b"PAGEWISB");
+/// Size of the slot of the sidecar in bytes.
 pub(super) const SIDECAR_SLOT_SIZE: u64 = 24;
 
 /// Feature bits (`enum` in tools/perf/util/header.h).

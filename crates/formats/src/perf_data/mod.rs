@@ -29,7 +29,7 @@ mod writer;
 
 pub use error::{Damage, ReadError};
 pub use features::{BuildId, Features, SourceAttr};
-pub use header::Origin;
+pub use header::{Cut, Origin};
 pub use layout::sample_type;
 pub use order::Outliers;
 pub use reader::{PerfData, Reading};

@@ -4,7 +4,7 @@ use super::deferred::{Deferred, Joined, packed_of_stated_size};
 use super::error::{Damage, ReadError, damage};
 use super::features::BuildId;
 use super::groups::Groups;
-use super::header::{Header, Origin, next_record};
+use super::header::{Cut, Header, Origin, next_record};
 use super::layout::{RECORD_HEADER_SIZE, kernel_record, tool_record};
 use super::order::{Outliers, Place, Waiting};
 use super::record;
@@ -83,6 +83,18 @@ impl<'a> PerfData<'a> {
     #[must_use]
     pub fn sidecar(&self) -> Option<&Sidecar> {
         self.header.sidecar.as_ref()
+    }
+
+    /// Whether our recorder made the file, though its end may be missing.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.header.has_preface || self.header.sidecar.is_some()
+    }
+
+    /// What is missing of a file whose end is not there.
+    #[must_use]
+    pub fn cut(&self) -> Option<Cut> {
+        self.header.cut
     }
 
     /// Why a sidecar that is present could not be read.

@@ -4,8 +4,8 @@ use super::cursor::u64_at;
 use super::features::{Features, SourceAttr, encode_sidecar};
 use super::header::sidecar_slot;
 use super::layout::{
-    ATTR_SIZE_VER0, ATTR_SIZES, FILE_HEADER_SIZE, MAGIC, SIDECAR_SLOT_MAGIC, SIDECAR_SLOT_SIZE,
-    feature, push_record_header, tool_record,
+    ATTR_SIZE_VER0, ATTR_SIZES, FILE_HEADER_SIZE, MAGIC, PREFACE_MAGIC, SIDECAR_SLOT_MAGIC,
+    SIDECAR_SLOT_SIZE, feature, push_record_header, tool_record,
 };
 use pagewise_model::recording::Sidecar;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -49,6 +49,23 @@ impl<W: Write + Seek> Writer<W> {
     /// # Errors
     /// When the file cannot be written, or an attribute is too short to be one.
     pub fn new(out: W, sources: &[SourceAttr]) -> Result<Self, WriteError> {
+        Self::begin(out, sources, None)
+    }
+
+    /// The same with a preface: names of the events, and what is known of the recording at its
+    /// start, for a file that loses its end.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_preface(
+        out: W,
+        sources: &[SourceAttr],
+        known: &Features,
+    ) -> Result<Self, WriteError> {
+        Self::begin(out, sources, Some(known))
+    }
+
+    fn begin(out: W, sources: &[SourceAttr], known: Option<&Features>) -> Result<Self, WriteError> {
         let attr_size = common_attr_size(sources)?;
         let mut writer = Self {
             out,
@@ -57,10 +74,14 @@ impl<W: Write + Seek> Writer<W> {
             data_start: 0,
             data_size: 0,
         };
-        writer.data_start = FILE_HEADER_SIZE + writer.ids_size() + writer.attrs_size();
+        let known = known.map(|known| known.sections(&writer.sources, attr_size));
+        let preface = known.map_or_else(Vec::new, |sections| preface(&sections));
+        let described = FILE_HEADER_SIZE + writer.ids_size() + writer.attrs_size();
+        writer.data_start = described + preface.len() as u64;
         writer.out.seek(SeekFrom::Start(0))?;
         writer.write_header([0; 4])?;
         writer.write_ids_and_attrs()?;
+        writer.out.write_all(&preface)?;
         writer.out.flush()?;
         Ok(writer)
     }
@@ -178,6 +199,19 @@ impl<W: Write + Seek> Writer<W> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.out.write_all(&bytes)
     }
+}
+
+/// Sections that are also in front of the records: each with its bit and size, padded to whole words.
+fn preface(sections: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (bit, section) in sections {
+        body.extend_from_slice(&u64::from(*bit).to_le_bytes());
+        body.extend_from_slice(&(section.len() as u64).to_le_bytes());
+        body.extend_from_slice(section);
+        body.resize(body.len().next_multiple_of(8), 0);
+    }
+    let head = [PREFACE_MAGIC, body.len() as u64].map(u64::to_le_bytes);
+    [head.concat(), body].concat()
 }
 
 /// Gives a finished file of ours another sidecar, written after everything else in the file; if the

@@ -154,12 +154,12 @@ impl Recorder {
         Ok(())
     }
 
-    /// Starts writing to `file`, whose path is `path`. Running targets are recorded from here on, a
-    /// gated child from its exec.
+    /// Starts writing to `file`, whose path is `path`, with what is `known` at its front. Running
+    /// targets are recorded from here on, a gated child from its exec.
     ///
     /// # Errors
     /// When the file cannot be started or no thread can be started.
-    pub fn start(mut self, file: File, path: &Path) -> Result<Recording, Error> {
+    pub fn start(mut self, file: File, path: &Path, known: &Features) -> Result<Recording, Error> {
         let mut ids = self.opened.ids(&self.plan).map_err(|cause| Error::System {
             action: "read the ids of perf events",
             cause,
@@ -167,7 +167,7 @@ impl Recorder {
         name_turns(&mut ids);
         let inherit = self.target != Target::System;
         let account = Account::new(&self.plan, &ids);
-        let mut writer = Writer::new(file, &sources(&self.plan, ids))?;
+        let mut writer = Writer::with_preface(file, &sources(&self.plan, ids), known)?;
         let running = !matches!(self.target, Target::Gated(_));
         if running {
             self.enable();

@@ -12,6 +12,7 @@ use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::LossKind;
 use pagewise_model::recording::{SIDECAR_VERSION, Sidecar};
 use pagewise_model::run::Ending;
+use pagewise_model::secrets;
 use pagewise_model::units::Bytes;
 use std::fs;
 use std::path::Path;
@@ -59,7 +60,7 @@ pub(super) fn conclude(
             .pages
             .then(|| page_sizes::seen(outcome.seen.pages, &cost, attached))
             .flatten(),
-        command: outcome.command,
+        command: secrets::masked(&outcome.command),
         pid: outcome.pid,
         started_unix_ms: beginning.unix_ms,
         started_clock: beginning.clock,
@@ -104,22 +105,31 @@ fn features(sidecar: Sidecar) -> Features {
         hostname: host.hostname.clone(),
         os_release: host.kernel.clone(),
         arch: host.architecture.clone(),
-        version: concat!("pagewise ", env!("CARGO_PKG_VERSION")).to_owned(),
         cpus_online: host.cpus,
         cpus_available: host.cpus,
         cpu_desc: host.cpu.clone(),
         total_mem_kib: host.memory_bytes / 1024,
-        cmdline: std::env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
         sidecar: Some(sidecar),
+        ..known()
+    }
+}
+
+/// What is known before anything is recorded.
+fn known() -> Features {
+    Features {
+        version: concat!("pagewise ", env!("CARGO_PKG_VERSION")).to_owned(),
+        cmdline: secrets::masked(
+            &std::env::args_os()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect::<Vec<_>>(),
+        ),
         ..Features::default()
     }
 }
 
 /// Starts the recording in a new file.
 pub(super) fn begin(recorder: Recorder, path: &Path) -> anyhow::Result<Recording> {
-    match recorder.start(destination::begin(path)?, path) {
+    match recorder.start(destination::begin(path)?, path, &known()) {
         Err(perf::Error::Write(error)) => {
             Err(error).with_context(|| format!("cannot write the recording {}", path.display()))
         }
