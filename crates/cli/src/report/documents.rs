@@ -22,6 +22,7 @@ use pagewise_model::profile_diff::ProfileDiff;
 use pagewise_model::profile_findings::ProfileSummary;
 use pagewise_model::run_diff::RunDiff;
 use pagewise_model::tuning::Tuning;
+use pagewise_report::exports::tables::privacy::redacted;
 use pagewise_report::html;
 use pagewise_report::text::{self, Style};
 use serde::Serialize;
@@ -50,6 +51,10 @@ impl Opened<'_> {
         let document: Document<E> =
             serde_json::from_slice(self.bytes).context("it is incomplete")?;
         let document = document.with_own_verdict();
+        let document = match self.args.redact {
+            true => redacted(&document)?,
+            false => document,
+        };
         let page = match (&self.args.output, page) {
             (None, _) => None,
             (Some(path), Some(page)) => {

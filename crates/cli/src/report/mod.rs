@@ -15,7 +15,7 @@ use clap::Args as ClapArgs;
 use pagewise_model::answer::Kind;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::profile::Profile;
-use pagewise_report::exports::tables::privacy::Include;
+use pagewise_report::exports::tables::privacy::{Include, redacted};
 use pagewise_report::html::render_fault_paths;
 use pagewise_traces::fault_paths::{Step, Sums};
 use std::path::{Path, PathBuf};
@@ -106,6 +106,12 @@ pub struct Args {
     /// --all-cgroups.
     #[arg(long, value_name = "PATH")]
     cgroup: Option<String>,
+
+    /// Hash command lines, paths and values of environment variables in what is shown and written
+    ///
+    /// Equal ones stay equal; who knows one can look for it. Passwords are always masked.
+    #[arg(long, conflicts_with_all = ["export", "push"])]
+    redact: bool,
 
     #[command(flatten)]
     descent: descent::Options,
@@ -310,6 +316,8 @@ fn show_trace(
     name: &str,
     args: &Args,
 ) -> Result<()> {
+    let hidden = args.redact.then(|| redacted(findings)).transpose()?;
+    let findings = hidden.as_ref().unwrap_or(findings);
     match args.sums {
         // Sums are possible only with JSON.
         true => {
@@ -337,6 +345,16 @@ fn named(file: &Path, error: anyhow::Error) -> anyhow::Error {
     match words.any(|word| word == name) {
         true => error,
         false => error.context(name),
+    }
+}
+
+/// The name of a file in a page.
+fn shown_name(file: &Path, args: &Args) -> String {
+    match args.redact {
+        true => file
+            .file_name()
+            .map_or_else(String::new, |name| name.display().to_string()),
+        false => name_of(file),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reports on perf.data: on its faults, on its samples of CPU time and other events, or on both.
 
-use super::{Args, export_profile, name_of};
+use super::{Args, export_profile, name_of, shown_name};
 use crate::export::{Written, tables};
 use crate::seen::{Seen, seen};
 use crate::{page, profile_input, terminal};
@@ -12,6 +12,7 @@ use pagewise_model::profile::Profile;
 use pagewise_operate::analysis;
 use pagewise_profile::{ProfileRules, summarise};
 use pagewise_report::exports::tables::Builds;
+use pagewise_report::exports::tables::privacy::{redacted, redacted_command};
 use pagewise_report::html::{render, render_profile, render_with_profile};
 use pagewise_report::text;
 use std::collections::BTreeSet;
@@ -128,6 +129,28 @@ fn tell(Written(words): &Written) -> Result<()> {
 }
 
 fn show(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
+    if !args.redact {
+        return show_all(seen, file, args);
+    }
+    let hide = |profile: &Profile| Profile {
+        command: redacted_command(&profile.command),
+        notes: Vec::new(),
+        ..profile.clone()
+    };
+    match seen {
+        Seen::Run(found, profile) => {
+            let profile = profile.map(hide);
+            let found = Box::new(redacted(&**found)?);
+            show_all(&Seen::Run(found, profile.as_ref()), file, args)
+        }
+        Seen::Profile(found, profile) => {
+            let found = Box::new(redacted(&**found)?);
+            show_all(&Seen::Profile(found, &hide(profile)), file, args)
+        }
+    }
+}
+
+fn show_all(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
     match seen {
         Seen::Run(found, _) => terminal::present(&**found, args.json, text::render)?,
         Seen::Profile(found, _) => terminal::present(&**found, args.json, text::profile::render)?,
@@ -137,8 +160,10 @@ fn show(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
     };
     let page = match seen {
         Seen::Run(found, None) => render(found)?,
-        Seen::Run(found, Some(profile)) => render_with_profile(found, profile, &name_of(file))?,
-        Seen::Profile(found, profile) => render_profile(profile, found, &name_of(file))?,
+        Seen::Run(found, Some(profile)) => {
+            render_with_profile(found, profile, &shown_name(file, args))?
+        }
+        Seen::Profile(found, profile) => render_profile(profile, found, &shown_name(file, args))?,
     };
     page::write(path, &page)
 }

@@ -5,6 +5,9 @@
 //! guess, so this hides names from readers and is no encryption.
 
 use super::identity::{hexadecimal, of_text};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// What is written as it is.
@@ -71,6 +74,51 @@ fn ends_path(c: char) -> bool {
     c.is_whitespace() || "\"'`)]},:<>".contains(c)
 }
 
+/// A document with its command line, paths and values of environment variables hashed, as tables
+/// have them.
+///
+/// # Errors
+/// When it cannot be turned into JSON and back.
+pub fn redacted<D: Serialize + DeserializeOwned>(document: &D) -> Result<D, serde_json::Error> {
+    let mut value = serde_json::to_value(document)?;
+    redact(&mut value);
+    serde_json::from_value(value)
+}
+
+/// The same of the words of a command line.
+#[must_use]
+pub fn redacted_command(words: &[String]) -> Vec<String> {
+    let line = words.join(" ");
+    (!line.is_empty())
+        .then(|| hidden(&line))
+        .into_iter()
+        .collect()
+}
+
+fn redact(value: &mut Value) {
+    let none = Include::default();
+    match value {
+        Value::String(text) => *text = none.sentence(text).into_owned(),
+        Value::Array(all) => all.iter_mut().for_each(redact),
+        Value::Object(fields) => {
+            for (name, field) in fields.iter_mut() {
+                match field {
+                    Value::Array(words) if name == "command" => {
+                        let words: Vec<String> = words
+                            .iter()
+                            .filter_map(|word| word.as_str().map(str::to_owned))
+                            .collect();
+                        *field = redacted_command(&words).into();
+                    }
+                    Value::String(text) if name.starts_with("environment.") => *text = hidden(text),
+                    field => redact(field),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 fn hidden(text: &str) -> String {
     match text {
         "" => String::new(),
@@ -98,6 +146,28 @@ mod tests {
             ..none
         };
         assert_eq!(paths.sentence(told), told);
+    }
+
+    #[test]
+    fn a_redacted_document_has_no_command_and_no_path() {
+        use pagewise_model::answer::{Document, Subject};
+        use pagewise_model::findings::{Findings, Run};
+        let command = vec![
+            "/srv/app".to_owned(),
+            "--customer".to_owned(),
+            "acme".to_owned(),
+        ];
+        let mut found: Findings = Document::of(Run::default()).about(Subject::of_command(command));
+        found
+            .host
+            .settings
+            .insert("environment.LD_PRELOAD".to_owned(), "acme.so".to_owned());
+        found.notes = vec!["threads waited for /srv/acme/main.db.".to_owned()];
+        let redacted = redacted(&found).unwrap();
+        let text = serde_json::to_string(&redacted).unwrap();
+        assert!(!text.contains("acme") && !text.contains("/srv"), "{text}");
+        assert_eq!(redacted.cost, found.cost);
+        assert!(redacted.subject.command[0].starts_with("sha256:"));
     }
 
     #[test]
