@@ -155,6 +155,7 @@ phrases! {
         by_limit();
         by_hand_or_huge_pages();
         by_whom();
+        by_cause();
         by_whom_trials(by_whom, trials);
         no_setting();
         fails_with(arms);

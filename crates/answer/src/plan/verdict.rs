@@ -175,7 +175,18 @@ fn by_advice(findings: &Findings, about: &Diagnosis, trials: &[Advice]) -> Strin
     };
     let may_help = |one: &&Advice| about_it(one) || of_runtime(one);
     let trials: Vec<Advice> = trials.iter().filter(may_help).cloned().collect();
-    by(findings, findings.advice.iter().find(about_it), &trials)
+    let best = findings.advice.iter().find(about_it);
+    match (
+        findings.proof.is_some(),
+        Symptom::named(&about.id),
+        &*trials,
+    ) {
+        (false, Some(Symptom::UnknownFaults), []) => say::by_cause(),
+        (false, Some(Symptom::UnknownFaults), trials) => {
+            say::by_whom_trials(say::by_cause(), named(trials))
+        }
+        (_, _, trials) => by(findings, best, trials),
+    }
 }
 
 /// What a piece of advice or trials do.

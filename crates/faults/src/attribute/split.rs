@@ -1,6 +1,8 @@
 //! Faults by stack, cause and region, with first touches separated from churn if releases were not
 //! recorded.
 
+mod withheld;
+
 use crate::causes::{Attribution, Cell, Census, Route, is_private_anonymous, refault_by};
 use crate::churn::pages_behind;
 use pagewise_model::findings::{Cause, RegionKind};
@@ -51,6 +53,9 @@ pub(crate) fn ledger(attribution: &Attribution, counted: Counted) -> Ledger {
     };
     for (&cell, &faults) in &attribution.tally.cells {
         ledger.enter(attribution, cell, faults);
+    }
+    if !attribution.sees_every_fault && !attribution.sees_releases {
+        ledger.withhold_first_touches(counted);
     }
     if let Some(major) = counted.major.filter(|_| !attribution.sees_every_fault) {
         ledger.match_major_faults(major);
@@ -374,7 +379,7 @@ fn to_f64(count: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn held(cells: &[(Cause, RegionKind, f64)]) -> Ledger {
+    pub(super) fn held(cells: &[(Cause, RegionKind, f64)]) -> Ledger {
         let mut ledger = Ledger::default();
         for &(cause, region, faults) in cells {
             let stack = None;
