@@ -6,6 +6,7 @@
 //! time varies with the machine's other load.
 
 mod paged;
+mod recorded;
 
 pub use paged::compare as compare_paged;
 
@@ -61,7 +62,11 @@ pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<Document<
         return None;
     }
     let most = a.findings.cost.faults().max(b.findings.cost.faults()) as f64;
-    let causes = causes(&a.findings.by_cause, &b.findings.by_cause, most);
+    let missing = recorded::not_compared(a, b);
+    let causes = match &missing {
+        Some(_) => Vec::new(),
+        None => causes(&a.findings.by_cause, &b.findings.by_cause, most),
+    };
     let found = RunDiff {
         a: side(a),
         b: side(b),
@@ -69,7 +74,9 @@ pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<Document<
         causes,
         settings: settings(a.findings, b.findings, rules),
     };
-    Some(told(found))
+    let mut document = told(found);
+    document.notes.extend(missing);
+    Some(document)
 }
 
 /// The document about this difference.
@@ -95,6 +102,7 @@ pub fn with_runs(
         samples.verdict = format!("{} {change}", runs.verdict);
     }
     samples.run = Some(runs.evidence);
+    samples.notes.extend(runs.notes);
     samples
 }
 

@@ -29,6 +29,9 @@ pub fn render(diff: &Document<RunDiff>, width: usize, style: Style) -> String {
     page.marked("● diff", ink, &visible(&diff.verdict));
     page.gap();
     sides(&mut page, &diff.a, &diff.b, |_| Vec::new());
+    for note in &diff.notes {
+        page.paragraph("Note", Ink::Faint, &visible(note));
+    }
     runs(&mut page, diff);
     settings(&mut page, &diff.settings);
     page.finish()
