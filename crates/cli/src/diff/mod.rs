@@ -107,7 +107,8 @@ pub struct Args {
     range_b: Option<profiles::Range>,
 
     /// Exit with status 1 if this function, callees included, grew (+) or shrank (-) by at least
-    /// this much, beyond chance; can be repeated
+    /// this much, beyond chance; can be repeated. For whole runs also page-faults, major-faults and
+    /// peak-memory
     #[arg(long, value_name = "+N% FUNCTION", allow_hyphen_values = true)]
     fail_if: Vec<profiles::Limit>,
 

@@ -8,7 +8,7 @@ use pagewise_compare::run_diff::with_runs;
 use pagewise_model::answer::Document;
 use pagewise_model::profile::{Profile, WeightUnit};
 use pagewise_model::profile_diff::ProfileDiff;
-use pagewise_model::run_diff::RunDiff;
+use pagewise_model::run_diff::{FigureChange, Quantity, RunDiff};
 use pagewise_model::units::Nanos;
 use pagewise_report::html::render_profile_diff;
 use std::process::ExitCode;
@@ -58,6 +58,35 @@ pub struct Limit {
 }
 
 impl Limit {
+    /// The figure of whole runs that it names in place of a function.
+    fn quantity(&self) -> Option<Quantity> {
+        match &*self.function {
+            "page-faults" => Some(Quantity::Faults),
+            "major-faults" => Some(Quantity::MajorFaults),
+            "peak-memory" => Some(Quantity::PeakMemory),
+            _ => None,
+        }
+    }
+
+    /// Whether a figure changed by as much in its direction, and by more than two runs do.
+    fn is_broken_by(&self, figure: &FigureChange) -> Option<String> {
+        let percent = match figure.a {
+            0.0 => f64::INFINITY,
+            a => 100.0 * (figure.b - a) / a,
+        };
+        let beyond = match self.percent > 0.0 {
+            true => percent >= self.percent,
+            false => percent <= self.percent,
+        };
+        (figure.differs && beyond).then(|| {
+            let by = match percent.is_finite() {
+                true => format!("changed by {percent:+.1} %"),
+                false => "is in B alone".to_owned(),
+            };
+            format!("{} {by}, beyond {:+} %", self.function, self.percent)
+        })
+    }
+
     /// Whether a profile has its function.
     fn is_about_any(&self, profile: &Profile) -> bool {
         profile
@@ -111,6 +140,15 @@ pub fn run(
         bail!("--calibrate is for function_graph traces");
     }
     for limit in &args.fail_if {
+        if limit.quantity().is_some() {
+            if runs.is_none() {
+                bail!(
+                    "--fail-if: '{}' is of whole runs: record both with pagewise record -- CMD",
+                    limit.function
+                );
+            }
+            continue;
+        }
         if !limit.is_about_any(a) && !limit.is_about_any(b) {
             bail!(
                 "--fail-if: neither recording has a function '{}'; write its name as the report does",
@@ -191,6 +229,9 @@ fn ranges(a: &Profile, b: &Profile, args: &Args) -> Result<(Profile, Profile)> {
 fn broken(found: &ProfileDiff, limits: &[Limit]) -> Vec<String> {
     let mut messages = Vec::new();
     for limit in limits {
+        let mut figures = found.run.iter().flat_map(|run| &run.figures);
+        let figure = figures.find(|figure| Some(figure.quantity) == limit.quantity());
+        messages.extend(figure.and_then(|figure| limit.is_broken_by(figure)));
         let changes = found
             .functions
             .iter()
@@ -238,6 +279,35 @@ mod tests {
         for wrong in ["5..4", "x..", "4", "-1..2", "NaN..3"] {
             assert!(wrong.parse::<Range>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn limits_of_runs_hold_for_their_figures() {
+        let figure = |a, b, differs| FigureChange {
+            quantity: Quantity::Faults,
+            a,
+            b,
+            differs,
+        };
+        let limit: Limit = "+10% page-faults".parse().unwrap();
+        assert_eq!(limit.quantity(), Some(Quantity::Faults));
+        let told = limit.is_broken_by(&figure(1_000.0, 1_200.0, true));
+        assert_eq!(
+            told.unwrap(),
+            "page-faults changed by +20.0 %, beyond +10 %"
+        );
+        for within in [
+            (1_000.0, 1_050.0, true),
+            (1_000.0, 1_200.0, false),
+            (1_000.0, 500.0, true),
+        ] {
+            assert_eq!(
+                limit.is_broken_by(&figure(within.0, within.1, within.2)),
+                None
+            );
+        }
+        let fewer: Limit = "-50% peak-memory".parse().unwrap();
+        assert!(fewer.is_broken_by(&figure(1_000.0, 400.0, true)).is_some());
     }
 
     #[test]
