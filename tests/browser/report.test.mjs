@@ -44,6 +44,39 @@ test("text stands out from its ground (WCAG AA)", async () => {
   }
 });
 
+test("a link shows what its reader chose", async () => {
+  await reading("churning", {}, async (page) => {
+    await page.fill("#flame-search", "deflateinit2_");
+    const found = await page.textContent("#flame-found");
+    const link = page.url();
+    assert.match(link, /#view=flame\.\d+\.deflateinit2_$/);
+    const other = await page.context().newPage();
+    await other.goto(link);
+    await other.waitForSelector("main h1");
+    await settle(other);
+    assert.equal(await other.inputValue("#flame-search"), "deflateinit2_");
+    assert.equal(await other.textContent("#flame-found"), found);
+  });
+});
+
+test("tables and plots can be saved", async () => {
+  const context = await browser.newContext({ acceptDownloads: true });
+  const page = await context.newPage();
+  await page.goto(pathToFileURL(`${directory}/churning.html`).href);
+  await page.waitForSelector("main h1");
+  await settle(page);
+  const saved = async (part, kind) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click(`#${part} .save button:text-is("${kind}")`)]);
+    return [download.suggestedFilename(), readFileSync(await download.path())];
+  };
+  const [name, table] = await saved("causes", "CSV");
+  assert.match(name, /^pagewise-causes.*\.csv$/);
+  assert.ok(table.toString("utf8").split("\r\n").length > 3, table.toString("utf8"));
+  const [, picture] = await saved("flame", "PNG");
+  assert.equal(picture.subarray(1, 4).toString("latin1"), "PNG");
+  await context.close();
+});
+
 test("the flame graph zooms, searches and obeys keys", async () => {
   await reading("churning", {}, async (page) => {
     await page.fill("#flame-search", "deflateinit2_");

@@ -3,12 +3,14 @@ import "./style.css";
 import { load } from "./data/load";
 import type { Page } from "./data/page";
 import { visible } from "./data/visible";
+import { saveButtons } from "./draw/save";
 import { h, type Attributes, type Child } from "./dom";
 import { SECTIONS } from "./sections";
 import { glossary } from "./sections/glossary";
 import type { Section } from "./sections/section";
 import { installTheme, themeButton } from "./theme";
 import { installTips } from "./tooltip";
+import { keepView } from "./view";
 
 interface Link {
   id: string;
@@ -77,7 +79,9 @@ async function show(): Promise<void> {
     const words = glossary(parts);
     const links: Link[] = words ? [...sections, { id: "glossary", nav: "Glossary" }] : sections;
     root.replaceChildren(header(page.subject, links), h("main", {}, ...parts, words && card("glossary", "Glossary", "card", words)));
+    parts.filter(({ id }) => id !== "answer").forEach(saveButtons);
     unfoldAtLinks();
+    keepView();
   } catch (error) {
     fail(root, error);
     throw error;
