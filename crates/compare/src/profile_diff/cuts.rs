@@ -3,7 +3,9 @@
 use super::Samples;
 use super::exchange::Series;
 use super::union::Union;
+use pagewise_model::profile::ProfileSample;
 use pagewise_model::profile_diff::Measure;
+use pagewise_stats::Random;
 
 /// Blocks of each side, if it is long enough: enough for small p-values, ...
 const BLOCKS: u64 = 20;
@@ -144,6 +146,32 @@ impl Cuts {
     }
 }
 
+/// Samples of folded stacks that are worth one independent sample: a tenth of a second at 99 per
+/// second, in which a program mostly does one thing.
+const CLUMP: u64 = 10;
+/// Clumps of one side, about; each is dealt by itself.
+const MOST_CLUMPS: u64 = 100_000;
+
+/// Counts of folded stacks, dealt to blocks at random by clumps: a line may stand for thousands of
+/// samples, which one block must not hold alone.
+fn dealt<'s>(
+    side: &'s Samples<'_>,
+    blocks: usize,
+    at: usize,
+) -> impl Iterator<Item = (usize, &'s ProfileSample, u64)> {
+    let mut random = Random::seeded(at as u64);
+    let all: u64 = side.samples.iter().map(|sample| sample.weight).sum();
+    let clump = CLUMP.max(all / MOST_CLUMPS);
+    side.samples.iter().flat_map(move |sample| {
+        let (whole, rest) = (sample.weight / clump, sample.weight % clump);
+        let clumps = (0..whole).map(|_| clump).chain((rest > 0).then_some(rest));
+        let places: Vec<(usize, &ProfileSample, u64)> = clumps
+            .map(|weight| (random.below(blocks), sample, weight))
+            .collect();
+        places
+    })
+}
+
 /// One side's blocks. Without times, consecutive samples are dealt to the blocks in turn.
 fn cut(
     union: &Union,
@@ -161,7 +189,17 @@ fn cut(
     // A block's amounts are scaled to those of a whole that is like it.
     let scale = side.scale * count as f64;
     let all = side.samples.len();
-    for (index, sample) in side.samples.iter().enumerate() {
+    if block == 0 && side.is_counted() {
+        for (place, sample, weight) in dealt(side, count, at) {
+            let node = u32::try_from(union.place(at, sample)).unwrap_or(u32::MAX);
+            blocks[place].push((node, weight as f64 * scale));
+        }
+    }
+    let singly = match block == 0 && side.is_counted() {
+        true => &[][..],
+        false => &side.samples,
+    };
+    for (index, sample) in singly.iter().enumerate() {
         let place = match block {
             // Dealt out in turn: neighbours in a folded file are neighbours by name, not in time.
             0 => index % count.min(all.max(1)),

@@ -19,7 +19,7 @@ use cuts::{Chosen, Cuts, block_length};
 use measure::measure;
 use pagewise_model::answer::Document;
 use pagewise_model::contention::Contention;
-use pagewise_model::profile::{Observed, Profile, ProfileSample};
+use pagewise_model::profile::{Observed, Profile, ProfileSample, WeightUnit};
 use pagewise_model::profile_diff::{Measure, ProfileDiff};
 use pagewise_model::units::Nanos;
 use pagewise_profile::is_cpu;
@@ -304,6 +304,21 @@ impl Samples<'_> {
     fn total(&self) -> f64 {
         let weight: u64 = self.samples.iter().map(|sample| sample.weight).sum();
         weight as f64 * self.scale
+    }
+
+    /// Whether a weight is a number of samples, as in folded stacks.
+    fn is_counted(&self) -> bool {
+        let first = self.samples.first();
+        let event = first.and_then(|sample| self.profile.events.get(usize::from(sample.event)));
+        event.is_some_and(|event| event.unit == WeightUnit::Samples)
+    }
+
+    /// How many samples there are.
+    fn count(&self) -> u64 {
+        match self.is_counted() {
+            true => self.samples.iter().map(|sample| sample.weight).sum(),
+            false => self.samples.len() as u64,
+        }
     }
 
     /// Number of samples of equal weight with the same precision.

@@ -171,7 +171,7 @@ pub(super) fn side(samples: &Samples<'_>, name: &str, event: &str) -> Side<Weigh
         .iter()
         .find(|known| known.name == event);
     let sums = Weighed {
-        samples: samples.samples.len() as u64,
+        samples: samples.count(),
         weight: samples.samples.iter().map(|sample| sample.weight).sum(),
         unit: known.map(|event| event.unit),
         span: Nanos(match samples.profile.has_times {

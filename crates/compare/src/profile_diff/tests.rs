@@ -342,3 +342,59 @@ fn inlined_frames_of_a_text_are_in_the_file_around_them() {
     let names: Vec<&str> = union.frames.iter().map(|frame| &*frame.name).collect();
     assert_eq!(names, ["main", "inl"]);
 }
+
+/// Folded stacks: the lines of 200 lambdas, and one line for the rest. Runs stay in one place for ten
+/// samples.
+fn folded(of_lambdas: f64, seed: u64) -> Profile {
+    let mut random = Random::seeded(seed);
+    let mut counts = vec![0_u64; 201];
+    for _ in 0..1_200 {
+        let line = match (random.below(1_000_000) as f64) < 1e6 * of_lambdas {
+            true => random.below(200),
+            false => 200,
+        };
+        counts[line] += 10;
+    }
+    let mut maker = Maker::default();
+    for (line, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let leaf = match line {
+            200 => "Other.work".to_owned(),
+            line => format!("Foo$$Lambda${line}/0x0000d8f191b7584a.apply"),
+        };
+        maker.sample_of(0, 0, 0, &format!("java;Main.run;{leaf}"), count);
+    }
+    let mut profile = maker.finish();
+    profile.has_times = false;
+    profile.events[0].unit = WeightUnit::Samples;
+    profile
+}
+
+#[test]
+fn growth_that_one_line_of_folded_stacks_holds_is_found() {
+    let (a, b) = (folded(0.333, 1), folded(0.5, 2));
+    let found = compared(&a, &b, 1);
+    assert_eq!(
+        (found.a.sums.samples, found.b.sums.samples),
+        (12_000, 12_000)
+    );
+    let grown = found
+        .functions
+        .iter()
+        .find(|change| change.name.contains("Lambda"));
+    assert!(
+        grown.is_some_and(|grown| grown.significant),
+        "{:?}",
+        found.functions
+    );
+}
+
+/// A twentieth of 200 is 10, with a standard deviation of 3.
+#[test]
+fn equal_folded_stacks_rarely_differ() {
+    let differ = (0..200).filter(|&pair| {
+        let (a, b) = (folded(0.333, 2 * pair + 10), folded(0.333, 2 * pair + 11));
+        !is_quiet(&compared(&a, &b, pair))
+    });
+    let differ = differ.count();
+    assert!(differ <= 20, "{differ} of 200");
+}
