@@ -7,9 +7,11 @@
 mod allowance;
 mod baseline;
 mod culprit;
+mod environment;
 mod rule;
 #[cfg(test)]
 mod simulated;
+mod states;
 mod words;
 
 pub use allowance::Allowances;
@@ -200,10 +202,16 @@ fn unknown(new: &[GateRun]) -> String {
 /// The answer from all runs, about the new command. Its culprit is determined elsewhere.
 #[must_use]
 pub fn judge(terms: &Terms, old: GateSide, new: GateSide) -> Document<Gate> {
-    let figures: Vec<Judged> = Metric::ALL
+    let mut figures: Vec<Judged> = Metric::ALL
         .into_iter()
         .map(|metric| terms.judge(metric, &old.runs, &new.runs))
         .collect();
+    let mut notes: Vec<String> = environment::difference(&old.command, &new.command)
+        .into_iter()
+        .collect();
+    for figure in &mut figures {
+        notes.extend(states::withdraw(figure, &old, &new));
+    }
     let passed = figures
         .iter()
         .all(|figure| figure.verdict != GateVerdict::Grown);
@@ -220,7 +228,10 @@ pub fn judge(terms: &Terms, old: GateSide, new: GateSide) -> Document<Gate> {
         figures,
         culprit: None,
     };
-    Document::of(gate).about(subject).with_verdict(verdict)
+    Document::of(gate)
+        .about(subject)
+        .with_verdict(verdict)
+        .with_notes(notes)
 }
 
 #[cfg(test)]

@@ -1,0 +1,89 @@
+//! Variables that one side sets on its command line and the other does not.
+
+use std::collections::BTreeMap;
+
+/// The difference in a sentence; the effect of such a variable is part of what is compared.
+pub(super) fn difference(old: &[String], new: &[String]) -> Option<String> {
+    let (old, new) = (variables(old), variables(new));
+    let mut parts = Vec::new();
+    for (name, value) in &old {
+        match new.get(name) {
+            None => parts.push(format!("{name}={value} on the old side alone")),
+            Some(other) if other != value => {
+                parts.push(format!(
+                    "{name}={value} on the old side, {other} on the new"
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    let only_new = new.iter().filter(|(name, _)| !old.contains_key(*name));
+    parts.extend(only_new.map(|(name, value)| format!("{name}={value} on the new side alone")));
+    (!parts.is_empty()).then(|| {
+        format!(
+            "The sides differ in their environment: {}. What that changes counts as growth.",
+            parts.join("; ")
+        )
+    })
+}
+
+/// What `env` or a shell sets before the program.
+fn variables(command: &[String]) -> BTreeMap<&str, &str> {
+    let words: Vec<&str> = match command {
+        [shell, option, script, ..] if option == "-c" && is_shell(shell) => {
+            script.split_whitespace().collect()
+        }
+        words => words.iter().map(String::as_str).collect(),
+    };
+    let is_env = |word: &&str| matches!(word.rsplit('/').next(), Some("env" | "exec" | "export"));
+    let before = words.into_iter().skip_while(is_env);
+    before.map_while(assignment).collect()
+}
+
+fn is_shell(word: &str) -> bool {
+    matches!(
+        word.rsplit('/').next(),
+        Some("sh" | "bash" | "dash" | "zsh")
+    )
+}
+
+/// A name and its value, where a word is an assignment.
+fn assignment(word: &str) -> Option<(&str, &str)> {
+    let (name, value) = word.split_once('=')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_one = !name.is_empty()
+        && name.chars().all(is_name)
+        && !name.starts_with(|c: char| c.is_ascii_digit());
+    is_one.then_some((name, value.trim_matches(['"', '\''])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(old: &[&str], new: &[&str]) -> Option<String> {
+        let words =
+            |side: &[&str]| -> Vec<String> { side.iter().map(|&word| word.to_owned()).collect() };
+        difference(&words(old), &words(new))
+    }
+
+    #[test]
+    fn a_variable_on_one_side_is_named() {
+        let found = told(&["./a", "x=1"], &["env", "MALLOC_ARENA_MAX=1", "./a"]).unwrap();
+        assert!(
+            found.contains("MALLOC_ARENA_MAX=1 on the new side alone"),
+            "{found}"
+        );
+        assert!(!found.contains("x=1"), "{found}");
+        let found = told(&["sh", "-c", "A=1 B='2' ./a"], &["sh", "-c", "A=2 ./a"]).unwrap();
+        assert!(
+            found.contains("A=1 on the old side, 2 on the new"),
+            "{found}"
+        );
+        assert!(found.contains("B=2 on the old side alone"), "{found}");
+        assert_eq!(
+            told(&["env", "A=1", "./old"], &["sh", "-c", "A=1 ./new"]),
+            None
+        );
+    }
+}
