@@ -19,8 +19,11 @@ pub fn junit(document: &Document<Gate>) -> String {
             .filter(|figure| figure.verdict == verdict)
             .count()
     };
+    // All figures come from the same runs: each case has its share of their time.
+    let seconds = seconds(gate);
+    let each = seconds / gate.figures.len().max(1) as f64;
     let counts = format!(
-        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
+        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{seconds:.6}\"",
         gate.figures.len(),
         with(GateVerdict::Grown),
         with(GateVerdict::NotJudged)
@@ -31,17 +34,31 @@ pub fn junit(document: &Document<Gate>) -> String {
     line!(&mut text, "<testsuites name=\"pagewise gate\" {counts}>");
     line!(&mut text, "<testsuite name=\"{name}\" {counts}>");
     for figure in &gate.figures {
-        case(&mut text, document, figure, &name);
+        case(&mut text, document, figure, &name, each);
     }
     line!(&mut text, "</testsuite>");
     line!(&mut text, "</testsuites>");
     text
 }
 
-fn case(text: &mut String, document: &Document<Gate>, figure: &Judged, suite: &str) {
+/// Elapsed time of all runs; those of a stored baseline were made before.
+fn seconds(gate: &Gate) -> f64 {
+    let old = match gate.old.baseline {
+        Some(_) => &[][..],
+        None => &gate.old.runs,
+    };
+    let runs = old.iter().chain(&gate.new.runs);
+    let one: f64 = runs.map(|run| run.cost.wall.as_secs_f64()).sum();
+    one * f64::from(gate.batch)
+}
+
+fn case(text: &mut String, document: &Document<Gate>, figure: &Judged, suite: &str, seconds: f64) {
     let [label, old, new, change, allowed, _] = cells(figure);
     let figures = escaped(&format!("{old} → {new} ({change}, {allowed} allowed)"));
-    line!(text, "<testcase classname=\"{suite}\" name=\"{label}\">");
+    line!(
+        text,
+        "<testcase classname=\"{suite}\" name=\"{label}\" time=\"{seconds:.6}\">"
+    );
     match figure.verdict {
         GateVerdict::Grown => {
             line!(
