@@ -38,7 +38,8 @@ function body(page: Page, section: Section): HTMLElement {
 }
 
 function shown(page: Page, section: Section, isHalf: boolean): HTMLElement {
-  const { id, title, folded = false } = section;
+  const { id, folded = false } = section;
+  const title = section.titled?.(page) ?? section.title;
   if (title === "") return h("section", { id }, body(page, section));
   const intro = section.intro?.(page);
   const inside = [intro !== undefined && h("p", { class: "intro" }, intro), body(page, section)];
@@ -77,7 +78,8 @@ async function show(): Promise<void> {
     const isHalf = (at: number): boolean => sections[at]?.half === true && (sections[at - 1]?.half === true || sections[at + 1]?.half === true);
     const parts = sections.map((section, at) => shown(page, section, isHalf(at)));
     const words = glossary(parts);
-    const links: Link[] = words ? [...sections, { id: "glossary", nav: "Glossary" }] : sections;
+    const named = sections.map((section) => ({ id: section.id, nav: section.titled?.(page) ?? section.nav }));
+    const links: Link[] = words ? [...named, { id: "glossary", nav: "Glossary" }] : named;
     root.replaceChildren(header(page.subject, links), h("main", {}, ...parts, words && card("glossary", "Glossary", "card", words)));
     parts.filter(({ id }) => id !== "answer").forEach(saveButtons);
     unfoldAtLinks();

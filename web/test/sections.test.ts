@@ -18,6 +18,14 @@ test("sections stand in the one order of all documents", () => {
   expect(order).toEqual([...order].sort((a, b) => a - b));
 });
 
+test("advice without a setting is no fix by a setting", () => {
+  const fix = SECTIONS.find(({ id }) => id === "fix")!;
+  const titled = (exports: [string, string][][]) => fix.titled!({ faults: { exports }, advice: exports.map(() => ({})) } as unknown as Page);
+  expect(titled([[], []])).toBe("By hand");
+  expect(titled([[["shell", "export A=1"]]])).toBe(undefined);
+  expect(titled([])).toBe(undefined);
+});
+
 test("what several parts miss is told once", () => {
   const page = {
     generator: "",

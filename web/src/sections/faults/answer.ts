@@ -61,7 +61,10 @@ function avoidableTile(report: Report): HTMLElement | null {
   return tile(name, inked(percent(share), share > 0.1 && "churn-ink"), note);
 }
 
-function gainTile({ findings: { cost } }: Report, { proof, advice }: Page): HTMLElement {
+/** Advice by hand that changes less than this promises no speed. */
+const LEAST_GAIN = 1.05;
+
+function gainTile({ findings: { cost }, exports }: Report, { proof, advice }: Page): HTMLElement {
   const proved = proof?.confirmation ?? proof?.comparisons.find((c) => c.arm === proof.winner);
   if (proved && proved.verdict === "faster") {
     return tile(
@@ -71,7 +74,8 @@ function gainTile({ findings: { cost } }: Report, { proof, advice }: Page): HTML
       `${count(proved.pairs)} pairs of runs`,
     );
   }
-  const [best] = advice;
+  const byHand = (exports[0]?.length ?? 0) === 0 && (advice[0]?.predicted_speedup.value ?? 0) < LEAST_GAIN;
+  const best = byHand ? undefined : advice[0];
   if (!best && cost.max_rss === 0) return tile("Elapsed", nanos(cost.wall));
   if (!best) return tile("Peak memory", bytes(cost.max_rss), `${nanos(cost.wall)} elapsed`);
   const predicted = predictedFactor(best.predicted_speedup);

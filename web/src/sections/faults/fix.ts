@@ -11,6 +11,8 @@ export const fix: Section = {
   id: "fix",
   title: "Fix",
   nav: "Fix",
+  // The verdict says that no setting fixes it.
+  titled: ({ faults, advice }) => (advice.length > 0 && faults!.exports.every((settings) => settings.length === 0) ? "By hand" : undefined),
   half: true,
   applies: ({ faults, advice, diagnoses }) => faults !== undefined && advice.length + diagnoses.length > 0,
   render: ({ faults, advice }) => {
