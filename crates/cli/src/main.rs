@@ -248,15 +248,10 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 fn program_without_dashes(error: &clap::Error) -> Option<String> {
     let text = |kind| error.get(kind).map(ToString::to_string);
     let word = text(ContextKind::InvalidArg)?;
-    match error.kind() {
-        ErrorKind::UnknownArgument => {
-            let takes_program = text(ContextKind::Usage)?.contains("-- <CMD>...");
-            (takes_program && !word.starts_with('-')).then_some(word)
-        }
-        // `watch` takes a process without an option.
-        ErrorKind::ValueValidation if word == "[PID]" => text(ContextKind::InvalidValue),
-        _ => None,
-    }
+    let usage = text(ContextKind::Usage)?;
+    let takes_program = usage.contains("-- <CMD>...") || usage.contains("-- <COMMAND>...");
+    let is_one = error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-');
+    (is_one && takes_program).then_some(word)
 }
 
 /// Whether a reader such as `head` closed the pipe, having read all it wanted: not a failure.
