@@ -147,7 +147,10 @@ fn the_report_is_one_page_with_the_data() {
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("\"simulation\":{\"machine\":"));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("small, simulated: huge pages help"), "{text}");
+    assert!(
+        text.contains("small, simulated: huge pages change the speed by"),
+        "{text}"
+    );
 }
 
 #[test]
