@@ -73,7 +73,7 @@ fn thresholds_are_not_advised_against_malloc_trim() {
 }
 
 #[test]
-fn pages_released_inside_the_heap_show_malloc_trim_by_themselves() {
+fn pages_released_inside_the_heap_show_malloc_trim() {
     let mut churn = zlib_churn();
     churn.churn.routes[0].cause = Cause::RefaultAfterDontneed;
     assert_eq!(rules_of(&concluded(churn)), ["own.trim"]);
