@@ -14,19 +14,6 @@ pub trait Source {
     /// # Errors
     /// If not all of them can be read.
     fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()>;
-
-    /// Copies `length` bytes from `address` to the start of `into`, which has more room afterwards if it
-    /// had too little, or is another vector.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    fn read_piece(&self, address: u64, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
-        // Grown once: filling it with zeros for each piece would cost more than reading it.
-        if into.len() < length {
-            into.resize(length, 0);
-        }
-        self.read(address, &mut into[..length])
-    }
 }
 
 /// The memory of a process, read through `/proc/PID/mem`, or by process_vm_readv(2), which takes half
@@ -131,7 +118,7 @@ impl From<Hole> for Unread {
 
 /// Bytes of the first piece that is read, and of the largest. Pieces double while reading goes on
 /// from one to the next. The largest stays in a core's cache: with 1 MiB, reading takes twice as long.
-const PIECES: (u64, u64) = (4096, Image::LARGEST as u64);
+const PIECES: (u64, u64) = (4096, 64 << 10);
 
 /// A process's memory, with the piece that was read last.
 pub struct Image<'a> {
@@ -149,9 +136,6 @@ pub struct Image<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// Bytes of the largest piece.
-    pub const LARGEST: usize = 64 << 10;
-
     /// The memory behind `source`, with these pages of `page` bytes.
     #[must_use]
     pub fn new(source: &'a dyn Source, presence: &'a Presence, page: u64) -> Self {
@@ -273,10 +257,14 @@ impl<'a> Image<'a> {
 
     fn read_piece(&mut self, start: u64, length: u64) -> Result<(), Hole> {
         let wanted = usize::try_from(length).map_err(|_| Hole::Absent)?;
+        // Grown once: filling it with zeros for each piece would cost more than reading it.
+        if self.piece.len() < wanted {
+            self.piece.resize(wanted, 0);
+        }
         self.start = start;
         self.length = 0;
         self.source
-            .read_piece(start, wanted, &mut self.piece)
+            .read(start, &mut self.piece[..wanted])
             .map_err(Hole::of)?;
         self.length = wanted;
         self.read += length;

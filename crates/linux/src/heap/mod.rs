@@ -8,7 +8,6 @@
 //!
 //! One module per allocator, each an [`AllocatorReader`].
 
-mod ahead;
 mod cost;
 mod cpython;
 mod glibc;
@@ -26,7 +25,6 @@ mod tiling;
 mod variables;
 mod zeros;
 
-pub use ahead::ahead;
 pub use cost::{Measurement, NoMemory, Shape, glibc_version, measure, page_size};
 pub use image::{Hole, Image, ProcessSource, Source};
 pub use objects::Objects;

@@ -2,8 +2,8 @@
 
 use super::mappings;
 use pagewise_linux::heap::{
-    Hole, Image, Objects, Pagemap, ProcessSource, Source, Zeros, ahead, page_size, presence,
-    readers, zeros,
+    Hole, Image, Objects, Pagemap, ProcessSource, Source, Zeros, page_size, presence, readers,
+    zeros,
 };
 use pagewise_linux::proc::{MapsEntry, ProcRoot, allocators_in};
 use pagewise_linux::process::while_stopped;
@@ -254,7 +254,7 @@ impl Heaps {
     fn read(
         proc: &ProcRoot,
         pid: i32,
-        source: &(dyn Source + Sync),
+        source: &dyn Source,
         found: &mut Option<Zeros>,
     ) -> io::Result<Self> {
         let maps = proc.maps(pid).map_err(io::Error::other)?;
@@ -274,9 +274,11 @@ impl Heaps {
         }
         let with_zeros = presence.with(&searched.runs);
         let extents = Extents::new(&with_zeros, page);
-        Ok(ahead(source, &presence, Image::LARGEST, |source| {
-            Self::of(&maps, Image::new(source, &presence, page), extents)
-        }))
+        Ok(Self::of(
+            &maps,
+            Image::new(source, &presence, page),
+            extents,
+        ))
     }
 
     /// Reads them with all readers.
