@@ -353,7 +353,7 @@ fn withhold_judgement(findings: &mut Findings, without_address: f64) {
     }
     let unknown = Diagnosis {
         headline: "The causes of faults are shown; their share of the time is not known".to_owned(),
-        explanation: "perf records events, not what the program used. Run the program under pagewise doctor to find out whether a cure pays off."
+        explanation: "perf records events, not what the program used. Run the program under pagewise doctor to find out whether a fix pays off."
             .to_owned(),
         evidence: vec![format!(
             "{} of {} page faults touched memory again that had been returned",

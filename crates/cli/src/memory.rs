@@ -47,8 +47,9 @@ Examples:
   sudo pagewise memory -p 4242             a process of another user
   pagewise memory -- ./simulate input.dat  a program at its peak and its end
 
-glibc's malloc (2.31 to 2.43), jemalloc, mimalloc 2, musl, Go and Python are read; memory of
-other allocators is one row, 'not readable'. pagewise help memory has the guide.";
+Read are glibc's malloc (2.31 to 2.43), jemalloc, mimalloc 2, musl, Go and
+Python; memory of other allocators is one row, 'not readable'. pagewise help
+memory has the guide.";
 
 /// Looks and prints the account. Exits with the status of the program that was run.
 ///

@@ -100,7 +100,7 @@ fn remote_memory_has_no_cost_and_is_bound_in_a_proof() {
     assert!(
         told.evidence
             .iter()
-            .any(|line| line.contains("only runs can show it"))
+            .any(|line| line.contains("only a trial can show it"))
     );
     let best = &answer.advice[0];
     assert_eq!(best.rule, "numa.bind");
