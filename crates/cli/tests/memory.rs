@@ -178,8 +178,13 @@ fn counted(file: &Path) -> u64 {
 
 const LOOKS: usize = 50;
 
-// Counts differ by blocks between a free and its count, and those in threads' caches while these are
-// followed: at most 0.5 % in 100 looks on a loaded machine, where 2 % are allowed.
+/// The most that the caches of the program's four threads hold: 7 blocks of each of 64 sizes, from 24 to
+/// 1,032 bytes and 8 of a header (glibc's defaults). While a thread uses its cache it can't be followed, and
+/// its blocks count as in use.
+const CACHES: u64 = 4 * 7 * (64 * (32 + 1040) / 2);
+
+// Beside caches, counts differ by blocks between a free and its count: at most 0.5 % in 100 looks on a
+// loaded machine, where 2 % are allowed.
 #[test]
 fn a_heap_that_changes_all_the_time_is_read_nevertheless() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("churn.counts");
@@ -198,7 +203,7 @@ fn a_heap_that_changes_all_the_time_is_read_nevertheless() {
         assert!(sum.abs_diff(resident) <= resident / 100, "{sum} {resident}");
         let live = sum_of_all(&process["heaps"], &["in_use", "changed"]);
         let changed = sum_of_all(&process["heaps"], &["changed"]);
-        let allowed = counted(&file) / 50 + changed;
+        let allowed = counted(&file) / 50 + changed + CACHES;
         let (least, most) = (before.min(after), before.max(after));
         assert!(
             live + allowed >= least && live <= most + allowed,
