@@ -256,8 +256,11 @@ impl Pager {
 
     /// The page that is now at `address` is the kernel's from now on.
     fn let_go(&self, address: u64, word: Word) {
-        if !word.is_resident() {
-            fatal::memory_lost(address);
+        match word.is_resident() {
+            true => {}
+            // Never touched: there is nothing to lose.
+            false if word.state() == State::Empty => return,
+            false => fatal::memory_lost(address),
         }
         if word.owns_slot() {
             self.store().release(word.slot());
