@@ -296,23 +296,13 @@ mod tests {
 
     fn heap(part: HeapPart, count: u64, free: u64, large_free: u64) -> Heap {
         Heap {
-            allocator: AllocatorKind::Glibc,
-            part,
             count,
-            size: Bytes(0),
-            in_use: Bytes(0),
-            blocks: 0,
-            cached: Bytes(0),
-            in_fastbins: Bytes(0),
-            broken_lists: 0,
             free: Bytes(free * MIB),
             free_blocks: 1,
             large_free: Bytes(large_free * MIB),
-            changed: Bytes(0),
-            reserve: Bytes(0),
             returnable: Bytes(free * MIB),
-            check: HeapCheck::Counter,
             raised_mmap_threshold: (large_free > 0).then_some(Bytes(32 * MIB)),
+            ..Heap::new(AllocatorKind::Glibc, part, HeapCheck::Counter)
         }
     }
 

@@ -424,26 +424,21 @@ impl Sums {
     fn facts(self, extents: Vec<u64>, counter: impl FnOnce(u64) -> bool) -> Option<HeapFacts> {
         (!extents.is_empty()).then(|| HeapFacts {
             heap: Heap {
-                allocator: AllocatorKind::Go,
-                part: HeapPart::Arenas,
                 count: self.areas.len() as u64,
                 size: Bytes(self.bytes),
                 in_use: Bytes(self.in_use),
                 blocks: self.blocks,
-                cached: Bytes(0),
-                in_fastbins: Bytes(0),
-                broken_lists: 0,
                 free: Bytes(self.free),
                 free_blocks: self.free_blocks,
                 large_free: Bytes(self.large_free),
-                changed: Bytes(0),
-                reserve: Bytes(0),
-                returnable: Bytes(0),
-                check: match counter(self.spans_in_use) {
-                    true => HeapCheck::Counter,
-                    false => HeapCheck::Filled,
-                },
-                raised_mmap_threshold: None,
+                ..Heap::new(
+                    AllocatorKind::Go,
+                    HeapPart::Arenas,
+                    match counter(self.spans_in_use) {
+                        true => HeapCheck::Counter,
+                        false => HeapCheck::Filled,
+                    },
+                )
             },
             extents,
             returns: Returns::Pages,

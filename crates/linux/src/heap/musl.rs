@@ -287,26 +287,21 @@ fn heap(
     let is_counted = groups.changed == 0 && context.agrees(&groups.groups, image);
     (sums.count > 0).then_some(HeapFacts {
         heap: Heap {
-            allocator: AllocatorKind::Musl,
-            part: HeapPart::Arenas,
             count: sums.count,
             size: Bytes(sums.size),
             in_use: Bytes(sums.in_use),
             blocks: sums.blocks,
-            cached: Bytes(0),
-            in_fastbins: Bytes(0),
-            broken_lists: 0,
             free: Bytes(sums.free),
             free_blocks: sums.free_blocks,
             large_free: Bytes(sums.large_free),
-            changed: Bytes(0),
-            reserve: Bytes(0),
-            returnable: Bytes(0),
-            check: match is_counted {
-                true => HeapCheck::Counter,
-                false => HeapCheck::Filled,
-            },
-            raised_mmap_threshold: None,
+            ..Heap::new(
+                AllocatorKind::Musl,
+                HeapPart::Arenas,
+                match is_counted {
+                    true => HeapCheck::Counter,
+                    false => HeapCheck::Filled,
+                },
+            )
         },
         extents,
         returns: Returns::Nothing,

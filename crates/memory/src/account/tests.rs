@@ -19,23 +19,9 @@ fn mapping(start: u64, kind: MappingKind, resident: u64) -> MappingFacts {
 fn heap(cached: u64, extents: Vec<u64>) -> HeapFacts {
     HeapFacts {
         heap: Heap {
-            allocator: AllocatorKind::Glibc,
-            part: HeapPart::Main,
             count: 1,
-            size: Bytes(0),
-            in_use: Bytes(0),
-            blocks: 0,
             cached: Bytes(cached),
-            in_fastbins: Bytes(0),
-            broken_lists: 0,
-            free: Bytes(0),
-            free_blocks: 0,
-            large_free: Bytes(0),
-            changed: Bytes(0),
-            reserve: Bytes(0),
-            returnable: Bytes(0),
-            check: HeapCheck::Counter,
-            raised_mmap_threshold: None,
+            ..Heap::new(AllocatorKind::Glibc, HeapPart::Main, HeapCheck::Counter)
         },
         extents,
         returns: Returns::PagesAndReserve,

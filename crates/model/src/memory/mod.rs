@@ -355,6 +355,32 @@ pub struct Heap {
     pub raised_mmap_threshold: Option<Bytes>,
 }
 
+impl Heap {
+    /// One of `allocator` in which nothing was found yet.
+    #[must_use]
+    pub const fn new(allocator: AllocatorKind, part: HeapPart, check: HeapCheck) -> Self {
+        Self {
+            allocator,
+            part,
+            count: 0,
+            size: Bytes(0),
+            in_use: Bytes(0),
+            blocks: 0,
+            cached: Bytes(0),
+            in_fastbins: Bytes(0),
+            broken_lists: 0,
+            free: Bytes(0),
+            free_blocks: 0,
+            large_free: Bytes(0),
+            changed: Bytes(0),
+            reserve: Bytes(0),
+            returnable: Bytes(0),
+            check,
+            raised_mmap_threshold: None,
+        }
+    }
+}
+
 /// What shows that a heap was read right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

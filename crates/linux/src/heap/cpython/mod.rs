@@ -86,26 +86,22 @@ impl Sums {
         let count = self.extents.len() as u64;
         HeapFacts {
             heap: Heap {
-                allocator: AllocatorKind::Cpython,
-                part: HeapPart::Arenas,
                 count,
                 size: Bytes(count * arena),
                 in_use: Bytes(self.read.in_use),
                 blocks: self.read.blocks,
-                cached: Bytes(0),
-                in_fastbins: Bytes(0),
-                broken_lists: 0,
                 free: Bytes(self.read.free),
                 free_blocks: self.read.free_blocks,
-                large_free: Bytes(0),
                 changed: Bytes(self.read.changed),
                 reserve: Bytes(self.read.reserve),
-                returnable: Bytes(0),
-                check: match self.uncounted {
-                    0 => HeapCheck::Counter,
-                    _ => HeapCheck::Filled,
-                },
-                raised_mmap_threshold: None,
+                ..Heap::new(
+                    AllocatorKind::Cpython,
+                    HeapPart::Arenas,
+                    match self.uncounted {
+                        0 => HeapCheck::Counter,
+                        _ => HeapCheck::Filled,
+                    },
+                )
             },
             extents: self.extents,
             returns: Returns::Nothing,

@@ -230,13 +230,10 @@ fn heap_of(
     raised_mmap_threshold: Option<u64>,
 ) -> Heap {
     Heap {
-        allocator: AllocatorKind::Glibc,
-        part,
         count,
         size: Bytes(length),
         in_use: Bytes(walk.in_use),
         blocks: walk.blocks,
-        cached: Bytes(0),
         in_fastbins: Bytes(walk.fast),
         broken_lists: walk.broken_lists,
         free: Bytes(walk.free),
@@ -244,9 +241,8 @@ fn heap_of(
         large_free: Bytes(walk.large_free),
         changed: Bytes(walk.changed),
         reserve: Bytes(walk.reserve),
-        returnable: Bytes(0),
-        check,
         raised_mmap_threshold: raised_mmap_threshold.map(Bytes),
+        ..Heap::new(AllocatorKind::Glibc, part, check)
     }
 }
 

@@ -173,23 +173,18 @@ fn heap(
         return (None, sums.changed);
     }
     let heap = Heap {
-        allocator: AllocatorKind::Jemalloc,
-        part: HeapPart::Arenas,
         count: sums.arenas.len() as u64,
         size: Bytes(sums.bytes + own),
         in_use: Bytes(sums.in_use),
         blocks: sums.blocks,
-        cached: Bytes(0),
-        in_fastbins: Bytes(0),
-        broken_lists: 0,
         free: Bytes(sums.free),
         free_blocks: sums.free_blocks,
         large_free: Bytes(sums.large_free),
-        changed: Bytes(0),
-        reserve: Bytes(0),
-        returnable: Bytes(0),
-        check: HeapCheck::Counter,
-        raised_mmap_threshold: None,
+        ..Heap::new(
+            AllocatorKind::Jemalloc,
+            HeapPart::Arenas,
+            HeapCheck::Counter,
+        )
     };
     let facts = HeapFacts {
         heap,

@@ -208,26 +208,23 @@ impl Sums {
         }
         Some(HeapFacts {
             heap: Heap {
-                allocator: AllocatorKind::Mimalloc,
-                part: HeapPart::Arenas,
                 count: self.segments,
                 size: Bytes(self.size),
                 in_use: Bytes(self.in_use),
                 blocks: self.blocks,
-                cached: Bytes(0),
-                in_fastbins: Bytes(0),
-                broken_lists: 0,
                 free: Bytes(self.free),
                 free_blocks: self.free_blocks,
                 large_free: Bytes(self.large_free),
                 changed: Bytes(self.changed),
                 reserve: Bytes(self.reserve),
-                returnable: Bytes(0),
-                check: match self.changed {
-                    0 => HeapCheck::Counter,
-                    _ => HeapCheck::Filled,
-                },
-                raised_mmap_threshold: None,
+                ..Heap::new(
+                    AllocatorKind::Mimalloc,
+                    HeapPart::Arenas,
+                    match self.changed {
+                        0 => HeapCheck::Counter,
+                        _ => HeapCheck::Filled,
+                    },
+                )
             },
             extents,
             // Free slices go back some time after they were freed, with what is freed next: `mi_collect`
