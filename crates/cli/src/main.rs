@@ -234,10 +234,13 @@ fn lacks_program(error: &clap::Error) -> bool {
         && usage.is_some_and(|usage| usage.contains("pagewise doctor "))
 }
 
-/// If a word was refused where a program goes after `--`, adds how to write that.
+/// If a word was refused where a program goes after `--`, or a process after `-p`, adds how to write that.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     if let Some(word) = program_without_dashes(&error) {
-        let tip = format!("put a program and its arguments after --, as in: -- {word}");
+        let tip = match word.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => format!("name a process by -p, as in: -p {word}"),
+            false => format!("put a program and its arguments after --, as in: -- {word}"),
+        };
         let tip = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tip);
     }

@@ -190,21 +190,26 @@ fn the_output_file_has_the_rows_in_the_format_of_its_name() {
 
 #[test]
 fn mistakes_are_told_plainly() {
-    let cases: [(&[&str], i32, &str); 5] = [
+    let cases: [(&[&str], i32, &str); 6] = [
         (&["watch"], 2, "required"),
-        (&["watch", "--interval", "1ms", "1"], 2, "use 10ms or more"),
+        (
+            &["watch", "--interval", "1ms", "-p", "1"],
+            2,
+            "use 10ms or more",
+        ),
+        (&["watch", "1"], 2, "as in: -p 1"),
         (
             &["watch", "--", "/no/such/program"],
             127,
             "there is no program",
         ),
         (
-            &["watch", "2147483647"],
+            &["watch", "-p", "2147483647"],
             1,
             "there is no process 2147483647",
         ),
         (
-            &["watch", "--csv", "/no/such/folder/x", "1"],
+            &["watch", "--csv", "/no/such/folder/x", "-p", "1"],
             1,
             "cannot write /no/such/folder/x",
         ),
