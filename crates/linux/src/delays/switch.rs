@@ -144,7 +144,8 @@ mod tests {
         let machine = Machine::with("1");
         let journals = machine.0.path().join("journals");
         fs::create_dir(&journals).expect("a folder");
-        fs::write(journals.join(JOURNAL), "0").expect("a journal");
+        let noted = serde_json::to_string(&line(&machine.path(), "0")).expect("a line");
+        fs::write(journals.join(JOURNAL), noted + "\n").expect("a journal");
         let next = machine.on().expect("it counts");
         assert_eq!(machine.value(), "1");
         drop(next);
