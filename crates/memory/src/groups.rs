@@ -149,23 +149,8 @@ mod tests {
     fn heap(allocator: AllocatorKind, start: u64) -> HeapFacts {
         HeapFacts {
             heap: Heap {
-                allocator,
-                part: HeapPart::Arenas,
                 count: 1,
-                size: Bytes(0),
-                in_use: Bytes(0),
-                blocks: 0,
-                cached: Bytes(0),
-                in_fastbins: Bytes(0),
-                broken_lists: 0,
-                free: Bytes(0),
-                free_blocks: 0,
-                large_free: Bytes(0),
-                changed: Bytes(0),
-                reserve: Bytes(0),
-                returnable: Bytes(0),
-                check: HeapCheck::Filled,
-                raised_mmap_threshold: None,
+                ..Heap::new(allocator, HeapPart::Arenas, HeapCheck::Filled)
             },
             extents: vec![start],
             returns: Returns::Nothing,

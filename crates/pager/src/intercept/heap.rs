@@ -80,7 +80,7 @@ fn move_break(address: *mut c_void, through_libc: bool) -> bool {
     let mut end = 0;
     let mut call = || {
         end = call() as u64;
-        // A refusal is told by the end that stays.
+        // A refusal leaves the end where it was.
         match end < address as u64 || page_ceil(end) > wanted {
             true => -(libc::ENOMEM as Answer),
             false => 0,

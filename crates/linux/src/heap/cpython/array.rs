@@ -159,7 +159,7 @@ fn word_of(image: &mut Image<'_>, address: u64) -> Result<u64, ()> {
     image.word(address).map_err(drop)
 }
 
-/// The entry as it is now, if it is still that of the same arena.
+/// The current entry, if it is still that of the same arena.
 pub(super) fn again(known: &Entry, (size, pool): (u64, u64), image: &mut Image<'_>) -> Entry {
     let range = [(known.address, known.address + size)];
     let read = entry(image, known.place, known.index, (size, pool), &range);
