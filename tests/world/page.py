@@ -1,24 +1,15 @@
-"""The results as files, and as the page docs/RUNTIMES.md."""
-import json
-from collections import defaultdict
+"""The page docs/RUNTIMES.md, from the families' files (crates/families/rules) and results.jsonl."""
+import tomllib
+from collections import Counter
 from pathlib import Path
 
+import results
 from judge import RIGHT
 
 HERE = Path(__file__).resolve().parent
+RULES = HERE.parents[1] / "crates/families/rules"
 PAGE = HERE.parents[1] / "docs/RUNTIMES.md"
-
-
-def load(file):
-    return json.loads(file.read_text()) if file.exists() else []
-
-
-def keep(file, result):
-    """Adds a result in place of an earlier one for the same program."""
-    same = lambda one: (one["row"], one["program"]) == (result["row"], result["program"])
-    others = [one for one in load(file) if not same(one)]
-    ordered = sorted([*others, result], key=lambda one: (one["row"], one["program"]))
-    file.write_text("[\n" + ",\n".join(json.dumps(one, sort_keys=True) for one in ordered) + "\n]\n")
+PRICES = {"none": "", "keep": "freed memory stays", "peak": "freed memory stays, and the allocator's own"}
 
 
 def line(result):
@@ -34,53 +25,120 @@ def line(result):
     return " ".join(words)
 
 
-def score(results):
+def is_right(result):
+    return result["verdict"] in RIGHT
+
+
+def score(some, test=is_right):
     """`right of all` for a list of results."""
-    right = sum(one["verdict"] in RIGHT for one in results)
-    return f"{right} of {len(results)}" if results else "none"
+    return f"{sum(map(test, some))} of {len(some)}" if some else "not run"
 
 
-def row_of(one):
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def code(words):
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def recognition(family):
+    """How a family is recognised, one line for each way."""
+    heap = family.get("heap", {})
+    ways = {
+        "library": [f"{name}*" for name in family.get("libraries", [])],
+        "mapped file": heap.get("files", []),
+        "symbol of the program": family.get("symbols", []) + heap.get("symbols", []),
+        "symbol of a static program": family.get("symbols_inside", []),
+        "text in a stripped file": family.get("texts", []),
+    }
+    return "; ".join(f"{way}: {code(names)}" for way, names in ways.items() if names)
+
+
+def versions(part):
+    bounds = [f"from {part['from_version']}"] if "from_version" in part else []
+    return ", ".join(bounds + ([f"before {part['before_version']}"] if "before_version" in part else []))
+
+
+def settings(rule):
+    """The settings of a rule, as they are written in a shell."""
+    shown = []
+    for one in rule.get("settings", []):
+        match one["kind"]:
+            case "unset":
+                shown.append(f"no {one['name']}")
+            case "preload":
+                shown.append(f"LD_PRELOAD={one['path']}")
+            case _:
+                shown.append(f"{one['name']}={one['value']}")
+    return "<br>".join(f"`{one}`" for one in shown) or "by hand"
+
+
+def rule_row(rule):
+    limits = filter(None, [versions(rule), "by a proof only" if rule.get("trial") else "",
+                           f"added to the user's own after `{rule['join']}`" if "join" in rule else ""])
+    price = PRICES[rule["price"]] or (f"× {rule['memory_times']}" if "memory_times" in rule else "")
+    if "memory_more" in rule:
+        price = f"{rule['memory_more'] >> 20} MiB"
+    return [f"`{rule['id']}`", ", ".join(rule["symptoms"]), settings(rule), "; ".join(limits), price]
+
+
+def about(family):
+    text = f"\n## {family['name']}\n\n"
+    if ways := recognition(family):
+        text += f"Recognised by {ways}. "
+    if "version" in family:
+        text += f"Version: {family['version']}. "
+    text += f"Tried up to {family['tried']}. " if "tried" in family else "No version of it was tried by its settings. "
+    if family["variables"]:
+        text += f"Reads {code(family['variables'])}."
+    text = text.rstrip() + "\n"
+    if family.get("default"):
+        text += "\n" + table(["default", "versions", "value"],
+                             [[f"`{one['name']}`", versions(one) or "all", one["value"]] for one in family["default"]])
+    if family.get("rule"):
+        text += "\n" + table(["advice", "against", "settings", "when", "memory"], map(rule_row, family["rule"]))
+    return text
+
+
+def result_row(one):
     found = one.get("truth")
+    name = f"{one['row']}{' (held back)' if one['held'] else ''}"
     if not found:
-        return [one["program"], "", "", "", "", one["verdict"]]
+        return [name, one["version"] or "", one["program"], "", "", "", "", one["verdict"]]
     best = f"`{one['best']}` ×{one['best_gain']:.2f}" if one["best"] else "none"
     gain = f" ×{one['advised_gain']:.2f}" if "advised_gain" in one else ""
-    told = [rule for rule in one["advised"] if rule != "None"]
-    advised = ", ".join(f"`{rule}`" for rule in told) + gain if told else "none"
-    return [one["program"], f"{found['faults']:,}", best, ", ".join(one["said"]), advised, one["verdict"]]
+    rules = [rule for rule in one["advised"] if rule != "None"]
+    advised = ", ".join(f"`{rule}`" for rule in rules) + gain if rules else "none"
+    verdict = one["verdict"] + ("" if one["recognised"] else "; not recognised")
+    return [name, one["version"] or "", one["program"], f"{found['faults']:,}", best, ", ".join(one["said"]), advised, verdict]
+
+
+def text():
+    """The whole page."""
+    found = results.load()
+    seen = [one for one in found if not one["held"]]
+    held = [one for one in found if one["held"]]
+    dates = sorted({one["date"] for one in found}) or ["never"]
+    verdicts = Counter(one["verdict"].split(":")[0] for one in found)
+    page = (HERE / "page.md").read_text().format(
+        dates=" to ".join(dict.fromkeys([dates[0], dates[-1]])), families=len({one["family"] for one in found}),
+        versions=len({one["row"] for one in found}), programs=len(found),
+        first=score(seen, lambda one: one["first"] in RIGHT), seen=score(seen), held=score(held),
+        kinds="\n".join(f"| {word} | {count} |" for word, count in verdicts.most_common()))
+    for file in sorted(RULES.glob("*.toml")):
+        page += about(tomllib.loads(file.read_text()))
+    page += "\n## Results\n\nWithout a version: the newest that the system has.\n\n"
+    page += table(["row", "version", "program", "faults", "best setting", "cause named", "advised", "verdict"],
+                  map(result_row, found))
+    return page
 
 
 def write():
-    """docs/RUNTIMES.md."""
-    first, last = load(HERE / "first.json"), load(HERE / "last.json")
-    seen = [one for one in last if not one["held"]]
-    held = [one for one in last if one["held"]]
-    dates = sorted({one["date"] for one in last})
-    families = defaultdict(list)
-    for one in last:
-        families[one["family"]].append(one)
-    text = (HERE / "page.md").read_text().format(
-        dates=" to ".join(dict.fromkeys([dates[0], dates[-1]])), families=len(families),
-        versions=len({one["row"] for one in last}), programs=len(last),
-        first=score([one for one in first if not one["held"]]), seen=score(seen), held=score(held),
-        kinds="\n".join(f"| {word} | {count} |" for word, count in counted(last)))
-    for family in sorted(families):
-        text += f"\n## {family}\n"
-        versions = defaultdict(list)
-        for one in families[family]:
-            versions[one["row"]].append(one)
-        for name, results in sorted(versions.items()):
-            one = results[0]
-            notes = [f"version {one['version']}"] + ["held back"] * one["held"] + ["not recognised"] * (not one.get("recognised", True))
-            text += f"\n**{name}** ({', '.join(notes)})\n\n"
-            text += "| program | faults | best setting | cause named | advised | verdict |\n|---|---|---|---|---|---|\n"
-            text += "".join(f"| {' | '.join(row_of(one))} |\n" for one in results)
-    PAGE.write_text(text)
+    PAGE.write_text(text())
 
 
-def counted(results):
-    counts = defaultdict(int)
-    for one in results:
-        counts[one["verdict"].split(":")[0]] += 1
-    return sorted(counts.items(), key=lambda pair: -pair[1])
+def check():
+    """Whether the page is what its sources say."""
+    return PAGE.exists() and PAGE.read_text() == text()

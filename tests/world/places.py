@@ -33,7 +33,7 @@ class Place:
         self.name, self.cache = name, cache
         self.root = Path("/") if name == "host" else cache / "roots" / name
         self.shared = self.root / "world" if name != "host" else cache
-        self.inside = "/world" if name != "host" else str(cache)
+        self.inside = "/world" if name != "host" else str(cache / "built")
         self.is_current = False
         self.pagewise = str(pagewise) if name == "host" else "/world/pagewise"
         if name != "host":
@@ -61,7 +61,8 @@ class Place:
             quiet(["mount", "--rbind", f"/{name}", self.root / name])
         self.shared.mkdir(exist_ok=True)
         quiet(["mount", "--bind", self.cache / "built", self.shared])
-        shutil.copy(pagewise, self.shared / "pagewise")
+        if pagewise.exists():
+            shutil.copy(pagewise, self.shared / "pagewise")
         shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
 
     def enter(self, words, environment=None):
@@ -86,7 +87,7 @@ class Place:
 
     def install_one(self, names):
         """The first of these packages that there is."""
-        get = ["apt-get", "-qq", "-y", "--no-install-recommends", "install"]
+        get = ["apt-get", "-qq", "-y", "-o", "DPkg::Lock::Timeout=600", "--no-install-recommends", "install"]
         for name in names:
             try:
                 quiet(self.enter([*get, name], {"DEBIAN_FRONTEND": "noninteractive"}))
@@ -112,83 +113,3 @@ class Place:
         found = (folder / name for name in names for folder in folders if (folder / name).exists())
         file = next(found, None)
         return file and "/" + str(file.relative_to(self.root))
-
-
-def unpacked(cache, package, version):
-    """The folder of an npm package, unpacked, and its exact version."""
-    store = cache / "npm"
-    store.mkdir(exist_ok=True)
-    kept = store / f"{package.replace('/', '+')}@{version}"
-    if not kept.exists():
-        name = quiet(["npm", "pack", "--silent", f"{package}@{version}"], cwd=store).strip().splitlines()[-1]
-        fresh = store / f".{kept.name}"
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir()
-        quiet(["tar", "-xzf", store / name, "-C", fresh])
-        (store / name).unlink()
-        fresh.rename(kept)
-    return kept / "package"
-
-
-def built(cache, name, make):
-    """A file in the cache's folder of built programs, made once by `make(path)`."""
-    file = cache / "built" / name
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_name(f".{file.name}")
-        make(fresh)
-        fresh.rename(file)
-    return file
-
-
-def compiled_c(cache, compiler, options):
-    """The C program."""
-    name = "-".join([compiler, *options, "world"]).replace("/", "+")
-    def make(path):
-        if not shutil.which(compiler):
-            raise Missing(f"there is no {compiler}")
-        quiet([compiler, "-O1", "-pthread", *options, PROGRAMS / "world.c", "-o", path])
-    return built(cache, name, make).name
-
-
-def compiled_go(cache, version):
-    """The Go program by this toolchain, which the go command takes from the module proxy."""
-    def make(path):
-        if not shutil.which("go"):
-            raise Missing("there is no go")
-        environment = {**os.environ, "GOTOOLCHAIN": f"go{version}", "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
-        quiet(["go", "build", "-o", path, PROGRAMS / "world.go"], env=environment, cwd=cache)
-    return built(cache, f"go-{version}", make).name
-
-
-def compiled_rust(cache, crate, version, allocator, features):
-    """The Rust program with this crate as its allocator."""
-    def make(path):
-        project = cache / "cargo" / f"{crate}-{version}"
-        (project / "src").mkdir(parents=True, exist_ok=True)
-        chosen = f"#[global_allocator]\nstatic GLOBAL: {allocator} = {allocator};\n"
-        (project / "src/main.rs").write_text(chosen + (PROGRAMS / "world.rs").read_text())
-        listed = ", ".join(f'"{one}"' for one in features)
-        (project / "Cargo.toml").write_text(
-            '[package]\nname = "world"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\n'
-            f'{crate} = {{ version = "={version}", features = [{listed}] }}\n\n[profile.release]\nstrip = true\n[workspace]\n')
-        quiet(["cargo", "build", "--release", "--quiet"], cwd=project)
-        shutil.copy(project / "target/release/world", path)
-        shutil.rmtree(project / "target")
-    return built(cache, f"rust-{crate}-{version}", make).name
-
-
-def compiled_java(cache):
-    """The Java program, for any JDK since 11."""
-    def make(path):
-        if not shutil.which("javac"):
-            raise Missing("there is no javac")
-        quiet(["javac", "--release", "11", "-d", path, PROGRAMS / "World.java"])
-    built(cache, "java", make)
-
-
-def scripts(cache):
-    """The programs that need no compiler, where all places see them."""
-    folder = cache / "built" / "programs"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(PROGRAMS, folder)

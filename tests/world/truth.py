@@ -11,7 +11,7 @@ from pathlib import Path
 RULES = Path(__file__).resolve().parents[2] / "crates/families/rules"
 SCREENED = 1.05  # Ratio of CPU time in one run from which a setting gets more runs.
 ROUNDS = 4
-FINALISTS = 3
+FINALISTS = 2
 GAIN = 1.10  # Ratio from which a setting helps …
 SURELY = 1.03  # … if no more than one round has less than this.
 LONGEST = 60.0
@@ -101,31 +101,60 @@ def fill(setting, values, join, environment):
     return done
 
 
-def measured(start, environment, arms, told):
-    """Costs of the default and of the arms. `start(environment)` gives the command; arms in `told` (what was advised)
-    get all rounds, the others if one run shows a gain."""
-    base = Run(start(environment))
-    if not base.ok:
+def advised(answers, environment):
+    """What answers advise first: the arm's name to variables."""
+    found = {}
+    for answer, _ in answers:
+        one = next((one for one in answer.get("advice", []) if one.get("settings")), None)
+        given = one and applied(environment, one["settings"])
+        if given is not None:
+            found[f"advised {one['rule']}"] = given
+    return found
+
+
+def changes(environment, given):
+    """What an arm sets and takes away, as text: results of earlier runs with the same changes are its own."""
+    names = sorted(name for name in {*environment, *given} if environment.get(name) != given.get(name))
+    return " ".join(f"{name}={given[name]}" if name in given else f"-{name}" for name in names)
+
+
+def measured(start, environment, arms, advice, known):
+    """Costs of the default and of the arms. `start(environment)` gives the command; what was advised gets all rounds,
+    other arms if one run shows a gain. Arms of which earlier runs (`known`) show the cost are not run again."""
+    done = {arm["sets"]: arm for arm in known["arms"].values()} if known else {}
+    sets = {name: changes(environment, given) for name, given in {**arms, **advice}.items()}
+    result = {name: done[sets[name]] for name in sets
+              if sets[name] in done and (name in arms or done[sets[name]].get("rounds", ROUNDS) > 1)}
+    fresh = {name: given for name, given in {**arms, **advice}.items() if name not in result}
+    if known and not fresh:
+        return {**known, "arms": result}
+    bases = [Run(start(environment))]
+    if not bases[0].ok:
         raise RuntimeError("the program fails without any setting")
-    first = {name: Run(start(given)) for name, given in arms.items()}
-    gain = {name: base.cpu / max(run.cpu, 1e-3) for name, run in first.items() if run.ok}
+    first = {name: Run(start(given)) for name, given in fresh.items()}
+    gain = {name: bases[0].cpu / max(run.cpu, 1e-3) for name, run in first.items() if run.ok}
     promising = sorted((name for name in gain if gain[name] >= SCREENED), key=gain.get, reverse=True)[:FINALISTS]
-    chosen = sorted({*promising, *(name for name in told if name in gain)})
+    chosen = sorted({*promising, *(name for name in advice if name in gain)})
     runs = {name: [first[name]] for name in chosen}
-    bases = [base]
     for _ in range(ROUNDS if chosen else 1):
         order = ["", *chosen]
         random.shuffle(order)
         for name in order:
-            (runs[name] if name else bases).append(Run(start(arms[name] if name else environment)))
-    result = {name: {"gain": round(value, 3), "faults": first[name].faults, "rounds": 1} for name, value in gain.items()}
+            (runs[name] if name else bases).append(Run(start(fresh[name] if name else environment)))
+    for name, value in gain.items():
+        result[name] = {"gain": round(value, 3), "faults": first[name].faults, "rounds": 1}
     for name, some in runs.items():
         ratios = [one.cpu / max(two.cpu, 1e-3) for one, two in zip(bases, some)]
         result[name] = {"gain": round(statistics.median(ratios), 3), "low": round(sorted(ratios)[1], 3),
-                        "faults": int(statistics.median(run.faults for run in some)), "rounds": len(some)}
+                        "faults": int(statistics.median(run.faults for run in some)), "rounds": len(some),
+                        "peak_kib": int(statistics.median(run.peak for run in some))}
     for name, run in first.items():
         if not run.ok:
             result[name] = {"fails": True}
+    for name, arm in result.items():
+        arm["sets"] = sets[name]
+    if known:
+        return {**known, "arms": result}
     return {"cpu": round(statistics.median(run.cpu for run in bases), 3),
             "system": round(statistics.median(run.system for run in bases), 3),
             "faults": int(statistics.median(run.faults for run in bases)),
