@@ -8,7 +8,7 @@ mod skipped;
 use pagewise_formats::memory_trace::{self, Accesses, Summary};
 use serde_json::Value;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn text(bytes: &[u8]) -> String {
@@ -104,17 +104,48 @@ fn stretches_of_a_long_run_are_written_and_the_rest_is_counted() {
     );
 }
 
+/// A program whose instructions depend on nothing but its code: interpreters read the time, their
+/// process id and the like, whose digits alone change how many instructions they take.
+const SCATTER: &str = "
+static long table[(1 << 21) + 20];
+int main(void) {
+    unsigned long at = 1, sum = 0;
+    for (long i = 0; i < 100000; i++) {
+        at = at * 6364136223846793005ul + 1442695040888963407ul;
+        for (long *next = table + (at >> 43), *end = next + 20; next < end; next++)
+            sum += *next += i;
+    }
+    return sum == 1;
+}";
+
+/// Compiles [`SCATTER`] in `folder`; `None` without a C compiler.
+fn scatter(folder: &Path) -> Option<PathBuf> {
+    let (source, program) = (folder.join("scatter.c"), folder.join("scatter"));
+    std::fs::write(&source, SCATTER).expect("a source");
+    let compiler = Command::new("cc")
+        .args(["-O1", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .status();
+    compiler
+        .is_ok_and(|status| status.success())
+        .then_some(program)
+}
+
 /// Traces a program and reads the trace: pages in order with their threads, and the rest.
-fn traced_pages(folder: &Path, options: &[&str]) -> Option<(Vec<(u64, u64)>, Summary)> {
+fn traced_pages(
+    folder: &Path,
+    options: &[&str],
+    program: &Path,
+) -> Option<(Vec<(u64, u64)>, Summary)> {
     std::fs::create_dir(folder).expect("a folder");
     let trace = folder.join("t.pwm");
-    let program =
-        "BEGIN { for (i = 0; i < 6000; i++) t[i * i] = i; for (k in t) n += t[k]; print n }";
     let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
         .args(["huge", "trace", "-o"])
         .arg(&trace)
         .args(options)
-        .args(["--", "awk", program])
+        .arg("--")
+        .arg(program)
         .env("XDG_CACHE_HOME", folder.parent().expect("a parent"))
         .output()
         .expect("pagewise runs");
@@ -141,11 +172,18 @@ fn traced_pages(folder: &Path, options: &[&str]) -> Option<(Vec<(u64, u64)>, Sum
 #[test]
 fn a_trace_by_page_gives_the_figures_of_a_full_one() {
     let parent = tempfile::tempdir().expect("a folder");
+    let Some(program) = scatter(parent.path()) else {
+        return skipped!("no C compiler");
+    };
     for (name, options) in [("whole", vec![]), ("stretches", vec!["--every", "2"])] {
         let folders = ["full", "pages"].map(|form| parent.path().join(format!("{name}-{form}")));
         // The emulator lays out memory identically in each run, whatever the machine does.
-        let full = traced_pages(&folders[0], &options);
-        let by_page = traced_pages(&folders[1], &[&options[..], &["--pages"]].concat());
+        let full = traced_pages(&folders[0], &options, &program);
+        let by_page = traced_pages(
+            &folders[1],
+            &[&options[..], &["--pages"]].concat(),
+            &program,
+        );
         let (Some(full), Some(by_page)) = (full, by_page) else {
             return skipped!("no emulator or no compiler");
         };
