@@ -1,6 +1,7 @@
 //! Programs that change their identity, whose events the kernel hides.
 
 use pagewise_linux::perf::Note;
+use pagewise_linux::process::effective_user;
 use std::fs;
 use std::path::Path;
 
@@ -22,21 +23,15 @@ pub(super) fn warning(program: &Path) -> Option<String> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let metadata = fs::metadata(program).ok()?;
     let bits = metadata.permissions().mode();
-    let changes_user = bits & libc::S_ISUID != 0 && metadata.uid() != fs_uid()?;
+    let changes_user = bits & libc::S_ISUID != 0 && metadata.uid() != effective_user();
     let changes_group = bits & libc::S_ISGID != 0;
-    ((changes_user || changes_group) && fs_uid() != Some(0)).then(|| {
+    ((changes_user || changes_group) && effective_user() != 0).then(|| {
         format!(
             "{} {IDENTITY} (set-user-ID or set-group-ID), so the kernel does \
              not let its faults be recorded. Remedy: run pagewise as root.",
             program.display()
         )
     })
-}
-
-/// Our own user id, as the owner of our entry in `/proc`.
-fn fs_uid() -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
-    Some(fs::metadata("/proc/self").ok()?.uid())
 }
 
 #[cfg(test)]

@@ -287,14 +287,15 @@ const KEPT_OUTPUTS: usize = 5;
 /// Removes the outputs of earlier commands, but for the last ones and those of commands that are
 /// still watched.
 fn remove_old(folder: &Path) {
+    let proc = ProcRoot::default();
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut old: Vec<(SystemTime, PathBuf)> = entries
         .filter_map(|entry| {
             let path = entry.path();
             let name = path.file_name()?.to_str()?;
             let pid = name.strip_prefix("watch-")?.strip_suffix(".out")?;
-            let pid: u32 = pid.parse().ok()?;
-            let is_watched = Path::new("/proc").join(pid.to_string()).exists();
+            let pid: i32 = pid.parse().ok()?;
+            let is_watched = !matches!(proc.stat(pid), Ok(None));
             let written = entry.metadata().ok()?.modified().ok()?;
             (!is_watched).then_some((written, path))
         })
