@@ -9,21 +9,21 @@ use pagewise_traces::fault_paths::{Class, Goal, Layer, Step};
 pub struct Options {
     /// Report on the calls of this function or layer inside faults as if they were the faults
     #[arg(long, value_name = "NAME", conflicts_with = "path")]
-    layer: Option<String>,
+    pub(super) layer: Option<String>,
 
     /// The same, level by level: each step is inside the one before, optionally with a range:
     /// 'fault/handle_mm_fault[15us..25us]/charge'
     #[arg(long, value_name = "STEPS")]
-    path: Option<String>,
+    pub(super) path: Option<String>,
 
     /// For traces, only calls (of the last step) whose corrected duration is in this range:
     /// 15us..25us, 100us.., ..2us. For samples, only this period, from the start: 12s..13s
     #[arg(long, value_name = "FROM..TO")]
-    range: Option<String>,
+    pub(super) range: Option<String>,
 
     /// Only faults of this kind, by its name in JSON: anonymous, write_copy, … (cow for write_copy)
     #[arg(long, value_name = "KIND")]
-    class: Option<String>,
+    pub(super) class: Option<String>,
 }
 
 impl Options {
@@ -37,17 +37,6 @@ impl Options {
             Nanos(from.unwrap_or(0)),
             Nanos(to.unwrap_or(u64::MAX)),
         )))
-    }
-
-    /// The options given that look into single faults, which only traces have.
-    pub fn for_traces(&self) -> Option<&'static str> {
-        let given = [
-            ("--layer", self.layer.is_some()),
-            ("--path", self.path.is_some()),
-            ("--class", self.class.is_some()),
-        ];
-        let given = given.into_iter().find(|(_, given)| *given);
-        given.map(|(name, _)| name)
     }
 
     /// The steps; empty if whole faults are wanted.

@@ -1,6 +1,7 @@
 //! Documents written by other commands with `--json`, shown as the command itself showed them.
 
-use super::{Args, tables};
+use super::request::{Action, Request, Show};
+use super::tables;
 use crate::stored::this_version;
 use crate::{page, terminal};
 use anyhow::{Context, Result, bail};
@@ -38,7 +39,7 @@ type Text<D> = fn(&D, usize, Style) -> String;
 struct Opened<'a> {
     bytes: &'a [u8],
     head: &'a Head,
-    args: &'a Args,
+    show: Show<'a>,
 }
 
 impl Opened<'_> {
@@ -51,11 +52,11 @@ impl Opened<'_> {
         let document: Document<E> =
             serde_json::from_slice(self.bytes).context("it is incomplete")?;
         let document = document.with_own_verdict();
-        let document = match self.args.redact {
+        let document = match self.show.redact {
             true => redacted(&document)?,
             false => document,
         };
-        let page = match (&self.args.output, page) {
+        let page = match (self.show.page, page) {
             (None, _) => None,
             (Some(path), Some(page)) => {
                 let plain = text(&document, 100, Style::PLAIN);
@@ -63,36 +64,25 @@ impl Opened<'_> {
             }
             (Some(_), None) => bail!("it has no page: leave out -o"),
         };
-        terminal::present(&document, self.args.json, text)?;
+        terminal::present(&document, self.show.json, text)?;
         page.map_or(Ok(()), |(path, page)| page::write(path, &page))
     }
 }
 
-/// Reports on the document in `bytes`. Returns whether its kind is shown here.
+/// Reports on the document in `bytes`.
 ///
 /// # Errors
 /// If it is truncated, of another version, or lacks what is requested.
-pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool> {
-    let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
-    let of_recordings = args.calibrate.is_some() || args.sums;
-    let folder = args.tables()?;
-    let exports = args.wants_samples() && folder.is_none();
-    let is_shown_here = match kind {
-        Kind::Run | Kind::FaultPaths => return Ok(false),
-        _ if exports => false,
-        _ => !steps && !of_recordings && args.cgroup.is_none(),
+pub fn report(kind: Kind, head: &Head, bytes: &[u8], request: &Request<'_>) -> Result<()> {
+    let show = match &request.action {
+        Action::Tables(wanted) => {
+            this_version(head, "make it anew")?;
+            return wanted.write(tables::of(kind, bytes, wanted.include)?);
+        }
+        Action::Show(show) => *show,
+        Action::Export(_) | Action::Push(_) => bail!("a stored result has no samples"),
     };
-    if !is_shown_here {
-        bail!(
-            "--export, --push, --sums, --cgroup, --calibrate and parts are for recordings, which it is not"
-        );
-    }
-    if let Some(folder) = folder {
-        this_version(head, "make it anew")?;
-        tables::write(kind, bytes, args.include(), folder)?;
-        return Ok(true);
-    }
-    let opened = Opened { bytes, head, args };
+    let opened = Opened { bytes, head, show };
     match kind {
         Kind::Tuning => opened.show::<Tuning>(text::tune::render, None),
         Kind::HugeBalance => {
@@ -133,7 +123,6 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], args: &Args) -> Result<bool
         Kind::Watch => bail!(
             "it holds readings of pagewise watch, which have no report: observe the program with pagewise doctor, or read them with jq"
         ),
-        Kind::Run | Kind::FaultPaths => unreachable!("shown elsewhere"),
-    }?;
-    Ok(true)
+        Kind::Run | Kind::FaultPaths => bail!("it is shown as a run or as a trace"),
+    }
 }

@@ -3,10 +3,11 @@
 mod descent;
 mod documents;
 mod push;
-pub mod recording;
+mod recording;
+mod request;
 mod tables;
 
-use crate::export::{FaultExport, ProfileExport};
+use crate::export::FaultExport;
 use crate::fault_paths::Trace;
 use crate::open::{Opened, open, read_elsewhere, whole};
 use crate::{export, fault_paths, page, profile_input, stored, terminal};
@@ -14,10 +15,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use pagewise_model::answer::Kind;
 use pagewise_model::fault_paths::FaultPaths;
-use pagewise_model::profile::Profile;
-use pagewise_report::exports::tables::privacy::{Include, redacted};
+use pagewise_report::exports::tables::privacy::redacted;
 use pagewise_report::html::render_fault_paths;
-use pagewise_traces::fault_paths::{Step, Sums};
+use pagewise_traces::fault_paths::Sums;
+use request::{Action, Input, Request};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -117,32 +118,6 @@ pub struct Args {
     descent: descent::Options,
 }
 
-impl Args {
-    /// Whether the samples themselves are wanted in place of findings.
-    fn wants_samples(&self) -> bool {
-        self.export.is_some() || self.push.is_wanted()
-    }
-
-    /// An option given that goes with traces only.
-    fn for_traces(&self) -> Option<&'static str> {
-        let calibrate = self.calibrate.as_ref().map(|_| "--calibrate");
-        calibrate.or_else(|| self.descent.for_traces())
-    }
-
-    /// The folder for tables, if they are asked for.
-    fn tables(&self) -> Result<Option<&Path>> {
-        let folder = export::tables::folder(self.export.as_deref(), self.output.as_deref());
-        if folder.is_some() && (self.event.is_some() || self.before.is_some()) {
-            bail!("tables hold all events of one recording: leave out --event and --before");
-        }
-        Ok(folder)
-    }
-
-    fn include(&self) -> Include {
-        self.included.parts()
-    }
-}
-
 /// Reports on each file in turn.
 ///
 /// # Errors
@@ -150,10 +125,11 @@ impl Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let first = &args.files[0];
     if args.files.len() > 1 && is_of_trace(first).map_err(|error| named(first, error))? {
-        report_merged(&args.files, args)?;
+        report_merged(&args.files, &args.request(Input::StoredTrace)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if (args.output.is_some() || args.wants_samples()) && args.files.len() > 1 {
+    let one_at_a_time = args.output.is_some() || args.export.is_some() || args.push.is_wanted();
+    if one_at_a_time && args.files.len() > 1 {
         bail!("-o, --export and --push take one recording; call pagewise report once for each");
     }
     for file in &args.files {
@@ -173,45 +149,21 @@ fn is_of_trace(file: &Path) -> Result<bool> {
 
 /// Reports on one file of any kind.
 fn report(file: &Path, args: &Args) -> Result<()> {
-    let opened = open(file)?;
-    let is_of_faults = matches!(opened, Opened::Document(_) | Opened::Trace(_));
-    if let Some(option) = args.for_traces().filter(|_| !is_of_faults) {
-        bail!("{option} is for function_graph traces, which this is not");
-    }
-    match opened {
+    let of_samples = || args.request(Input::Samples);
+    match open(file)? {
         Opened::Document(bytes) => report_document(&bytes, file, args),
-        Opened::Trace(trace) => report_trace(trace, file, args),
+        Opened::Trace(trace) => report_trace(trace, file, args.request(Input::Trace)?),
         Opened::Profile(kind, input) => {
+            let request = of_samples()?;
             let profile = profile_input::read_text(kind, input, file)?;
-            recording::report_profile(profile, file, args)
+            recording::report_profile(profile, file, &request)
         }
-        Opened::PerfData(bytes) => recording::report(&bytes, file, args),
+        Opened::PerfData(bytes) => recording::report(&bytes, file, &of_samples()?),
         Opened::Other(format, input) => match format.and_then(read_elsewhere) {
-            Some(told) => Err(told),
-            None => recording::report(&whole(input, file)?, file, args),
+            Some(error) => Err(error),
+            None => recording::report(&whole(input, file)?, file, &of_samples()?),
         },
     }
-}
-
-/// Writes a profile in the requested format, or sends it.
-fn export_profile(profile: &Profile, file: &Path, args: &Args) -> Result<()> {
-    if args.push.is_wanted() {
-        return args.push.send(profile, args.event.as_deref(), file);
-    }
-    let Some(format) = args.export.as_deref().and_then(export::named) else {
-        bail!("no format was requested");
-    };
-    let before = args.before.as_deref();
-    let before = before.map(|path| {
-        profile_input::open(path).with_context(|| format!("--before {}", path.display()))
-    });
-    format.export_profile(&ProfileExport {
-        profile,
-        before: before.transpose()?.as_ref(),
-        event: args.event.as_deref(),
-        name: &name_of(file),
-        output: args.output.as_deref(),
-    })
 }
 
 /// Writes the tables of a recording that was just made: a trace, or what was recorded in its place.
@@ -234,36 +186,31 @@ pub fn write_tables(file: &Path, request: &export::tables::Options, folder: &Pat
 }
 
 /// Reports on a function_graph trace.
-fn report_trace(trace: Trace, file: &Path, args: &Args) -> Result<()> {
-    if args.cgroup.is_some() {
-        bail!("--cgroup is for samples, which a function_graph trace lacks");
+fn report_trace(trace: Trace, file: &Path, request: Request<'_>) -> Result<()> {
+    if !request.steps.is_empty() {
+        return report_part(trace, file, request);
     }
-    if args.push.is_wanted() {
-        bail!("--push is for samples, which a function_graph trace lacks");
-    }
-    let steps = args.descent.steps().map_err(anyhow::Error::msg)?;
-    if !steps.is_empty() {
-        return report_part(trace, file, args, steps);
-    }
-    let found = fault_paths::findings(trace, args.calibrate.as_deref())?;
-    if let Some(format) = args.export.as_deref().and_then(export::named) {
-        return format.export_faults(&FaultExport {
+    let found = fault_paths::findings(trace, request.calibrate)?;
+    match request.action {
+        Action::Export(export) => export.format.export_faults(&FaultExport {
             trace: file,
             findings: &found.report,
-            output: args.output.as_deref(),
-            limit: args.export_limit,
-            include: args.include(),
-        });
+            output: export.output,
+            limit: export.limit,
+            include: export.include,
+        }),
+        action => show_trace(
+            &found.report,
+            || Some(found.sums()),
+            &name_of(file),
+            &action,
+        ),
     }
-    show_trace(&found.report, || Some(found.sums()), &name_of(file), args)
 }
 
 /// Reports on a part of the faults of a trace.
-fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Result<()> {
-    if args.export.is_some() {
-        bail!("--export takes whole faults: leave out --path, --layer, --range and --class");
-    }
-    let found = fault_paths::part(trace, file, args.calibrate.as_deref(), steps)?;
+fn report_part(trace: Trace, file: &Path, request: Request<'_>) -> Result<()> {
+    let found = fault_paths::part(trace, file, request.calibrate, request.steps)?;
     if found.faults == 0 {
         let steps = found.descent.iter();
         let met = steps.map(|step| format!("{}: {} of {}", step.name, step.calls, step.met));
@@ -273,52 +220,45 @@ fn report_part(trace: Trace, file: &Path, args: &Args, steps: Vec<Step>) -> Resu
             met.join("; ")
         );
     }
-    terminal::present(&found, args.json, pagewise_report::fault_paths::render)?;
-    match &args.output {
-        Some(path) => page::write(path, &render_fault_paths(&found, &name_of(file))?),
-        None => Ok(()),
-    }
+    show_trace(&found, || None, &name_of(file), &request.action)
 }
 
 /// Reports on a document that Pagewise wrote.
 fn report_document(bytes: &[u8], file: &Path, args: &Args) -> Result<()> {
     if let Some(stored) = stored::findings(bytes)? {
-        return recording::report_stored(stored, file, args);
+        return recording::report_stored(stored, file, &args.request(Input::Stored)?);
     }
-    let (kind, head) = stored::kind(bytes)?;
-    match documents::report(kind, &head, bytes, args)? {
-        true => Ok(()),
-        false => report_merged(std::slice::from_ref(&file.to_owned()), args),
+    match stored::kind(bytes)? {
+        (Kind::FaultPaths, _) => {
+            let request = args.request(Input::StoredTrace)?;
+            report_merged(std::slice::from_ref(&file.to_owned()), &request)
+        }
+        (kind, head) => documents::report(kind, &head, bytes, &args.request(Input::Stored)?),
     }
 }
 
 /// Reports on the merged reports of traces.
-fn report_merged(files: &[PathBuf], args: &Args) -> Result<()> {
-    if args.calibrate.is_some() {
-        bail!("--calibrate is for a trace, not for stored reports");
-    }
-    if args.wants_samples() {
-        bail!(
-            "--export and --push read the recording itself, which a stored report does not contain"
-        );
-    }
+fn report_merged(files: &[PathBuf], request: &Request<'_>) -> Result<()> {
     let (report, sums) = fault_paths::merged(files)?;
     let name = match files {
         [file] => name_of(file),
         files => format!("{} reports", files.len()),
     };
-    show_trace(&report, || sums, &name, args)
+    show_trace(&report, || sums, &name, &request.action)
 }
 
 fn show_trace(
     findings: &FaultPaths,
     sums: impl FnOnce() -> Option<Sums>,
     name: &str,
-    args: &Args,
+    action: &Action<'_>,
 ) -> Result<()> {
-    let hidden = args.redact.then(|| redacted(findings)).transpose()?;
+    let Action::Show(show) = action else {
+        bail!("it has no tables: those of a trace come from the trace itself");
+    };
+    let hidden = show.redact.then(|| redacted(findings)).transpose()?;
     let findings = hidden.as_ref().unwrap_or(findings);
-    match args.sums {
+    match show.sums {
         // Sums are possible only with JSON.
         true => {
             let sums = sums().with_context(|| {
@@ -329,9 +269,9 @@ fn show_trace(
             })?;
             terminal::print_json(&fault_paths::with_sums(findings, &sums))?;
         }
-        false => terminal::present(findings, args.json, pagewise_report::fault_paths::render)?,
+        false => terminal::present(findings, show.json, pagewise_report::fault_paths::render)?,
     }
-    match &args.output {
+    match show.page {
         Some(path) => page::write(path, &render_fault_paths(findings, name)?),
         None => Ok(()),
     }
@@ -345,16 +285,6 @@ fn named(file: &Path, error: anyhow::Error) -> anyhow::Error {
     match words.any(|word| word == name) {
         true => error,
         false => error.context(name),
-    }
-}
-
-/// The name of a file in a page.
-fn shown_name(file: &Path, args: &Args) -> String {
-    match args.redact {
-        true => file
-            .file_name()
-            .map_or_else(String::new, |name| name.display().to_string()),
-        false => name_of(file),
     }
 }
 

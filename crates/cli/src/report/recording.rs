@@ -1,10 +1,11 @@
 //! Reports on perf.data: on its faults, on its samples of CPU time and other events, or on both.
 
-use super::{Args, export_profile, name_of, shown_name};
-use crate::export::{Written, tables};
+use super::name_of;
+use super::request::{Action, Export, Request, Show};
+use crate::export::{ProfileExport, tables};
 use crate::seen::{Seen, seen};
 use crate::{page, profile_input, terminal};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use pagewise_formats::perf_data::{PerfData, ReadError};
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::findings::Findings;
@@ -22,83 +23,103 @@ use std::path::Path;
 ///
 /// # Errors
 /// If they are not a recording, or have nothing to report on.
-pub fn report(bytes: &MappedFile, file: &Path, args: &Args) -> Result<()> {
+pub fn report(bytes: &MappedFile, file: &Path, request: &Request<'_>) -> Result<()> {
     let data = PerfData::parse(bytes).map_err(explain)?;
     if let Some(error) = data.sidecar_error() {
         let name = name_of(file);
         eprintln!("pagewise: {name}: what the recorder noted about the run is unreadable: {error}");
     }
-    let is_whole = args.cgroup.is_none() && args.descent.stretch().is_ok_and(|at| at.is_none());
-    if let Some(folder) = args.tables()?.filter(|_| is_whole) {
-        let (analysis, builds) =
-            analysis::analyse_with_builds(&data, |offset| bytes.release(offset));
-        let tables = tables::of_recording(&data, analysis, &builds, 0, args.include())?;
-        return tell(&tables::write(tables, folder)?);
-    }
-    if args.wants_samples() {
-        let profile = profile_input::of_recording(&data, |offset| bytes.release(offset))?;
-        return report_profile(profile, file, args);
-    }
-    let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
-    if args
-        .descent
-        .stretch()
-        .map_err(anyhow::Error::msg)?
-        .is_some()
-        || args.cgroup.is_some()
-    {
+    if request.is_of_some_samples() {
+        let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
         let profile = analysis.into_profile().unwrap_or_default();
-        return report_profile(profile, file, args);
+        return report_profile(profile, file, request);
     }
-    show(&seen(&data, &analysis)?, file, args)
+    match &request.action {
+        Action::Tables(tables) => {
+            let (analysis, builds) =
+                analysis::analyse_with_builds(&data, |offset| bytes.release(offset));
+            tables.write(tables::of_recording(
+                &data,
+                analysis,
+                &builds,
+                0,
+                tables.include,
+            )?)
+        }
+        Action::Export(_) | Action::Push(_) => {
+            let profile = profile_input::of_recording(&data, |offset| bytes.release(offset))?;
+            report_profile(profile, file, request)
+        }
+        Action::Show(show) => {
+            let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
+            present(&seen(&data, &analysis)?, file, *show)
+        }
+    }
 }
 
 /// Reports on a run whose findings were stored.
 ///
 /// # Errors
-/// If something is requested that only the recording itself contains.
-pub fn report_stored(stored: Findings, file: &Path, args: &Args) -> Result<()> {
-    let steps = !args.descent.steps().map_err(anyhow::Error::msg)?.is_empty();
-    if let Some(folder) = args.tables()?.filter(|_| !steps && args.cgroup.is_none()) {
-        let tables = tables::of_run(&stored, None, &Builds::default(), args.include())?;
-        return tell(&tables::write(tables, folder)?);
+/// If the tables cannot be written.
+pub fn report_stored(stored: Findings, file: &Path, request: &Request<'_>) -> Result<()> {
+    match &request.action {
+        Action::Tables(tables) => tables.write(tables::of_run(
+            &stored,
+            None,
+            &Builds::default(),
+            tables.include,
+        )?),
+        Action::Show(show) => present(&Seen::Run(Box::new(stored), None), file, *show),
+        Action::Export(_) | Action::Push(_) => bail!("a stored result has no samples"),
     }
-    if args.wants_samples() || args.cgroup.is_some() || args.calibrate.is_some() || steps {
-        bail!(
-            "--export, --push, --cgroup, --calibrate and parts need the recording itself (pagewise doctor --record FILE), which this result does not contain"
-        );
-    }
-    show(&Seen::Run(Box::new(stored), None), file, args)
 }
 
 /// Reports on a profile alone, or exports it: all of it, or the requested period.
 ///
 /// # Errors
 /// If it has no sample there.
-pub fn report_profile(profile: Profile, file: &Path, args: &Args) -> Result<()> {
-    let profile = match args.descent.stretch().map_err(anyhow::Error::msg)? {
-        Some(_) if !profile.has_times => {
-            bail!("--range needs times, which this input lacks")
-        }
+pub fn report_profile(profile: Profile, file: &Path, request: &Request<'_>) -> Result<()> {
+    let profile = match request.period {
+        Some(_) if !profile.has_times => bail!("--range needs times, which this input lacks"),
         Some((from, to)) => profile_input::within(&profile, from, to)?,
         None => profile,
     };
-    let profile = match &args.cgroup {
+    let profile = match request.cgroup {
         Some(path) => in_cgroup(&profile, path)?,
         None => profile,
     };
     if profile.samples.is_empty() {
         bail!("it has no samples");
     }
-    let seen = summarise(&profile, &ProfileRules::shipped()?);
-    if let Some(folder) = args.tables()? {
-        let tables = tables::of_profile(&seen, &profile, &Builds::default(), args.include())?;
-        return tell(&tables::write(tables, folder)?);
+    let seen = || Ok::<_, anyhow::Error>(summarise(&profile, &ProfileRules::shipped()?));
+    match &request.action {
+        Action::Tables(tables) => {
+            let builds = Builds::default();
+            tables.write(tables::of_profile(
+                &seen()?,
+                &profile,
+                &builds,
+                tables.include,
+            )?)
+        }
+        Action::Push(push) => push.to.send(&profile, push.event, file),
+        Action::Export(export) => export_profile(&profile, file, export),
+        Action::Show(show) => present(&Seen::Profile(Box::new(seen()?), &profile), file, *show),
     }
-    if args.wants_samples() {
-        return export_profile(&profile, file, args);
-    }
-    show(&Seen::Profile(Box::new(seen), &profile), file, args)
+}
+
+/// Writes a profile in the requested format.
+fn export_profile(profile: &Profile, file: &Path, export: &Export<'_>) -> Result<()> {
+    let before = export.before.map(|path| {
+        profile_input::open(path).with_context(|| format!("--before {}", path.display()))
+    });
+    export.format.export_profile(&ProfileExport {
+        profile,
+        before: before.transpose()?.as_ref(),
+        event: export.event,
+        name: &name_of(file),
+        output: export.output,
+    })
 }
 
 /// The samples of one control group.
@@ -123,15 +144,13 @@ fn in_cgroup(profile: &Profile, path: &str) -> Result<Profile> {
     Ok(found)
 }
 
-fn tell(Written(words): &Written) -> Result<()> {
-    terminal::tell(words);
-    Ok(())
-}
-
-fn show(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
-    if !args.redact {
-        return show_all(seen, file, args);
+/// Shows findings, with names hashed if asked for.
+fn present(seen: &Seen<'_>, file: &Path, show: Show<'_>) -> Result<()> {
+    if !show.redact {
+        return present_all(seen, &name_of(file), show);
     }
+    let name = file.file_name();
+    let name = name.map_or_else(String::new, |name| name.display().to_string());
     let hide = |profile: &Profile| Profile {
         command: redacted_command(&profile.command),
         notes: Vec::new(),
@@ -141,29 +160,27 @@ fn show(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
         Seen::Run(found, profile) => {
             let profile = profile.map(hide);
             let found = Box::new(redacted(&**found)?);
-            show_all(&Seen::Run(found, profile.as_ref()), file, args)
+            present_all(&Seen::Run(found, profile.as_ref()), &name, show)
         }
         Seen::Profile(found, profile) => {
             let found = Box::new(redacted(&**found)?);
-            show_all(&Seen::Profile(found, &hide(profile)), file, args)
+            present_all(&Seen::Profile(found, &hide(profile)), &name, show)
         }
     }
 }
 
-fn show_all(seen: &Seen<'_>, file: &Path, args: &Args) -> Result<()> {
+fn present_all(seen: &Seen<'_>, name: &str, show: Show<'_>) -> Result<()> {
     match seen {
-        Seen::Run(found, _) => terminal::present(&**found, args.json, text::render)?,
-        Seen::Profile(found, _) => terminal::present(&**found, args.json, text::profile::render)?,
+        Seen::Run(found, _) => terminal::present(&**found, show.json, text::render)?,
+        Seen::Profile(found, _) => terminal::present(&**found, show.json, text::profile::render)?,
     }
-    let Some(path) = &args.output else {
+    let Some(path) = show.page else {
         return Ok(());
     };
     let page = match seen {
         Seen::Run(found, None) => render(found)?,
-        Seen::Run(found, Some(profile)) => {
-            render_with_profile(found, profile, &shown_name(file, args))?
-        }
-        Seen::Profile(found, profile) => render_profile(profile, found, &shown_name(file, args))?,
+        Seen::Run(found, Some(profile)) => render_with_profile(found, profile, name)?,
+        Seen::Profile(found, profile) => render_profile(profile, found, name)?,
     };
     page::write(path, &page)
 }

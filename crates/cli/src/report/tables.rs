@@ -1,7 +1,6 @@
 //! Tables of documents that other commands wrote with `--json`.
 
-use crate::export::{Written, tables};
-use crate::terminal;
+use crate::export::tables;
 use anyhow::{Context, Result, bail};
 use pagewise_model::answer::{Document, Evidence, Kind};
 use pagewise_model::balance::Balance;
@@ -13,15 +12,14 @@ use pagewise_model::units::Nanos;
 use pagewise_report::exports::tables::privacy::Include;
 use pagewise_report::exports::tables::{Figures, Tables};
 use serde::de::DeserializeOwned;
-use std::path::Path;
 
-/// Writes the tables of the document in `bytes`.
+/// The tables of the document in `bytes`.
 ///
 /// # Errors
 /// If it is truncated, or has nothing that tables hold.
-pub fn write(kind: Kind, bytes: &[u8], include: Include, folder: &Path) -> Result<()> {
-    let tables = match kind {
-        Kind::PagedRun => tables::of_paged_run(&read::<PagedRun>(bytes)?, include)?,
+pub fn of(kind: Kind, bytes: &[u8], include: Include) -> Result<Tables> {
+    match kind {
+        Kind::PagedRun => tables::of_paged_run(&read::<PagedRun>(bytes)?, include),
         Kind::PagingTimeline => {
             let course = read::<PagingTimeline>(bytes)?;
             let figures = Figures {
@@ -31,25 +29,24 @@ pub fn write(kind: Kind, bytes: &[u8], include: Include, folder: &Path) -> Resul
             };
             let mut tables = Tables::of(&course, &figures, include)?;
             tables.add_paging_timeline(&course)?;
-            tables
+            Ok(tables)
         }
         Kind::HugeBalance => {
             let balance = read::<Balance>(bytes)?;
             let figures = observed("processes", balance.elapsed);
             let mut tables = Tables::of(&balance, &figures, include)?;
             tables.add_balance(&balance)?;
-            tables
+            Ok(tables)
         }
         Kind::Profile => {
             let profile = read::<ProfileSummary>(bytes)?;
-            Tables::of(&profile, &observed("", profile.span), include)?
+            Tables::of(&profile, &observed("", profile.span), include).map_err(Into::into)
         }
-        Kind::Tuning => Tables::of(&read::<Tuning>(bytes)?, &Figures::default(), include)?,
+        Kind::Tuning => {
+            Tables::of(&read::<Tuning>(bytes)?, &Figures::default(), include).map_err(Into::into)
+        }
         _ => bail!("it holds no run, so it has no tables: leave out --export"),
-    };
-    let Written(words) = tables::write(tables, folder)?;
-    terminal::tell(&words);
-    Ok(())
+    }
 }
 
 fn read<E: Evidence + DeserializeOwned>(bytes: &[u8]) -> Result<Document<E>> {
