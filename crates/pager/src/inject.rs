@@ -5,9 +5,9 @@
 //! `inject_absent.rs` instead, with neither the environment variables nor the code.
 
 use crate::page::PAGE_BYTES;
-use crate::store::StoreError;
-use crate::store::device::{Operation, Transfer, error};
-use crate::sys::{self, environment, uffd::Progress};
+use crate::store::transfer::{Operation, StoreError, Transfer, error};
+use crate::sys::progress::Progress;
+use crate::sys::{self, environment};
 use alloc::string::String;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -1,8 +1,7 @@
 //! The released library: nothing is disabled and nothing fails on purpose.
 
-use crate::store::StoreError;
-use crate::store::device::{Operation, Transfer};
-use crate::sys::uffd::Progress;
+use crate::store::transfer::{Operation, StoreError, Transfer};
+use crate::sys::progress::Progress;
 use alloc::string::String;
 
 /// Nothing is disabled.

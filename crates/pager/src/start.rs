@@ -141,18 +141,30 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     equip(pager, settings)?;
     pager.own_threads.answer_to(&handler::ABOVE);
     pager
+        .choices
         .when_full
         .store(settings.when_full as u32, Ordering::Relaxed);
-    pager.strict.store(settings.strict, Ordering::Relaxed);
-    pager.smallest.store(settings.smallest, Ordering::Relaxed);
     pager
+        .choices
+        .strict
+        .store(settings.strict, Ordering::Relaxed);
+    pager
+        .taking
+        .smallest
+        .store(settings.smallest, Ordering::Relaxed);
+    pager
+        .taking
         .smallest_array
         .store(settings.smallest, Ordering::Relaxed);
     pager
+        .taking
         .smallest_ever
         .store(settings.smallest_ever, Ordering::Relaxed);
     pager.files.least.store(settings.files, Ordering::Relaxed);
-    pager.total_bytes.store(settings.memory, Ordering::Relaxed);
+    pager
+        .measured
+        .total_bytes
+        .store(settings.memory, Ordering::Relaxed);
     guard_asynchronous(pager);
     pager.count_as_process(0);
     pager.refresh_limit();
@@ -163,7 +175,7 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     if !handler::signal::install() {
         return Err(Refusal::NoMemory);
     }
-    pager.started.store(true, Ordering::Release);
+    pager.set_started();
     Ok(())
 }
 
@@ -215,7 +227,7 @@ fn probe(pager: &Pager) {
     discard::DENIED.store(takes_away("process_madvise"), Ordering::Relaxed);
     ring::DENIED.store(takes_away("io_uring"), Ordering::Relaxed);
     sys::files::DENIED.store(takes_away("direct_reads"), Ordering::Relaxed);
-    pager.capabilities.store(found, Ordering::Relaxed);
+    pager.choices.capabilities.store(found, Ordering::Relaxed);
 }
 
 /// Decides how faults are delivered, and why.
@@ -228,17 +240,18 @@ fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
                 .unwrap_or(libc::EINVAL),
         ));
     }
-    let kernel_faults = pager.by_handler.is_open();
+    let kernel_faults = pager.uffds.by_handler.is_open();
     let (delivery, why) = match settings.delivery {
-        Choice::Signal if pager.by_signal.is_open() => (Delivery::Signal, Why::CommandLine),
+        Choice::Signal if pager.uffds.by_signal.is_open() => (Delivery::Signal, Why::CommandLine),
         Choice::Handler if kernel_faults => (Delivery::Handler, Why::CommandLine),
         _ if kernel_faults => (Delivery::Handler, Why::Transparent),
         _ => (Delivery::Signal, Why::Unprivileged),
     };
     let choice = delivery as u32 | (why as u32) << 8;
-    pager.delivery.store(choice, Ordering::Relaxed);
+    pager.choices.delivery.store(choice, Ordering::Relaxed);
     if kernel_faults {
         pager
+            .choices
             .capabilities
             .fetch_or(capability::KERNEL_FAULTS, Ordering::Relaxed);
     }
@@ -249,10 +262,11 @@ fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
 /// fail on missing pages, and without `UFFDIO_MOVE` data written by a device meanwhile could be
 /// lost: in these cases the program gets neither.
 fn guard_asynchronous(pager: &Pager) {
-    let first = pager.delivery.load(Ordering::Relaxed) & 0xff;
+    let first = pager.choices.delivery.load(Ordering::Relaxed) & 0xff;
     let safe = first == Delivery::Handler as u32 && pager.can(capability::MOVE);
     if safe {
         pager
+            .choices
             .capabilities
             .fetch_or(capability::ASYNCHRONOUS_IO, Ordering::Relaxed);
     } else if seccomp::refuse_asynchronous() {

@@ -166,7 +166,7 @@ pub struct Process {
     /// Pages watched for their next use.
     pub pages_watched: AtomicU64,
     /// Uses of these pages that were seen.
-    pub pages_sampled: AtomicU64,
+    pub pages_seen_used: AtomicU64,
     /// 1 if the process holds a lock (of an open file description) on the byte of the shared file
     /// with the number of this place: while it is held, the process is alive.
     pub marked: AtomicU32,
@@ -249,7 +249,7 @@ impl Process {
             &self.by_signal,
             &self.by_handler,
             &self.pages_watched,
-            &self.pages_sampled,
+            &self.pages_seen_used,
             &self.distance_samples,
             &self.distance_squares,
             &self.survey_ns,

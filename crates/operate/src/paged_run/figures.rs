@@ -216,7 +216,7 @@ fn pages(from: &ProcessBytes<'_>) -> PagesMoved {
         eviction_batches: counter!(from, evictions),
         removed: counter!(from, pages_removed),
         watched: counter!(from, pages_watched),
-        seen_used: counter!(from, pages_sampled),
+        seen_used: counter!(from, pages_seen_used),
         refused: counter!(from, refused),
         store_errors: counter!(from, store_errors),
     }

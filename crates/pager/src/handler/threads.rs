@@ -39,7 +39,7 @@ pub fn start_first(pager: &'static Pager) -> bool {
 }
 
 fn start_up_to(count: usize, pager: &'static Pager) -> bool {
-    if !pager.by_handler.is_open() {
+    if !pager.uffds.by_handler.is_open() {
         return true;
     }
     let argument = core::ptr::from_ref(pager) as usize;
@@ -68,9 +68,9 @@ fn read_until_slow(pager: &Pager) -> Fault {
             && !pager.budget.is_evicting()
             && VIGIL.keep(|| match pager.budget.is_evicting() {
                 true => Err(libc::EBUSY),
-                false => pager.by_handler.read_now(&mut message[0]),
+                false => pager.uffds.by_handler.read_now(&mut message[0]),
             });
-        let read = seen || pager.by_handler.read(&mut message) != 0;
+        let read = seen || pager.uffds.by_handler.read(&mut message) != 0;
         if !read || message[0].event != EVENT_PAGEFAULT {
             continue;
         }
@@ -110,6 +110,7 @@ fn resolve_one(pager: &Pager, fault: Fault) {
         // retry.
         let page = crate::page::page_floor(fault.address);
         pager
+            .uffds
             .by_handler
             .wake(page, page + crate::page::PAGE_BYTES as u64);
     }

@@ -1,10 +1,34 @@
 //! The program's calls by their numbers: made through `syscall(2)`, or past libc.
 
-use super::{files, forks, given, ioctls, memory, merging, process, set_errno, signals};
+use super::{
+    bypass, files, forks, given, ioctls, libc_answer, memory, merging, process, set_errno, signals,
+};
 use crate::paging::PAGER;
 use crate::start;
 use crate::sys::{Answer, call6};
 use core::ffi::{c_int, c_void};
+
+/// `syscall(2)`: calls that this library must see go the same way as libc's functions; what the others
+/// point to is pinned.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(
+    number: i64,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> i64 {
+    let arguments = [a, b, c, d, e, f];
+    let _held = bypass::hold(number, &arguments);
+    // SAFETY: the program's own call, with its arguments.
+    let known = unsafe { by_number(number, arguments) };
+    libc_answer(known.unwrap_or_else(|| bypass::make(number, arguments))) as i64
+}
 
 /// The call `number`, made as libc's function of its name would make it here; `None` if that is a call
 /// that the pager need not see.

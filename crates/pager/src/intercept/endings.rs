@@ -2,12 +2,11 @@
 //! mark in each robust mutex that it still holds. It raises no faults for that (`handle_userfault`,
 //! PF_EXITING), so a mutex in a page that is away, or write-protected, would stay locked for ever.
 
-use super::forks::thread_pointer;
 use crate::page::PAGE_BYTES;
 use crate::paging::PAGER;
 use crate::paging::pins::Pin;
 use crate::sync::Lock;
-use crate::sys::{self, call3};
+use crate::sys::{self, call3, thread};
 use core::cell::UnsafeCell;
 
 /// Largest number of mutexes of one thread that are looked after.
@@ -77,7 +76,7 @@ fn is_gone(thread: u32) -> bool {
 
 fn pin() -> Pins {
     let mut pins = [const { None }; MOST + 1];
-    pins[0] = PAGER.keep(thread_pointer(), PAGE_BYTES as u64, true);
+    pins[0] = PAGER.keep(thread::pointer(), PAGE_BYTES as u64, true);
     let (mut head, mut bytes) = (core::ptr::null::<Head>(), 0_usize);
     let (place, length) = (&raw mut head as usize, &raw mut bytes as usize);
     // SAFETY: both results are in this frame; the list is libc's, and consists of mutexes that this

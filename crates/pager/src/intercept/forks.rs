@@ -12,7 +12,7 @@
 //! yet: it is pinned beforehand ([`Kept`]).
 
 use super::signals::next;
-use super::{bypass, detour, endings, given, locks};
+use super::{bypass, detour, endings, given, libc_code, locks};
 use crate::page::PAGE_BYTES;
 use crate::paging::PAGER;
 use crate::paging::pins::Pin;
@@ -118,7 +118,7 @@ static SHARES_FILES: AtomicBool = AtomicBool::new(false);
 /// this thread's stack, and the location of the thread id in libc.
 fn before_call(mut kept: Kept, flags: u64) {
     kept[0] = PAGER.keep_stack();
-    kept[1] = PAGER.keep(thread_pointer(), PAGE_BYTES as u64, true);
+    kept[1] = PAGER.keep(thread::pointer(), PAGE_BYTES as u64, true);
     PAGER.before_fork();
     SHARES_FILES.store(flags & libc::CLONE_FILES as u64 != 0, Ordering::Relaxed);
     // SAFETY: `before_fork` has taken the regions' lock.
@@ -143,7 +143,7 @@ extern "C" fn after(answer: Answer) -> Answer {
 }
 
 fn in_child() {
-    let raised = PAGER.signals_used.load(Ordering::Relaxed);
+    let raised = PAGER.choices.signals_used.load(Ordering::Relaxed);
     // SAFETY: as in `after`. The child starts with nothing pinned: the parent's pins are forgotten.
     core::mem::forget(unsafe { core::mem::replace(&mut *KEEPER.0.get(), NOTHING) });
     locks::forked();
@@ -155,7 +155,7 @@ fn in_child() {
     let _limit = RaisedLimit::new();
     PAGER.after_fork_child();
     entry::guard_thread();
-    if !raised && PAGER.signals_used.load(Ordering::Relaxed) {
+    if !raised && PAGER.choices.signals_used.load(Ordering::Relaxed) {
         detour::while_writable(detour::install_inner);
     }
 }
@@ -218,16 +218,6 @@ impl Drop for RaisedLimit {
     }
 }
 
-/// The address of libc's data for this thread.
-pub(super) fn thread_pointer() -> u64 {
-    let pointer: u64;
-    // SAFETY: on Linux x86-64 the first word at the thread pointer is its own address.
-    unsafe {
-        core::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));
-    }
-    pointer
-}
-
 /// Takes over libc's forks.
 pub fn install() {
     if [c"_Fork", c"fork"].into_iter().any(replace_in) {
@@ -248,7 +238,7 @@ pub fn install() {
 
 /// Replaces the only such call in libc's function `name`; returns whether it was found.
 fn replace_in(name: &core::ffi::CStr) -> bool {
-    let Some(code) = detour::function(name) else {
+    let Some(code) = libc_code::function(name) else {
         return false;
     };
     let mut places = code.windows(CALL.len()).enumerate();
@@ -267,7 +257,7 @@ fn replace_in(name: &core::ffi::CStr) -> bool {
     jump[0] = 0xe9;
     jump[1..5].copy_from_slice(&distance.to_le_bytes());
     BACK.store(from + CALL.len(), Ordering::Release);
-    detour::patch(from as *mut u8, &jump)
+    libc_code::patch(from as *mut u8, &jump)
 }
 
 /// Runs `call`, which forks with `flags`, returns in both processes, and touches `kept`.

@@ -1,6 +1,6 @@
 //! The end of the heap.
 
-use super::detour::of_libc;
+use super::libc_code::of_libc;
 use super::{address_space, locks, set_errno};
 use crate::page::page_ceil;
 use crate::paging::PAGER;

@@ -217,7 +217,7 @@ fn fits(on_fault: bool) -> bool {
     });
     PAGER.refresh_limit();
     let room = PAGER.budget.limit() * PAGE_BYTES as u64;
-    let total = PAGER.total_bytes.load(Ordering::Relaxed);
+    let total = PAGER.measured.total_bytes.load(Ordering::Relaxed);
     told && managed <= room - room / 8 && (on_fault || all <= total - total / 8)
 }
 

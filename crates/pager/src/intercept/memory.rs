@@ -1,7 +1,6 @@
 //! Calls that change the address space.
 
 use super::file_mappings::{self, MADV_POPULATE_READ, MADV_POPULATE_WRITE};
-use super::forks::thread_pointer;
 use super::locks::{self, mlock, mlock2, mlockall, munlock, munlockall};
 use super::{address_space, libc_answer, set_errno};
 use crate::mapped_files;
@@ -9,7 +8,7 @@ use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::paging::PAGER;
 use crate::paging::adopt::Purpose;
 use crate::paging::scan;
-use crate::sys::{self, Answer, call3, call6, maps};
+use crate::sys::{self, Answer, call3, call6, maps, thread};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 
@@ -107,7 +106,7 @@ pub unsafe extern "C" fn mmap(
 /// Allocators request the address space of their arenas without access, or in smaller pieces.
 fn purpose(length: usize, protection: c_int) -> Purpose {
     let writable = libc::PROT_READ | libc::PROT_WRITE;
-    let large = length as u64 >= PAGER.smallest_array.load(Ordering::Relaxed);
+    let large = length as u64 >= PAGER.taking.smallest_array.load(Ordering::Relaxed);
     match large && protection & writable == writable {
         true => Purpose::Array,
         false => Purpose::Allocator,
@@ -405,7 +404,7 @@ pub fn adopt_present(data_before: u64) {
         return;
     }
     // What libc keeps for the first thread may be in such memory, and the pager's own data is.
-    let spared = [thread_pointer(), core::ptr::from_ref(&PAGER) as u64];
+    let spared = [thread::pointer(), core::ptr::from_ref(&PAGER) as u64];
     let (mut found, mut count) = ([const { 0..0 }; 64], 0);
     maps::each_data(|range| {
         let large = range.end - range.start >= LEAST_PRESENT;

@@ -19,6 +19,7 @@ mod given;
 mod heap;
 mod hints;
 mod ioctls;
+mod libc_code;
 mod locks;
 mod memory;
 mod merging;

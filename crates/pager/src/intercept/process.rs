@@ -179,7 +179,7 @@ unsafe fn exec_after_touch(path: Text, arguments: List, environment: List) -> An
     const FAULT: Answer = -(libc::EFAULT as isize);
     // SAFETY: the program's own arguments.
     let mut answer = unsafe { raw_exec(path, arguments, environment) };
-    let raises = PAGER.is_started() && PAGER.signals_used.load(Ordering::Relaxed);
+    let raises = PAGER.is_started() && PAGER.choices.signals_used.load(Ordering::Relaxed);
     for _ in 0..ATTEMPTS {
         if !raises || answer != FAULT || signal::take_over().is_none() {
             break;

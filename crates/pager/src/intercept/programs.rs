@@ -29,14 +29,14 @@ pub fn admit(path: *const c_char, environment: List) -> Option<List> {
     let Some(why) = obstacle(path).or_else(|| cleared(path, environment)) else {
         return Some(environment);
     };
-    if PAGER.strict.load(Ordering::Relaxed) {
+    if PAGER.choices.strict.load(Ordering::Relaxed) {
         let name = core::str::from_utf8(path).unwrap_or("a program");
         let why = words(why);
         fatal::say(format_args!("{name} is refused (--strict): {why}"));
     }
     strangers::tell(path, why);
     match why {
-        _ if PAGER.strict.load(Ordering::Relaxed) => None,
+        _ if PAGER.choices.strict.load(Ordering::Relaxed) => None,
         Stranger::OtherLibc => Some(environment::without_library(environment)),
         _ => Some(environment),
     }

@@ -5,7 +5,7 @@ use crate::figures::heat::{
     AFTER_LATER, JUDGED, LATER_NS, LEFT, SOON_NS, TAKEN, USED, WRITTEN, Watch,
 };
 use crate::page::Page;
-use crate::paging::{Pager, probation};
+use crate::paging::{Pager, fetch_back, probation};
 use crate::sync::State;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -112,7 +112,7 @@ fn review(pager: &Pager, place: &Watch, now: u64) {
     if age >= LATER_NS {
         judge(pager, place, page, true);
         if flags & TAKEN != 0 {
-            probation::give_back(pager, page);
+            fetch_back::give_back(pager, page);
         }
         place.page.store(0, Ordering::Relaxed);
     }

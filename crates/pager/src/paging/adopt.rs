@@ -6,7 +6,7 @@ use super::regions::{Kind, Region};
 use super::{Pager, fatal, scan};
 use crate::sync::{Attempt, State, Word};
 use crate::sys;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pagewise_policy::Arrival;
 use pagewise_wire::shared::{Delivery, Why};
 
@@ -32,13 +32,49 @@ pub enum Purpose {
     Allocator,
 }
 
+/// Which new memory is managed. Changed with the regions' lock held, after start; a look without it may
+/// be a moment late. `smallest` falls only, as far as `smallest_ever`.
+#[derive(Debug)]
+pub struct Taking {
+    /// Smallest region to manage, bytes.
+    pub smallest: AtomicU64,
+    /// The lower limit of `smallest`, bytes.
+    pub smallest_ever: AtomicU64,
+    /// Smallest region that may count as an array, bytes. Set by start alone.
+    pub smallest_array: AtomicU64,
+    /// Whether the program has ever reserved address space.
+    has_reserved: AtomicBool,
+    /// Bytes of reservations that it has made accessible before they were managed.
+    opened: AtomicU64,
+}
+
+impl Taking {
+    /// As before start.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            smallest: AtomicU64::new(64 << 20),
+            smallest_ever: AtomicU64::new(64 << 20),
+            smallest_array: AtomicU64::new(64 << 20),
+            has_reserved: AtomicBool::new(false),
+            opened: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Default for Taking {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Pager {
     /// How a new region of this purpose is treated. SIGBUS is for arrays, wherever there is a choice.
     #[must_use]
     pub fn kind_for(&self, purpose: Purpose) -> Kind {
         let kind = self.new_kind();
         match (purpose, kind.delivery) {
-            (Purpose::Allocator, Delivery::Signal) if self.by_handler.is_open() => Kind {
+            (Purpose::Allocator, Delivery::Signal) if self.uffds.by_handler.is_open() => Kind {
                 delivery: Delivery::Handler,
                 why: Why::Allocator,
                 ..kind
@@ -50,7 +86,7 @@ impl Pager {
     /// How a new region is treated by default.
     #[must_use]
     pub fn new_kind(&self) -> Kind {
-        let choice = self.delivery.load(Ordering::Relaxed);
+        let choice = self.choices.delivery.load(Ordering::Relaxed);
         Kind {
             managed: false,
             delivery: match choice & 0xff {
@@ -89,18 +125,20 @@ impl Pager {
             reserved: true,
             ..self.kind_for(Purpose::Allocator)
         };
-        self.has_reserved.store(true, Ordering::Relaxed);
+        self.taking.has_reserved.store(true, Ordering::Relaxed);
         self.adopt_locked(start, end, kind);
     }
 
     /// The program may access `[start, end)` from now on, parts of which may be reserved.
     pub fn open_up(&self, start: u64, end: u64) {
-        if !self.has_reserved.load(Ordering::Relaxed) || !self.regions.touches(start, end, false) {
+        if !self.taking.has_reserved.load(Ordering::Relaxed)
+            || !self.regions.touches(start, end, false)
+        {
             return;
         }
         let _quiet = self.undisturbed();
         let _regions = self.regions.lock.hold();
-        let most = of_run(self.total_bytes.load(Ordering::Relaxed)) / MOST_OPENED;
+        let most = of_run(self.measured.total_bytes.load(Ordering::Relaxed)) / MOST_OPENED;
         let mut at = start;
         while let Some(region) = self.regions.at_or_behind(at) {
             if region.start >= end {
@@ -111,7 +149,7 @@ impl Pager {
                 continue;
             }
             let (from, to) = (region.start.max(start), region.end.min(end));
-            if self.opened.fetch_add(to - from, Ordering::Relaxed) + to - from <= most {
+            if self.taking.opened.fetch_add(to - from, Ordering::Relaxed) + to - from <= most {
                 continue;
             }
             let from = (from / OPENED_AT_ONCE * OPENED_AT_ONCE).max(region.start);
@@ -124,7 +162,7 @@ impl Pager {
             };
             // Cut from a larger reservation, it may be somewhat smaller than what is managed otherwise: V8 cuts off
             // what it does not need.
-            let smallest = self.smallest.load(Ordering::Relaxed) / 2;
+            let smallest = self.taking.smallest.load(Ordering::Relaxed) / 2;
             self.adopt_from(from, to, kind, smallest);
             self.take_in_small_ones();
         }
@@ -132,7 +170,12 @@ impl Pager {
 
     /// [`Pager::adopt`] for callers that hold the regions' lock.
     pub fn adopt_locked(&self, start: u64, end: u64, kind: Kind) {
-        self.adopt_from(start, end, kind, self.smallest.load(Ordering::Relaxed));
+        self.adopt_from(
+            start,
+            end,
+            kind,
+            self.taking.smallest.load(Ordering::Relaxed),
+        );
         self.take_in_small_ones();
     }
 
@@ -177,21 +220,21 @@ impl Pager {
     /// Reduces the size from which memory is managed while unmanaged memory could take much of the
     /// budget: many adjacent mappings that are each too small.
     fn take_in_small_ones(&self) {
-        let budget = self.total_bytes.load(Ordering::Relaxed);
+        let budget = self.measured.total_bytes.load(Ordering::Relaxed);
         // Unmanaged memory has been touched since, and is not measured elsewhere before a batch is
         // evicted.
-        let seen = self.left_out_seen.load(Ordering::Relaxed);
+        let seen = self.measured.left_out_seen.load(Ordering::Relaxed);
         if self.regions.left_out().abs_diff(seen) > budget / LOOK_EACH {
             self.refresh_limit();
         }
         let most = (budget / MOST_LEFT_OUT).max(LEAST_LEFT_OUT);
         loop {
-            let smallest = self.smallest.load(Ordering::Relaxed);
-            let next = (smallest / 2).max(self.smallest_ever.load(Ordering::Relaxed));
+            let smallest = self.taking.smallest.load(Ordering::Relaxed);
+            let next = (smallest / 2).max(self.taking.smallest_ever.load(Ordering::Relaxed));
             if next >= smallest || self.regions.left_out() <= most {
                 return;
             }
-            self.smallest.store(next, Ordering::Relaxed);
+            self.taking.smallest.store(next, Ordering::Relaxed);
             self.take_in_from(next);
             self.refresh_limit();
         }
@@ -293,7 +336,7 @@ impl Pager {
             return false;
         }
         if region.kind.delivery == Delivery::Signal {
-            self.signals_used.store(true, Ordering::SeqCst);
+            self.choices.signals_used.store(true, Ordering::SeqCst);
         }
         self.counters.add(|all| &all.managed_bytes, end - start);
         if region.kind.file != 0 {

@@ -1,6 +1,7 @@
 //! The program's advice on managed ranges: locked, not for children, a role.
 
-use super::evict::{self, BATCH};
+use super::batch::BATCH;
+use super::evict;
 use super::regions::{Kind, Region};
 use super::{Pager, rings};
 use crate::page::{CHUNK_BYTES_SHIFT, PAGE_BYTES, Page};
@@ -110,7 +111,7 @@ impl Pager {
             self.each_page(start, end, |_, word| untouched &= word.is_resident());
             untouched
         };
-        if !declared || !untouched || !self.by_signal.is_open() {
+        if !declared || !untouched || !self.uffds.by_signal.is_open() {
             return;
         }
         // Both fail if faults raise SIGBUS; a ring that the program already has remains.
@@ -118,7 +119,8 @@ impl Pager {
             if rings::any(self) || !seccomp::refuse_asynchronous() {
                 return;
             }
-            self.capabilities
+            self.choices
+                .capabilities
                 .fetch_and(!capability::ASYNCHRONOUS_IO, Ordering::Relaxed);
         }
         let mut changes = [(0, 0); 16];
@@ -146,10 +148,10 @@ impl Pager {
     /// pager would do, because no page of the range is in the store; it is listed afterwards.
     fn change_delivery(&self, start: u64, end: u64) {
         self.lock_pages(start, end);
-        self.by_handler.unregister(start, end);
-        let changed = self.by_signal.register(start, end) == 0;
+        self.uffds.by_handler.unregister(start, end);
+        let changed = self.uffds.by_signal.register(start, end) == 0;
         if !changed {
-            self.by_handler.register(start, end);
+            self.uffds.by_handler.register(start, end);
         }
         // Unregistering removed the write protection.
         self.each_page(start, end, |page, word| {
@@ -161,13 +163,13 @@ impl Pager {
         });
         self.list_present(start, end);
         if changed {
-            self.signals_used.store(true, Ordering::SeqCst);
+            self.choices.signals_used.store(true, Ordering::SeqCst);
             self.change_kind(start, end, |kind| {
                 kind.delivery = Delivery::Signal;
                 kind.why = Why::Hint;
             });
         }
-        self.by_handler.wake(start, end);
+        self.uffds.by_handler.wake(start, end);
     }
 
     /// Reads `[start, end)` ahead of its use.

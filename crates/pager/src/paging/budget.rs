@@ -4,7 +4,7 @@ use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Pages that are evicted together at most, and at least: no reader of one run asks for more room.
-const BATCH: u64 = super::evict::BATCH as u64;
+const BATCH: u64 = super::batch::BATCH as u64;
 const LEAST_BATCH: u64 = super::scratch::BUFFER_PAGES as u64;
 /// A limit of fewer pages than this (64 MiB) is small: what is kept free there is a larger part of
 /// it, and each page more may be the one that lets a loop fit.

@@ -1,7 +1,8 @@
 //! A range that the program takes over with a userfaultfd of its own. Its pages are read back from
 //! the store, and from then on the range belongs to the kernel and the program, permanently.
 
-use super::{Pager, evict, scan};
+use super::batch::is_zero;
+use super::{Pager, scan};
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::{State, Word};
 use crate::sys;
@@ -111,7 +112,7 @@ impl Pager {
         let bytes = buffer.bytes(1);
         self.each_page(start, end, |page, _| {
             let address = self.table.address_of(page);
-            if scan::copy(address, bytes) && evict::is_zero(bytes) {
+            if scan::copy(address, bytes) && is_zero(bytes) {
                 // SAFETY: page lock: `try_to_cede` has it; and the page reads as zeros before and after.
                 unsafe { sys::advise(address, address + PAGE_BYTES as u64, libc::MADV_DONTNEED) };
             }

@@ -22,7 +22,9 @@ impl Pager {
 
     /// Takes a place for this process's figures; `inherited_bytes` are shared with its parent.
     pub fn count_as_process(&self, inherited_bytes: u64) {
-        self.process.store(sys::process_id(), Ordering::Relaxed);
+        self.equipment
+            .process
+            .store(sys::process_id(), Ordering::Relaxed);
         let Some((place, own)) = places::take(inherited_bytes) else {
             return;
         };
@@ -46,11 +48,13 @@ impl Pager {
         let half = |from: usize| u64::from_le_bytes(core::array::from_fn(|i| name[from + i]));
         place.name[0].store(half(0), Ordering::Relaxed);
         place.name[1].store(half(8), Ordering::Relaxed);
-        place
-            .budget_bytes
-            .store(self.total_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
-        place
-            .capabilities
-            .store(self.capabilities.load(Ordering::Relaxed), Ordering::Relaxed);
+        place.budget_bytes.store(
+            self.measured.total_bytes.load(Ordering::Relaxed),
+            Ordering::Relaxed,
+        );
+        place.capabilities.store(
+            self.choices.capabilities.load(Ordering::Relaxed),
+            Ordering::Relaxed,
+        );
     }
 }

@@ -4,7 +4,7 @@
 use super::{Pager, discard, files, scan};
 use crate::figures::{places, recorder};
 use crate::sys::high;
-use crate::sys::uffd::{self, feature};
+use crate::sys::uffd::{self, Uffd, feature};
 use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_wire::shared::capability;
 
@@ -19,14 +19,36 @@ pub const OURS: usize = FIXED + files::MOST;
 /// Whether the userfaultfds are still the parent's.
 static OUTDATED: AtomicBool = AtomicBool::new(false);
 
-impl Pager {
-    /// The kernel has turned out to have `capability` as well.
-    pub fn add_capability(&self, capability: u64) {
-        let before = self.capabilities.fetch_or(capability, Ordering::Relaxed);
-        self.counters
-            .set(|all| &all.capabilities, before | capability);
-    }
+/// By what faults arrive. The child of a fork opens its own before it has a second thread.
+#[derive(Debug)]
+pub struct Uffds {
+    /// Faults that handler threads read.
+    pub by_handler: Uffd,
+    /// Faults that raise SIGBUS.
+    pub by_signal: Uffd,
+    /// The tray's own.
+    pub for_tray: Uffd,
+}
 
+impl Uffds {
+    /// None yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            by_handler: Uffd::none(),
+            by_signal: Uffd::none(),
+            for_tray: Uffd::none(),
+        }
+    }
+}
+
+impl Default for Uffds {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Pager {
     /// Reports the store's rings, once they have been requested.
     pub(super) fn tell_of_rings(&self) {
         // The store's file is the first descriptor, its rings follow.
@@ -50,7 +72,11 @@ impl Pager {
         if !OUTDATED.swap(false, Ordering::Relaxed) {
             return true;
         }
-        for of_parent in [&self.by_handler, &self.by_signal, &self.for_tray] {
+        for of_parent in [
+            &self.uffds.by_handler,
+            &self.uffds.by_signal,
+            &self.uffds.for_tray,
+        ] {
             of_parent.close();
         }
         self.open_uffds() && self.open_tray()
@@ -71,15 +97,15 @@ impl Pager {
             true => uffd::open(uffd::USER_MODE_ONLY, basic | feature::SIGBUS | moving),
             false => Err(libc::EINVAL),
         };
-        self.by_handler.set(high(full.unwrap_or(-1)));
-        self.by_signal.set(high(raised.unwrap_or(-1)));
-        self.by_handler.is_open() || self.by_signal.is_open()
+        self.uffds.by_handler.set(high(full.unwrap_or(-1)));
+        self.uffds.by_signal.set(high(raised.unwrap_or(-1)));
+        self.uffds.by_handler.is_open() || self.uffds.by_signal.is_open()
     }
 
     /// Opens the tray's userfaultfd, and registers the tray there: once in a process, before pages
     /// are evicted.
     pub(super) fn open_tray(&self) -> bool {
-        if self.for_tray.is_open() {
+        if self.uffds.for_tray.is_open() {
             return true;
         }
         let moving = match self.can(capability::MOVE) {
@@ -88,8 +114,8 @@ impl Pager {
         };
         let features = feature::PAGEFAULT_FLAG_WP | moving;
         let tray = uffd::open(uffd::USER_MODE_ONLY, features);
-        self.for_tray.set(high(tray.unwrap_or(-1)));
-        self.for_tray.is_open() && self.tray.register(self)
+        self.uffds.for_tray.set(high(tray.unwrap_or(-1)));
+        self.uffds.for_tray.is_open() && self.tray.register(self)
     }
 
     /// Whether the program must not close the descriptor.
@@ -114,9 +140,9 @@ impl Pager {
         let mut all = [-1; FIXED];
         all[..7].copy_from_slice(&[
             uffd::maker(),
-            self.by_handler.fd(),
-            self.by_signal.fd(),
-            self.for_tray.fd(),
+            self.uffds.by_handler.fd(),
+            self.uffds.by_signal.fd(),
+            self.uffds.for_tray.fd(),
             recorder::descriptor(),
             places::descriptor(),
             discard::descriptor(),

@@ -2,7 +2,7 @@
 //! other CPUs.
 
 use super::Pager;
-use super::evict::BATCH;
+use super::batch::BATCH;
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::Word;
 use crate::sys;

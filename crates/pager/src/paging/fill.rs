@@ -7,10 +7,8 @@ use super::scratch::BUFFER_PAGES;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::{Slot, StoreError};
 use crate::sync::{State, Word};
-use crate::sys::{
-    self,
-    uffd::{self, Progress},
-};
+use crate::sys::progress::Progress;
+use crate::sys::{self, uffd};
 use pagewise_policy::{FaultKind, Span};
 
 impl Work<'_> {

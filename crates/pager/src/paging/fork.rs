@@ -115,7 +115,7 @@ impl Pager {
         let mut resident = 0;
         // Memory locks are not inherited (mlock(2)).
         self.change_kind(0, u64::MAX, |kind| kind.locked = false);
-        self.holding.store(false, Ordering::Relaxed);
+        self.measured.holding.store(false, Ordering::Relaxed);
         self.each_page(0, u64::MAX, |page, word| {
             resident += u64::from(self.own_after_fork(page, word.idle()));
         });
@@ -185,7 +185,7 @@ impl Pager {
     /// A process that has dropped privileges since it started may not be allowed to handle faults
     /// of the kernel: from then on faults raise SIGBUS, as they do without these privileges.
     fn deliver_as_permitted(&self, region: Region) -> Region {
-        if self.by_handler.is_open() || region.kind.delivery == Delivery::Signal {
+        if self.uffds.by_handler.is_open() || region.kind.delivery == Delivery::Signal {
             return region;
         }
         let kind = Kind {
@@ -195,9 +195,9 @@ impl Pager {
         };
         let changed = Region { kind, ..region };
         self.regions.replace(changed);
-        self.signals_used.store(true, Ordering::SeqCst);
+        self.choices.signals_used.store(true, Ordering::SeqCst);
         let choice = Delivery::Signal as u32 | (Why::Unprivileged as u32) << 8;
-        self.delivery.store(choice, Ordering::Relaxed);
+        self.choices.delivery.store(choice, Ordering::Relaxed);
         changed
     }
 
@@ -323,7 +323,7 @@ impl Pager {
     /// Whether this is not a child of `vfork`, which has its parent's memory.
     #[must_use]
     pub fn is_own_process(&self) -> bool {
-        self.process.load(Ordering::Relaxed) == sys::process_id()
+        self.equipment.process.load(Ordering::Relaxed) == sys::process_id()
     }
 }
 

@@ -23,7 +23,7 @@ impl Pager {
     /// Whether all pages are currently kept in memory.
     #[must_use]
     pub fn holds_all(&self) -> bool {
-        self.holding.load(Ordering::Relaxed)
+        self.measured.holding.load(Ordering::Relaxed)
     }
 
     /// Brings in all pages if that has been requested, and releases them once the request has
@@ -34,7 +34,7 @@ impl Pager {
         };
         let who = place.hold.load(Ordering::Acquire);
         let wanted = !matches!(who, 0 | RELEASED) && sys::lives(who);
-        if self.holding.swap(wanted, Ordering::Relaxed) != wanted {
+        if self.measured.holding.swap(wanted, Ordering::Relaxed) != wanted {
             self.refresh_limit();
             if wanted {
                 self.read_all();

@@ -7,8 +7,9 @@
 //!   in another as well    ──protected, copied──▶ store, then dropped here
 //! ```
 
+use super::batch::{BATCH, List, is_zero, keep};
 use super::discard::discard;
-use super::evict::{self, BATCH, List};
+use super::move_out::move_out;
 use super::scratch::BUFFER_PAGES;
 use super::{Pager, scan};
 use crate::page::{PAGE_BYTES, Page};
@@ -127,10 +128,10 @@ fn populate(pager: &Pager, run: &[(Page, Word)]) -> bool {
 /// The second attempt to move pages, to the half of the tray that the first does not use.
 fn evict_own(pager: &Pager, own: &List, error: &mut Option<StoreError>) -> usize {
     let mut refused = List::new();
-    let moved = evict::move_out(pager, own, BATCH, &mut refused, error);
+    let moved = move_out(pager, own, BATCH, &mut refused, error);
     for &(page, word) in refused.all() {
         pager.counters.add(|all| &all.refused, 1);
-        evict::keep(pager, page, word);
+        keep(pager, page, word);
     }
     moved
 }
@@ -184,7 +185,7 @@ fn gather(pager: &Pager, part: &[(Page, Word)], bytes: &mut [u8]) -> Copies {
         }
         for (place, &(page, word)) in run.iter().enumerate() {
             let at = from + place * PAGE_BYTES;
-            if evict::is_zero(&bytes[at..][..PAGE_BYTES]) {
+            if is_zero(&bytes[at..][..PAGE_BYTES]) {
                 zeros.push(page, word);
                 continue;
             }
@@ -201,7 +202,7 @@ fn gather(pager: &Pager, part: &[(Page, Word)], bytes: &mut [u8]) -> Copies {
         for one in run.chunks(1) {
             if !add(one, bytes) {
                 pager.counters.add(|all| &all.refused, 1);
-                evict::keep(pager, one[0].0, one[0].1);
+                keep(pager, one[0].0, one[0].1);
             }
         }
     }
@@ -232,7 +233,7 @@ fn give_back(pager: &Pager, (page, word): (Page, Word)) {
         let end = start + PAGE_BYTES as u64;
         pager.uffd(&region).unprotect(start, end);
     }
-    evict::keep(pager, page, word);
+    keep(pager, page, word);
 }
 
 /// Drops pages that the store has, or that are all zeros; returns how many were dropped.

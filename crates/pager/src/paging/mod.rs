@@ -8,8 +8,10 @@
 pub mod adopt;
 pub mod advise;
 pub mod ahead;
+mod batch;
 pub mod budget;
 mod cede;
+pub mod choices;
 mod cluster;
 mod copies;
 mod counting;
@@ -18,6 +20,7 @@ pub mod discard;
 mod events;
 pub mod evict;
 pub mod fatal;
+pub mod fetch_back;
 pub mod file_pages;
 pub mod files;
 mod fill;
@@ -27,6 +30,7 @@ pub mod hold;
 mod in_place;
 pub mod limit;
 mod move_down;
+mod move_out;
 pub mod numbers;
 pub mod own_threads;
 pub mod pins;
@@ -52,13 +56,17 @@ use crate::figures::region_counts::RegionCounts;
 use crate::store::Store;
 use crate::sync::{Changes, Gate, Lock};
 use crate::sys::uffd::Uffd;
+use adopt::Taking;
 use ahead::Ahead;
 use alloc::boxed::Box;
 use budget::Budget;
+use choices::Choices;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use descriptors::Uffds;
 use file_pages::FilePages;
 use files::Files;
 use habits::Habits;
+use limit::Measured;
 use own_threads::OwnThreads;
 use pagewise_policy::Policy;
 use pagewise_wire::shared::Delivery;
@@ -69,52 +77,66 @@ use scratch::Scratch;
 use table::Table;
 use tray::Tray;
 
-/// The entire state of the pager. There is one per process, and it is never freed.
+/// The entire state of the pager. There is one per process, and it is never freed. Fields stand by what
+/// keeps them consistent; docs/PAGER-CORE.md has the order of the locks.
 #[derive(Debug)]
 pub struct Pager {
-    /// Set when everything below is ready.
-    pub started: AtomicBool,
-    /// The process described by this state: not a child of `vfork`.
-    pub process: AtomicU32,
+    /// What the pager works with.
+    equipment: Equipment,
+    /// How it works here.
+    pub choices: Choices,
+    /// Which new memory it takes.
+    pub taking: Taking,
+    /// What the limit was computed from.
+    pub measured: Measured,
+    /// By what faults arrive.
+    pub uffds: Uffds,
+
+    // A page's word is its state and its lock. Who holds it may use the page's place in the tray or on
+    // probation, its slot and its memory.
     /// Pages.
     pub table: Table,
+    /// Room. A page counts from before it becomes resident until after it has left.
+    pub budget: Budget,
+    /// Memory in use by system calls: looked at once a page is locked.
+    pub pins: Pins,
+
+    // Changed with the regions' lock held, read without it.
     /// Ranges.
     pub regions: Regions,
     /// Mapped files.
     pub files: Files,
+
+    // Changed with the eviction lock held, so by one thread at a time.
+    /// Held during a batch of evictions, and by code that must exclude evictions.
+    pub evictions: Lock,
+    /// Where pages rest while they are being written.
+    pub tray: Tray,
+    /// Where pages are kept to detect their next use. Whoever holds a page's lock takes it out.
+    pub probation: Probation,
+    /// Where the next search for packed pages that are to go to disk starts.
+    moving_from: AtomicU64,
+
+    // Each with a lock of its own, or made of numbers of which each is right by itself.
     /// Pages of other mapped files that are resident.
     pub file_pages: FilePages,
     /// Calls by which the program replaces, moves or removes mappings, or changes their protection.
     pub changes: Changes,
-    /// Room.
-    pub budget: Budget,
-    /// Where pages rest while they are being written.
-    pub tray: Tray,
-    /// Where pages are kept to detect their next use.
-    pub probation: Probation,
     /// Buffers for reading.
     pub scratch: Scratch,
     /// Which regions are written soon after they are read.
     pub habits: Habits,
-    /// Memory in use by system calls.
-    pub pins: Pins,
-    /// Faults that handler threads read.
-    pub by_handler: Uffd,
-    /// Faults that raise SIGBUS.
-    pub by_signal: Uffd,
-    /// The tray's own.
-    pub for_tray: Uffd,
     /// The pager's own threads.
     pub own_threads: OwnThreads,
     /// Pages to be read before they are missed.
     pub ahead: Ahead,
-    /// Held during a batch of evictions, and by code that must exclude evictions.
-    pub evictions: Lock,
-    /// Where the next search for packed pages that are to go to disk starts.
-    moving_from: AtomicU64,
     /// Closed while a fork is under way: no thread starts work on a page.
     pub gate: Gate,
-    /// Figures.
+    /// Pages that a fork shares.
+    copies: copies::Copies,
+
+    // Figures, which decide nothing.
+    /// Counts.
     pub counters: Counters,
     /// How long pages stay evicted.
     pub distances: Distances,
@@ -122,46 +144,32 @@ pub struct Pager {
     pub heat: Heat,
     /// Faults by region.
     pub region_counts: RegionCounts,
-    /// Bits of [`pagewise_wire::shared::capability`].
-    pub capabilities: AtomicU64,
-    /// How regions' faults are delivered, as [`Delivery`] in bits 0 to 7 and
-    /// [`pagewise_wire::shared::Why`] above.
-    pub delivery: AtomicU32,
-    /// Whether any region's faults raise SIGBUS.
-    pub signals_used: AtomicBool,
-    /// Smallest region to manage, bytes.
-    pub smallest: AtomicU64,
-    /// Smallest region that may count as an array, bytes.
-    pub smallest_array: AtomicU64,
-    /// The lower limit of [`Pager::smallest`], bytes.
-    pub smallest_ever: AtomicU64,
-    /// Bytes that the whole process may keep resident.
-    pub total_bytes: AtomicU64,
-    /// The share of the run's budget from which the limit was set.
-    share_seen: AtomicU64,
-    /// Pages that have freed no memory since then when they were evicted, as other processes still have
-    /// them, or that took more when they were copied.
-    shared_gone: AtomicU64,
-    /// Pages that a fork shares.
-    copies: copies::Copies,
-    /// Whether all pages are kept in memory, for an external reader.
-    holding: AtomicBool,
-    /// What to do if the store is full: [`crate::settings::WhenFull`] as a number.
-    pub when_full: AtomicU32,
-    /// Whether programs that cannot be managed are refused.
-    pub strict: AtomicBool,
-    /// Whether the program has ever reserved address space.
-    has_reserved: AtomicBool,
-    /// Bytes of reservations that it has made accessible before they were managed.
-    opened: AtomicU64,
-    /// Bytes that were left out when the limit was set.
-    left_out_seen: AtomicU64,
-    /// Pages of memory that the store had when the limit was set.
-    store_pages: AtomicU64,
+}
+
+/// What the pager works with: set once, before `started`, and never changed, so that whoever has seen
+/// `started` may use it without a lock.
+#[derive(Debug)]
+struct Equipment {
+    /// Set when everything else is ready.
+    started: AtomicBool,
+    /// The process described by this state: not a child of `vfork`. The child of a fork sets its own
+    /// while it has one thread.
+    process: AtomicU32,
     /// Address of a `&'static dyn Store`.
     store: AtomicPtr<&'static dyn Store>,
     /// Address of a `&'static dyn Policy`.
     policy: AtomicPtr<&'static dyn Policy>,
+}
+
+impl Equipment {
+    const fn new() -> Self {
+        Self {
+            started: AtomicBool::new(false),
+            process: AtomicU32::new(0),
+            store: AtomicPtr::new(core::ptr::null_mut()),
+            policy: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
 }
 
 /// The pager of this process.
@@ -170,65 +178,52 @@ pub static PAGER: Pager = Pager::new();
 impl Pager {
     const fn new() -> Self {
         Self {
-            started: AtomicBool::new(false),
-            process: AtomicU32::new(0),
+            equipment: Equipment::new(),
+            choices: Choices::new(),
+            taking: Taking::new(),
+            measured: Measured::new(),
+            uffds: Uffds::new(),
             table: Table::new(),
+            budget: Budget::new(),
+            pins: Pins::new(),
             regions: Regions::new(),
             files: Files::new(),
-            file_pages: FilePages::new(),
-            changes: Changes::new(),
-            budget: Budget::new(),
+            evictions: Lock::new(),
             tray: Tray::new(),
             probation: Probation::new(),
+            moving_from: AtomicU64::new(0),
+            file_pages: FilePages::new(),
+            changes: Changes::new(),
             scratch: Scratch::new(),
             habits: Habits::new(),
-            pins: Pins::new(),
-            by_handler: Uffd::none(),
-            by_signal: Uffd::none(),
-            for_tray: Uffd::none(),
             own_threads: OwnThreads::new(),
             ahead: Ahead::new(),
-            evictions: Lock::new(),
-            moving_from: AtomicU64::new(0),
             gate: Gate::new(),
+            copies: copies::Copies::new(),
             counters: Counters::new(),
             distances: Distances::new(),
             heat: Heat::new(),
             region_counts: RegionCounts::new(),
-            capabilities: AtomicU64::new(0),
-            delivery: AtomicU32::new(0),
-            signals_used: AtomicBool::new(false),
-            smallest: AtomicU64::new(64 << 20),
-            smallest_array: AtomicU64::new(64 << 20),
-            smallest_ever: AtomicU64::new(64 << 20),
-            total_bytes: AtomicU64::new(0),
-            share_seen: AtomicU64::new(0),
-            shared_gone: AtomicU64::new(0),
-            copies: copies::Copies::new(),
-            holding: AtomicBool::new(false),
-            when_full: AtomicU32::new(0),
-            strict: AtomicBool::new(false),
-            has_reserved: AtomicBool::new(false),
-            opened: AtomicU64::new(0),
-            left_out_seen: AtomicU64::new(0),
-            store_pages: AtomicU64::new(0),
-            store: AtomicPtr::new(core::ptr::null_mut()),
-            policy: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
 
     /// Whether the pager works in this process.
     #[must_use]
     pub fn is_started(&self) -> bool {
-        self.started.load(Ordering::Acquire)
+        self.equipment.started.load(Ordering::Acquire)
     }
 
     /// Gives the pager its store and policy, once, before it starts.
     pub fn equip(&self, store: &'static dyn Store, policy: &'static dyn Policy) {
         let store = Box::into_raw(Box::new(store));
         let policy = Box::into_raw(Box::new(policy));
-        self.store.store(store, Ordering::Release);
-        self.policy.store(policy, Ordering::Release);
+        self.equipment.store.store(store, Ordering::Release);
+        self.equipment.policy.store(policy, Ordering::Release);
+    }
+
+    /// Everything is ready: other threads may use it.
+    pub fn set_started(&self) {
+        self.equipment.started.store(true, Ordering::Release);
     }
 
     /// The store. Only once the pager has started.
@@ -236,28 +231,22 @@ impl Pager {
     pub fn store(&self) -> &'static dyn Store {
         // SAFETY: published: `equip` stored a reference that lives forever before `started` was
         // set.
-        unsafe { *self.store.load(Ordering::Acquire) }
+        unsafe { *self.equipment.store.load(Ordering::Acquire) }
     }
 
     /// The policy. Only once the pager has started.
     #[must_use]
     pub fn policy(&self) -> &'static dyn Policy {
         // SAFETY: as in `store`.
-        unsafe { *self.policy.load(Ordering::Acquire) }
+        unsafe { *self.equipment.policy.load(Ordering::Acquire) }
     }
 
     /// The userfaultfd that receives the faults of `region`.
     #[must_use]
     pub fn uffd(&self, region: &Region) -> &Uffd {
         match region.kind.delivery {
-            Delivery::Handler => &self.by_handler,
-            Delivery::Signal => &self.by_signal,
+            Delivery::Handler => &self.uffds.by_handler,
+            Delivery::Signal => &self.uffds.by_signal,
         }
-    }
-
-    /// Whether the kernel has the capability.
-    #[must_use]
-    pub fn can(&self, capability: u64) -> bool {
-        self.capabilities.load(Ordering::Relaxed) & capability != 0
     }
 }

@@ -1,7 +1,7 @@
 //! Pages move from the store's memory to its disk, where they have not been used for long.
 
 use super::Pager;
-use super::evict::List;
+use super::batch::List;
 use super::scratch::BUFFER_PAGES;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::{IN_MEMORY, Slot};

@@ -9,14 +9,14 @@
 //!
 //! Only the holder of the eviction lock puts pages in. The holder of a page's lock takes it out.
 
+use super::batch::{BATCH, is_zero};
 use super::discard;
-use super::evict::{BATCH, is_zero};
 use super::tray::{ON_PROBATION, Return};
-use super::{Pager, resolve::Work, scan};
+use super::{Pager, scan};
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::Slot;
 use crate::sync::{Attempt, State, Word};
-use crate::sys::{self, uffd};
+use crate::sys;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use pagewise_policy::Use;
 use pagewise_wire::shared::capability;
@@ -80,7 +80,7 @@ impl Probation {
     }
 
     /// The slot that has the bytes of the page at `parked`, a place from [`ON_PROBATION`] on.
-    fn slot(&self, parked: usize) -> Slot {
+    pub(super) fn slot(&self, parked: usize) -> Slot {
         self.at(parked - ON_PROBATION).slot.load(Ordering::Acquire)
     }
 
@@ -233,22 +233,6 @@ pub fn watch(pager: &Pager, page: Page) -> bool {
     parked.is_some()
 }
 
-/// Puts `page` back if it is here, without a fault. The caller holds the eviction lock.
-pub fn give_back(pager: &Pager, page: Page) {
-    let word = pager.table.word(page);
-    let here = !word.is_busy() && holds(word);
-    if !here || pager.table.attempt(page, word) != Attempt::Locked(word) {
-        return;
-    }
-    let Some(region) = pager.regions.find(pager.table.address_of(page)) else {
-        return pager.table.unlock(page, word);
-    };
-    let work = Work::unasked(pager, region, page);
-    let found = work.fetch_from_probation(word.slot() as usize);
-    pager.table.unlock(page, found.unwrap_or(word));
-    work.wake();
-}
-
 /// Locks `page` if it can be put on probation.
 fn lock(pager: &Pager, page: Page) -> Option<Word> {
     if !pager.table.is_page(page) {
@@ -287,7 +271,7 @@ fn park_run(pager: &Pager, list: &[(Page, Word)], place: usize) -> Option<usize>
     let to = ON_PROBATION + place;
     let mut cleared = false;
     let moved = loop {
-        let moved = pager.tray.take_in(&pager.for_tray, to, from, run);
+        let moved = pager.tray.take_in(&pager.uffds.for_tray, to, from, run);
         match (moved.bytes, moved.errno) {
             (0, libc::EAGAIN) => {}
             // A hole: `clean_run` read the place while its page was fetched back, and the kernel has
@@ -432,42 +416,5 @@ impl Pager {
             };
             self.table.unlock(page, next);
         }
-    }
-}
-
-impl Work<'_> {
-    /// The page on probation at `place` is wanted. A page that is also in the store stays clean if
-    /// it is only read: a copy can arrive write-protected, a moved page cannot. Returns the page's
-    /// new word, or `None` if the kernel does not accept it.
-    pub(super) fn fetch_from_probation(&self, place: usize) -> Option<Word> {
-        let tray = &self.pager.tray;
-        let stays_clean = self.pager.probation.slot(place) != 0 && !self.fault.write;
-        if stays_clean {
-            return self.copy_clean(place);
-        }
-        match tray.put_back(self.uffd(), self.address(), place) {
-            Return::Moved => {}
-            Return::Copied | Return::Occupied => tray.clear(place, place + 1),
-            Return::Refused(_) => return None,
-        }
-        self.pager.give_up_place(place);
-        Some(Word::new(State::Dirty, 0))
-    }
-
-    /// Brings back the page at `place`, which is also in the store, write-protected.
-    fn copy_clean(&self, place: usize) -> Option<Word> {
-        let from = self.pager.tray.address(place);
-        let copied = loop {
-            let bytes = PAGE_BYTES as u64;
-            let mode = uffd::COPY_MODE_WP;
-            match self.uffd().copy(self.address(), from, bytes, mode).errno {
-                libc::EAGAIN => {}
-                errno => break errno == 0,
-            }
-        };
-        copied.then(|| {
-            self.pager.tray.clear(place, place + 1);
-            Word::new(State::Clean, self.pager.probation.leave(place))
-        })
     }
 }

@@ -110,7 +110,7 @@ impl Pager {
     fn uffd_of(&self, address: u64) -> &Uffd {
         match self.regions.find(address) {
             Some(region) => self.uffd(&region),
-            None => &self.by_handler,
+            None => &self.uffds.by_handler,
         }
     }
 
@@ -225,7 +225,12 @@ impl Pager {
             managed: false,
             ..kind
         };
-        self.adopt_from(start, end, kind, self.smallest.load(Ordering::Relaxed));
+        self.adopt_from(
+            start,
+            end,
+            kind,
+            self.taking.smallest.load(Ordering::Relaxed),
+        );
     }
 
     fn manage_anyway(&self, start: u64, end: u64, kind: Kind) {

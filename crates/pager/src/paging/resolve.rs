@@ -1,8 +1,7 @@
 //! What happens at a fault.
 
+use super::Pager;
 use super::regions::Region;
-use super::tray::Return;
-use super::{Pager, probation};
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::IN_MEMORY;
 use crate::sync::{Attempt, State, Word};
@@ -274,49 +273,6 @@ impl Work<'_> {
         for wanted in plan.ahead() {
             self.pager.ahead.push(wanted.clipped(span));
         }
-    }
-
-    /// Moves a page in the tray back to where it was.
-    fn fetch_back(&self, word: Word) {
-        if probation::holds(word) {
-            return self.fetch_watched(word);
-        }
-        let place = word.slot() as usize;
-        let back = self.pager.tray.put_back(self.uffd(), self.address(), place);
-        if let Return::Refused(_) = back {
-            // Its memory is just being removed. The tray keeps the page until that is done.
-            self.pager.table.unlock(self.page, word);
-            self.wake();
-            return;
-        }
-        self.pager.policy().kept(self.page);
-        self.pager.policy().used(self.page, Use::Touch);
-        self.pager
-            .table
-            .unlock(self.page, Word::new(State::Dirty, 0));
-        self.pager.used(self.page, self.fault.write);
-        self.wake();
-    }
-
-    /// A page that was watched for its next use.
-    fn fetch_watched(&self, word: Word) {
-        let sample = self.pager.heat.returns(self.page);
-        let was_clean = probation::slot_of(self.pager, word) != 0;
-        let found = self.fetch_from_probation(word.slot() as usize);
-        if found.is_some() {
-            // The policy is not informed of uses that it did not ask for, because they would change
-            // its decisions.
-            if !sample {
-                self.pager.probation.replace_one();
-                self.pager.policy().used(self.page, Use::Touch);
-                self.pager.counters.add(|all| &all.pages_sampled, 1);
-            } else if was_clean && self.fault.write {
-                self.pager.policy().used(self.page, Use::Write);
-            }
-            self.pager.used(self.page, self.fault.write);
-        }
-        self.pager.table.unlock(self.page, found.unwrap_or(word));
-        self.wake();
     }
 
     /// The first write to a clean page. If a run of pages was written just before it, as many pages

@@ -7,7 +7,8 @@
 use super::Pager;
 use super::scan::{self, Look};
 use crate::page::PAGE_BYTES;
-use crate::sys::uffd::{Progress, Uffd};
+use crate::sys::progress::Progress;
+use crate::sys::uffd::Uffd;
 use crate::sys::{self, call3, maps};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -83,7 +84,11 @@ impl Tray {
     /// page fetched back at that moment) yields zeros, and does not block.
     pub fn register(&self, pager: &Pager) -> bool {
         let end = self.address(self.places.load(Ordering::Relaxed) as usize);
-        pager.for_tray.register_for_moves(self.address(0), end) == 0
+        pager
+            .uffds
+            .for_tray
+            .register_for_moves(self.address(0), end)
+            == 0
     }
 
     /// Whether pages of executable memory can be moved to the places from [`EXECUTABLE`] on.

@@ -12,49 +12,11 @@
 )]
 
 use crate::inject::Injected;
-use crate::page::PAGE_BYTES;
-use crate::store::StoreError;
 use crate::store::patience::Patience;
 use crate::store::reserve::Reserve;
 use crate::store::ring::Rings;
+use crate::store::transfer::{Operation, StoreError, Transfer, error};
 use crate::sys;
-
-/// What a transfer does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// From the file to memory.
-    Read,
-    /// From memory to the file.
-    Write,
-}
-
-/// One transfer of consecutive pages.
-#[derive(Debug, Clone, Copy)]
-pub struct Transfer {
-    /// Page offset in the file.
-    pub at: u32,
-    /// Memory: `pages` pages.
-    pub memory: *mut u8,
-    /// Number of pages.
-    pub pages: u32,
-}
-
-impl Transfer {
-    /// Bytes to transfer.
-    #[must_use]
-    pub const fn bytes(&self) -> usize {
-        self.pages as usize * PAGE_BYTES
-    }
-
-    /// Byte offset in the file.
-    #[must_use]
-    pub const fn offset(&self) -> u64 {
-        self.at as u64 * PAGE_BYTES as u64
-    }
-}
-
-/// Largest number of transfers in one call.
-pub const MAX_TRANSFERS: usize = 64;
 
 /// A file with its rings.
 #[derive(Debug)]
@@ -104,7 +66,7 @@ impl Device {
         self.rings.forked();
     }
 
-    /// Reads or writes all of `transfers` (at most [`MAX_TRANSFERS`]); on failure returns which
+    /// Reads or writes all of `transfers` (at most [`MAX_TRANSFERS`](super::transfer::MAX_TRANSFERS)); on failure returns which
     /// one.
     ///
     /// # Safety
@@ -203,12 +165,4 @@ unsafe fn transfer_at(
         }
     }
     Ok(())
-}
-
-/// The error for a negative answer of the kernel.
-pub fn error(answer: isize) -> StoreError {
-    match sys::errno(answer) {
-        libc::ENOSPC | libc::EDQUOT => StoreError::Full,
-        errno => StoreError::Io(errno),
-    }
 }

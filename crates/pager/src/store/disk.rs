@@ -7,9 +7,10 @@ use core::cell::UnsafeCell;
 use crate::page::PAGE_BYTES;
 use crate::store::checksum::checksum;
 use crate::store::cipher::Cipher;
-use crate::store::device::{Device, MAX_TRANSFERS, Operation, Transfer};
+use crate::store::device::Device;
 use crate::store::owners::Owners;
 use crate::store::slots::Slots;
+use crate::store::transfer::{MAX_TRANSFERS, Operation, Transfer};
 use crate::store::{IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_in};
 use crate::sync::Lock;
 

@@ -17,6 +17,7 @@ pub mod pool;
 pub mod reserve;
 pub mod ring;
 pub mod slots;
+pub mod transfer;
 pub mod worth;
 
 #[cfg(test)]
@@ -33,6 +34,8 @@ use owners::Owners;
 use pool::Pool;
 use slots::Slots;
 
+pub use transfer::StoreError;
+
 /// Where a page is kept; 0 is not a slot.
 pub type Slot = u32;
 
@@ -40,19 +43,6 @@ pub type Slot = u32;
 pub const SLOT_BITS: u32 = 28;
 /// Slots with this bit are in compressed memory, the others on disk.
 pub const IN_MEMORY: Slot = 1 << (SLOT_BITS - 1);
-
-/// What went wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreError {
-    /// No room.
-    Full,
-    /// The device or file failed with this `errno`.
-    Io(i32),
-    /// Fewer bytes were transferred than requested.
-    Short,
-    /// The bytes are not those that were written.
-    Damaged,
-}
 
 /// Which of the slots could not be read, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

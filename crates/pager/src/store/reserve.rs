@@ -9,7 +9,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::page::PAGE_BYTES;
-use crate::store::device::Transfer;
+use crate::store::transfer::Transfer;
 use crate::sys;
 
 /// Number of pages whose blocks are allocated at once: 64 MiB.

@@ -11,9 +11,8 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
-use crate::store::StoreError;
-use crate::store::device::{MAX_TRANSFERS, Operation, Transfer, error};
 use crate::store::patience::Waiting;
+use crate::store::transfer::{MAX_TRANSFERS, Operation, StoreError, Transfer, error};
 use crate::sys;
 
 /// Set if a test denies rings, as a container's filter does.

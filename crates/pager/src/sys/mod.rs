@@ -7,6 +7,7 @@ pub mod files;
 pub mod line;
 pub mod locks;
 pub mod maps;
+pub mod progress;
 pub mod seccomp;
 pub mod signals;
 pub mod tasks;

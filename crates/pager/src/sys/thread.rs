@@ -131,6 +131,17 @@ pub fn forked() {
     ROOMS_USED.store(0, Ordering::Relaxed);
 }
 
+/// The address of libc's data for this thread.
+#[must_use]
+pub fn pointer() -> u64 {
+    let pointer: u64;
+    // SAFETY: on Linux x86-64 the first word at the thread pointer is its own address.
+    unsafe {
+        core::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));
+    }
+    pointer
+}
+
 /// The program starts a thread, or a process that shares this memory.
 pub fn program_starts_one() {
     PROGRAM_HAS.store(true, Ordering::SeqCst);

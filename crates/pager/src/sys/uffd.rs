@@ -1,5 +1,6 @@
 //! userfaultfd: the calls of `linux/userfaultfd.h` in Linux 6.8, each with its own function.
 
+use super::progress::Progress;
 use super::{Answer, call3, call6};
 use crate::inject;
 use core::sync::atomic::{AtomicI32, Ordering};
@@ -77,15 +78,6 @@ pub struct Message {
 pub const EVENT_PAGEFAULT: u8 = 0x12;
 
 const _: () = assert!(size_of::<Message>() == 32);
-
-/// How far a copying call progressed: bytes done, and the `errno` that stopped it (0: none).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes done.
-    pub bytes: u64,
-    /// Why it stopped.
-    pub errno: i32,
-}
 
 /// A userfaultfd. The descriptor changes in the child of a fork, hence the atomic.
 #[derive(Debug)]

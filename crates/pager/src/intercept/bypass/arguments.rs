@@ -1,58 +1,12 @@
 //! Memory to which the arguments of a call point, where its faults raise SIGBUS: the kernel would answer
 //! EFAULT on a missing page, so it is brought in and pinned until the call is over.
 
+use super::pointer::{Kind, Pointer};
 use super::pointers::{WITH, WITHOUT};
 use crate::intercept::given;
 use crate::intercept::shim::{self, Held};
 use crate::paging::PAGER;
 use crate::sys::{Answer, call6};
-
-/// What is behind a pointer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Bytes, or structures without pointers.
-    Bytes,
-    /// A list of buffers (`struct iovec`).
-    Parts,
-    /// A message (`struct msghdr`).
-    Message,
-    /// Several (`struct mmsghdr`).
-    Messages,
-}
-
-/// An argument that is a pointer.
-#[derive(Clone, Copy)]
-pub(super) struct Pointer {
-    argument: u8,
-    kind: Kind,
-    /// Bytes of an element.
-    each: u16,
-    /// The argument that has the number of elements, or [`ONE`].
-    count: u8,
-    writes: bool,
-}
-
-/// There is one element.
-pub(super) const ONE: u8 = 6;
-
-/// The kernel reads what is there.
-pub(super) const fn from(argument: u8, kind: Kind, each: u16, count: u8) -> Pointer {
-    Pointer {
-        argument,
-        kind,
-        each,
-        count,
-        writes: false,
-    }
-}
-
-/// The kernel writes, or may.
-pub(super) const fn to(argument: u8, kind: Kind, each: u16, count: u8) -> Pointer {
-    Pointer {
-        writes: true,
-        ..from(argument, kind, each, count)
-    }
-}
 
 /// Bytes that are taken along: what a structure of a later kernel has more, or a header.
 const MORE_BYTES: usize = 64;

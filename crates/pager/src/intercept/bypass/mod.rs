@@ -10,6 +10,7 @@
 //! Threads start without the kernel's report, and are given it when they begin ([`returns`]).
 
 mod arguments;
+mod pointer;
 mod pointers;
 mod returns;
 mod serve;
@@ -18,7 +19,7 @@ mod sites;
 pub(super) use arguments::{hold, make};
 pub(super) use returns::forked;
 
-use super::detour;
+use super::{detour, libc_code};
 use crate::handler::signal;
 use crate::inject;
 use crate::page::PAGE_BYTES;
@@ -47,7 +48,7 @@ pub(super) fn prepare(first: bool) {
         bound.store(value, Ordering::Relaxed);
     }
     let well = !inject::takes_away("user_dispatch") && !code.is_empty() && answer_signals();
-    let room = match PAGER.delivery.load(Ordering::Relaxed) & 0xff {
+    let room = match PAGER.choices.delivery.load(Ordering::Relaxed) & 0xff {
         narrow if well && narrow == Delivery::Signal as u32 => sites::lead_away(&code),
         _ => None,
     };
@@ -61,7 +62,7 @@ pub(super) fn prepare(first: bool) {
             }
             None => {
                 let placed = room_in_libc >= entry::ENTER.len()
-                    && detour::patch(unused.start as *mut u8, &entry::ENTER);
+                    && libc_code::patch(unused.start as *mut u8, &entry::ENTER);
                 if placed {
                     entry::exempt(&code, unused.start);
                     returns::use_room(unused.start + entry::ENTER.len() as u64..unused.end, &code);

@@ -1,8 +1,8 @@
 //! Which arguments of which system call are pointers, and to how much. Written by `crates/pager/pointers`
 //! from the types of a kernel, Linux 6.18.44: 340 calls.
 
-use super::arguments::Kind::{Bytes, Message, Messages, Parts};
-use super::arguments::{ONE, Pointer, from, to};
+use super::pointer::Kind::{Bytes, Message, Messages, Parts};
+use super::pointer::{ONE, Pointer, from, to};
 
 /// Calls without any pointer among their arguments, by number.
 pub(super) const WITHOUT: &[u16] = &[

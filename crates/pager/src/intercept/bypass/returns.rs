@@ -6,7 +6,7 @@
 //! place. The handler returns to it. libc's own places that start threads jump to such pieces, so that the kernel reports the calls of each thread
 //! from its beginning, whichever of libc's functions starts it.
 
-use crate::intercept::detour;
+use crate::intercept::libc_code;
 use crate::page::PAGE_BYTES;
 use crate::sync::Lock;
 use crate::sys;
@@ -136,9 +136,9 @@ fn lead_over(index: usize, number: u32, room: &Range<u64>, code: &Range<u64>) ->
     }
     let behind = pagewise_libc_call_returns as *const () as u64;
     let well = write_rest(index, place + LOAD as u64 + 2, behind)
-        && detour::patch(room.start as *mut u8, &pattern[..LOAD])
+        && libc_code::patch(room.start as *mut u8, &pattern[..LOAD])
         && write_piece(room.start + LOAD as u64, index)
-        && detour::patch(place as *mut u8, &detour::jump(place, room.start)?);
+        && libc_code::patch(place as *mut u8, &libc_code::jump(place, room.start)?);
     well.then_some(bytes)
 }
 
@@ -169,17 +169,17 @@ pub(super) fn piece_for(place: u64) -> Option<u64> {
 fn write_piece(address: u64, rest: usize) -> bool {
     let mut piece = [0x0f, 0x05, 0, 0, 0, 0, 0];
     let rest = RESTS.load(Ordering::Relaxed) + (rest * REST) as u64;
-    let Some(jump) = detour::jump(address + 2, rest) else {
+    let Some(jump) = libc_code::jump(address + 2, rest) else {
         return false;
     };
     piece[2..].copy_from_slice(&jump);
-    detour::patch(address as *mut u8, &piece)
+    libc_code::patch(address as *mut u8, &piece)
 }
 
 /// Writes the rest of this number.
 fn write_rest(number: usize, place: u64, behind: u64) -> bool {
     let address = RESTS.load(Ordering::Relaxed) + (number * REST) as u64;
-    address >= PAGE_BYTES as u64 && detour::patch(address as *mut u8, &rest_of(place, behind))
+    address >= PAGE_BYTES as u64 && libc_code::patch(address as *mut u8, &rest_of(place, behind))
 }
 
 fn rest_of(place: u64, behind: u64) -> [u8; REST] {

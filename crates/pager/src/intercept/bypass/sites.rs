@@ -4,7 +4,7 @@
 //! back to the place, and so to the report, after EFAULT alone.
 
 use super::arguments;
-use crate::intercept::detour;
+use crate::intercept::libc_code;
 use crate::page::PAGE_BYTES;
 use crate::sys::{self, entry};
 use core::ffi::c_void;
@@ -122,7 +122,7 @@ pub(super) fn lead_away(code: &Range<u64>) -> Option<Range<u64>> {
         return None;
     }
     let whole = crate::page::page_floor(code.start)..crate::page::page_ceil(code.end);
-    if !detour::protect(whole.start, whole.end, libc::PROT_WRITE) {
+    if !libc_code::protect(whole.start, whole.end, libc::PROT_WRITE) {
         return None;
     }
     // SAFETY: the block was just mapped, and nothing else uses it.
@@ -155,7 +155,7 @@ pub(super) fn lead_away(code: &Range<u64>) -> Option<Range<u64>> {
         {
             continue;
         }
-        let Some(jump) = detour::jump(place, next) else {
+        let Some(jump) = libc_code::jump(place, next) else {
             continue;
         };
         // SAFETY: the piece is in the block.
@@ -163,8 +163,8 @@ pub(super) fn lead_away(code: &Range<u64>) -> Option<Range<u64>> {
         text[start..start + jump.len()].copy_from_slice(&jump);
         next += BYTES as u64;
     }
-    detour::protect(whole.start, whole.end, 0);
-    detour::protect(block, end, 0).then_some(block..end)
+    libc_code::protect(whole.start, whole.end, 0);
+    libc_code::protect(block, end, 0).then_some(block..end)
 }
 
 /// The next `syscall` in `text` from `from` on.
@@ -205,7 +205,7 @@ fn piece(at: u64, place: u64, load: &[u8]) -> Option<[u8; BYTES]> {
     add(&[0x0f, 0x85]);
     add(&back.to_le_bytes());
     let now = add(load);
-    let again = detour::jump(now, call)?;
+    let again = libc_code::jump(now, call)?;
     add(&again);
     Some(code)
 }

@@ -13,7 +13,7 @@ const MOST_PARTS: usize = 1024;
 
 /// Whether any region can need this; otherwise nothing has to be checked.
 pub fn is_needed() -> bool {
-    let used = PAGER.signals_used.load(Ordering::Relaxed);
+    let used = PAGER.choices.signals_used.load(Ordering::Relaxed);
     PAGER.is_started() && (used || !PAGER.can(capability::MOVE))
 }
 

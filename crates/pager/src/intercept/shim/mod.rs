@@ -11,7 +11,6 @@ mod paths;
 mod sockets;
 mod transfers;
 
-use super::{bypass, calls, libc_answer};
 use core::ffi::{c_int, c_void};
 pub use held::Held;
 use kept::{forward, parts};
@@ -71,25 +70,3 @@ between_processes!(
     /// `process_vm_writev(2)`, for the buffers of this process.
     process_vm_writev, c"process_vm_writev", false
 );
-
-/// `syscall(2)`: calls that this library must see go the same way as libc's functions; what the others
-/// point to is pinned.
-///
-/// # Safety
-/// As for the system call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn syscall(
-    number: i64,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-) -> i64 {
-    let arguments = [a, b, c, d, e, f];
-    let _held = bypass::hold(number, &arguments);
-    // SAFETY: the program's own call, with its arguments.
-    let known = unsafe { calls::by_number(number, arguments) };
-    libc_answer(known.unwrap_or_else(|| bypass::make(number, arguments))) as i64
-}
