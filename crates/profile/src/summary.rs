@@ -1,10 +1,11 @@
 //! The overview of a profile.
 
-use super::weigh::{Idle, by_frame, frame_names, is_cpu, samples_in};
+use super::weigh::{Idle, by_group, frame_names, is_cpu, samples_in};
 use super::{burst, counters, rules, unknown};
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{Diagnosis, Severity};
-use pagewise_model::profile::{NO_CPU, NodeId, Profile, WeightUnit};
+use pagewise_model::normal_name::{normal, normal_module};
+use pagewise_model::profile::{FrameId, FrameKind, NO_CPU, NodeId, Profile, WeightUnit};
 use pagewise_model::profile_findings::{
     CgroupShare, CpuShare, EventProfile, FunctionShare, ProcessShare, ProfileFindings,
     ProfileSummary, StackShare,
@@ -156,15 +157,55 @@ impl Sums {
     }
 }
 
+/// Functions under one name. Copies that a compiler or a runtime numbers (`work.llvm.294`, a lambda for
+/// each call site) are one function: apart, hundreds of them would each be too small to be seen.
+struct Functions {
+    /// The function of each frame.
+    of_frame: Vec<u32>,
+    /// The first frame of each function, and how many frames it has.
+    frames: Vec<(usize, u32)>,
+}
+
+impl Functions {
+    fn in_profile(profile: &Profile) -> Self {
+        let mut known: FxHashMap<(String, &str, FrameKind), u32> = FxHashMap::default();
+        let mut functions = Self {
+            of_frame: Vec::with_capacity(profile.frames.len()),
+            frames: Vec::new(),
+        };
+        for (at, frame) in profile.frames.iter().enumerate() {
+            let key = (
+                normal(&frame.name),
+                normal_module(&frame.module),
+                frame.kind,
+            );
+            let next = u32::try_from(functions.frames.len()).unwrap_or(u32::MAX);
+            let function = *known.entry(key).or_insert(next);
+            functions.of_frame.push(function);
+            match functions.frames.get_mut(function as usize) {
+                Some((_, count)) => *count += 1,
+                None => functions.frames.push((at, 1)),
+            }
+        }
+        functions
+    }
+}
+
 fn functions(profile: &Profile, own: &[u64]) -> Vec<FunctionShare> {
-    let sums = by_frame(profile, own);
+    let functions = Functions::in_profile(profile);
+    let of = |frame: FrameId| functions.of_frame[frame.0 as usize];
+    let sums = by_group(profile, own, functions.frames.len(), of);
     let mut order: Vec<usize> = (0..sums.len()).filter(|&at| sums[at].1 > 0).collect();
     order.sort_by_key(|&at| (u64::MAX - sums[at].0, u64::MAX - sums[at].1));
     order.truncate(MOST);
     let share = |at: usize| {
-        let frame = &profile.frames[at];
+        let (first, copies) = functions.frames[at];
+        let frame = &profile.frames[first];
         FunctionShare {
-            name: frame.name.to_string(),
+            name: match copies {
+                1 => frame.name.to_string(),
+                _ => normal(&frame.name),
+            },
             module: frame.module.to_string(),
             kind: frame.kind,
             own: sums[at].0,
@@ -261,10 +302,7 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
         );
     }
     let share = 100.0 * top.own as f64 / event.weight as f64;
-    let place = match &*top.module {
-        "" => String::new(),
-        module => format!(" ({module})"),
-    };
+    let place = place(top);
     let what = match (is_cpu(&event.name), event.unit) {
         (true, _) => "CPU time is spent".to_owned(),
         (false, WeightUnit::Nanoseconds) => format!("{} time is spent", event.name),
@@ -272,10 +310,19 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
         (false, WeightUnit::Samples) => "samples are".to_owned(),
     };
     let busy = busy_share(profile, event);
-    format!(
-        "{share:.0} % of the {what} in {}{place} itself{busy}.",
-        top.name
-    )
+    format!("{share:.0} % of the {what} in {place}{busy}.")
+}
+
+/// Where a function is, for the first line.
+fn place(function: &FunctionShare) -> String {
+    let is_unnamed = function.name.starts_with("[unknown");
+    match (is_unnamed, &*function.module) {
+        (true, "") => "code that has no name here".to_owned(),
+        (true, "[kernel]") => "the kernel itself, whose functions have no names here".to_owned(),
+        (true, module) => format!("{module} itself, whose functions have no names here"),
+        (false, "") => format!("{} itself", function.name),
+        (false, module) => format!("{} ({module}) itself", function.name),
+    }
 }
 
 /// Fewer samples than this say nothing about a recording of which an unknown part is missing: a
@@ -391,6 +438,50 @@ mod tests {
             "{verdict}"
         );
         assert!(verdict.contains("In what is left: "), "{verdict}");
+    }
+
+    #[test]
+    fn copies_of_a_function_are_one_row() {
+        let mut maker = Maker::default();
+        for copy in 0..20 {
+            let (inner, outer) = (copy, copy + 100);
+            let stack = format!("main;F$$Lambda${outer}/0x00007f3c1c0a.run;F$$Lambda${inner}.run");
+            maker.sample_at(1, &stack, 3);
+            maker.sample_at(1, "main;work", 2);
+        }
+        let rules = rules::ProfileRules::shipped().expect("no mistake");
+        let found = summarise(&maker.finish(), &rules);
+        let rows = &found.evidence.events[0].functions;
+        let row = |row: &FunctionShare| (row.name.clone(), row.own, row.total);
+        let rows: Vec<_> = rows.iter().map(row).collect();
+        assert_eq!(rows[0], ("F$$Lambda.run".to_owned(), 60, 60));
+        assert_eq!(rows[1], ("work".to_owned(), 40, 40));
+    }
+
+    #[test]
+    fn code_without_names_is_called_by_its_file() {
+        let function = |name: &str, module: &str| FunctionShare {
+            name: name.to_owned(),
+            module: module.to_owned(),
+            kind: FrameKind::User,
+            own: 1,
+            total: 1,
+        };
+        let unnamed = "itself, whose functions have no names here";
+        for (name, module, expected) in [
+            ("[unknown in app]", "app", format!("app {unnamed}")),
+            ("[unknown]", "libc.so.6", format!("libc.so.6 {unnamed}")),
+            (
+                "[unknown in [kernel]]",
+                "[kernel]",
+                format!("the kernel {unnamed}"),
+            ),
+            ("[unknown]", "", "code that has no name here".to_owned()),
+            ("work", "app", "work (app) itself".to_owned()),
+            ("work", "", "work itself".to_owned()),
+        ] {
+            assert_eq!(place(&function(name, module)), expected);
+        }
     }
 
     #[test]

@@ -56,12 +56,23 @@ pub fn interrupted(profile: &Profile) -> Vec<bool> {
 
 /// Self and total weight of each frame. A recursive function counts once per stack.
 pub fn by_frame(profile: &Profile, own: &[u64]) -> Vec<(u64, u64)> {
-    let mut sums = vec![(0_u64, 0_u64); profile.frames.len()];
+    by_group(profile, own, profile.frames.len(), |frame| frame.0)
+}
+
+/// Self and total weight of each of `count` groups of frames. A stack counts once, however many of its
+/// frames are of one group.
+pub fn by_group(
+    profile: &Profile,
+    own: &[u64],
+    count: usize,
+    group: impl Fn(FrameId) -> u32,
+) -> Vec<(u64, u64)> {
+    let mut sums = vec![(0_u64, 0_u64); count];
     let mut total = own.to_vec();
     profile.stacks.accumulate(&mut total);
-    let outermost = outermost(profile);
+    let outermost = outermost_of(profile, &group);
     for (node, _, frame) in profile.stacks.nodes() {
-        let (at, sum) = (node.0 as usize, &mut sums[frame.0 as usize]);
+        let (at, sum) = (node.0 as usize, &mut sums[group(frame) as usize]);
         sum.0 += own[at];
         if outermost[at] {
             sum.1 += total[at];
@@ -73,6 +84,10 @@ pub fn by_frame(profile: &Profile, own: &[u64]) -> Vec<(u64, u64)> {
 /// For each node whether its frame does not occur above it: one depth-first walk that counts the
 /// frames on the path, so that deep recursion costs no more than its nodes.
 pub fn outermost(profile: &Profile) -> Vec<bool> {
+    outermost_of(profile, |frame| frame.0)
+}
+
+fn outermost_of(profile: &Profile, group: impl Fn(FrameId) -> u32) -> Vec<bool> {
     let tree = &profile.stacks;
     let mut outermost = vec![true; tree.len()];
     // Depth-first, so that the frames on the path are one multiset. Lists of the children of each
@@ -83,7 +98,7 @@ pub fn outermost(profile: &Profile) -> Vec<bool> {
         let first = &mut first_child[parent.0 as usize];
         sibling[node.0 as usize] = std::mem::replace(first, node.0);
     }
-    let mut on_way: FxHashMap<FrameId, u32> = FxHashMap::default();
+    let mut on_way: FxHashMap<u32, u32> = FxHashMap::default();
     let mut at = NodeId::ROOT;
     loop {
         let mut next = NodeId(first_child[at.0 as usize]);
@@ -92,14 +107,14 @@ pub fn outermost(profile: &Profile) -> Vec<bool> {
             let Some(frame) = tree.frame(at) else {
                 return outermost;
             };
-            if let Some(count) = on_way.get_mut(&frame) {
+            if let Some(count) = on_way.get_mut(&group(frame)) {
                 *count -= 1;
             }
             next = NodeId(sibling[at.0 as usize]);
             at = tree.parent(at);
         }
         if let Some(frame) = tree.frame(next) {
-            let count = on_way.entry(frame).or_default();
+            let count = on_way.entry(group(frame)).or_default();
             outermost[next.0 as usize] = *count == 0;
             *count += 1;
         }

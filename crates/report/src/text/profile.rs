@@ -9,7 +9,7 @@ use pagewise_model::profile::{FrameKind, WeightUnit};
 use pagewise_model::profile_findings::{
     CounterRate, EventProfile, FunctionShare, ProfileFindings, ProfileSummary,
 };
-use pagewise_model::quantity::{count, percent, rounded};
+use pagewise_model::quantity::{count, counted, percent, rounded};
 use pagewise_model::units::Nanos;
 
 /// Lines of each table.
@@ -152,8 +152,8 @@ fn whole(count: f64) -> u64 {
 fn weight(weight: u64, unit: WeightUnit) -> String {
     match unit {
         WeightUnit::Nanoseconds => Nanos(weight).to_string(),
-        WeightUnit::Events => format!("{} events", count(weight)),
-        WeightUnit::Samples => format!("{} samples", count(weight)),
+        WeightUnit::Events => counted(weight, "event"),
+        WeightUnit::Samples => counted(weight, "sample"),
     }
 }
 
