@@ -2,7 +2,9 @@
 
 use super::{
     bypass, files, forks, given, ioctls, libc_answer, memory, merging, process, set_errno, signals,
+    strict,
 };
+use crate::page::{PAGE_BYTES, page_ceil, page_floor};
 use crate::paging::PAGER;
 use crate::start;
 use crate::sys::{Answer, call6};
@@ -65,11 +67,27 @@ fn others(number: i64, [a, b, c, d, ..]: [usize; 6]) -> Option<Answer> {
             Some(unsafe { ioctls::answer(a as c_int, b as u64, c as *mut c_void) })
         }
         libc::SYS_process_madvise => advised(a, b, c, d as c_int),
+        libc::SYS_rseq if PAGER.is_started() && c == 0 => {
+            leave_to_kernel(a as u64, b as u64);
+            None
+        }
+        libc::SYS_seccomp if a == strict::SET_STRICT => Some(strict::entering(|| {
+            bypass::make(number, [a, b, c, d, 0, 0])
+        })),
         libc::SYS_io_uring_setup | libc::SYS_io_setup if PAGER.is_started() => {
             start::say_refused(&PAGER);
             None
         }
         _ => None,
+    }
+}
+
+/// The kernel writes the processor's number there whenever the thread goes on, with whatever locks it holds.
+fn leave_to_kernel(start: u64, bytes: u64) {
+    let end = start.saturating_add(bytes);
+    if end < u64::MAX - PAGE_BYTES as u64 {
+        // Without room for it, it stays as it is.
+        let _ = PAGER.cede(page_floor(start), page_ceil(end));
     }
 }
 

@@ -1,5 +1,5 @@
-//! What the kernel writes when a thread ends: its number in libc's data, for those that join it, and a
-//! mark in each robust mutex that it still holds. It raises no faults for that (`handle_userfault`,
+//! What the kernel reads and writes when a thread ends: its number in libc's data, or where the program
+//! wants it (`set_tid_address`), for those that join it, and a mark in each robust mutex that it still holds. It raises no faults for that (`handle_userfault`,
 //! PF_EXITING), so a mutex in a page that is away, or write-protected, would stay locked for ever.
 
 use crate::page::PAGE_BYTES;
@@ -11,10 +11,15 @@ use core::cell::UnsafeCell;
 
 /// Largest number of mutexes of one thread that are looked after.
 const MOST: usize = 15;
+/// `PR_GET_TID_ADDRESS` (linux/prctl.h, Linux 3.5).
+const GET_TID_ADDRESS: usize = 40;
 /// Threads that end at the same time, each with as many pins.
 const THREADS: usize = 8;
 
-type Pins = [Option<Pin<'static>>; MOST + 1];
+/// Pins besides those of mutexes: libc's data, the word for the thread's number, the list's head.
+const OTHERS: usize = 3;
+
+type Pins = [Option<Pin<'static>>; MOST + OTHERS];
 
 /// Threads that end, and what is pinned for each.
 struct Ending(UnsafeCell<[Option<(u32, Pins)>; THREADS]>);
@@ -75,8 +80,14 @@ fn is_gone(thread: u32) -> bool {
 }
 
 fn pin() -> Pins {
-    let mut pins = [const { None }; MOST + 1];
+    let mut pins = [const { None }; MOST + OTHERS];
     pins[0] = PAGER.keep(thread::pointer(), PAGE_BYTES as u64, true);
+    let mut word = 0_usize;
+    // SAFETY: the kernel writes an address to this frame. Without CONFIG_CHECKPOINT_RESTORE it refuses.
+    let known = unsafe { call3(libc::SYS_prctl, GET_TID_ADDRESS, &raw mut word as usize, 0) } == 0;
+    if known && word != 0 {
+        pins[1] = PAGER.keep(word as u64, size_of::<u32>() as u64, true);
+    }
     let (mut head, mut bytes) = (core::ptr::null::<Head>(), 0_usize);
     let (place, length) = (&raw mut head as usize, &raw mut bytes as usize);
     // SAFETY: both results are in this frame; the list is libc's, and consists of mutexes that this
@@ -86,9 +97,10 @@ fn pin() -> Pins {
         if answer != 0 || head.is_null() || bytes != size_of::<Head>() {
             return pins;
         }
+        pins[2] = PAGER.keep(head as u64, size_of::<Head>() as u64, true);
         let Head { next, offset, .. } = head.read();
         let mut entry = next & !1;
-        for pin in &mut pins[1..] {
+        for pin in &mut pins[OTHERS..] {
             if entry == head as usize || entry == 0 {
                 break;
             }

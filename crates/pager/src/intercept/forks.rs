@@ -12,7 +12,7 @@
 //! yet: it is pinned beforehand ([`Kept`]).
 
 use super::signals::next;
-use super::{bypass, detour, endings, given, libc_code, locks};
+use super::{bypass, detour, endings, given, libc_code, locks, strict};
 use crate::page::PAGE_BYTES;
 use crate::paging::PAGER;
 use crate::paging::pins::Pin;
@@ -148,6 +148,7 @@ fn in_child() {
     core::mem::forget(unsafe { core::mem::replace(&mut *KEEPER.0.get(), NOTHING) });
     locks::forked();
     endings::forked();
+    strict::forked();
     bypass::forked();
     if SHARES_FILES.load(Ordering::Relaxed) {
         own_descriptors();
@@ -332,6 +333,10 @@ pub(super) fn by_number(number: i64, arguments: [usize; 6]) -> Option<Answer> {
     let copies = |flags: usize| flags & libc::CLONE_VM as usize == 0;
     // SAFETY: the program's own call.
     let call = |number: i64| unsafe { call6(number, a, b, c, d, e, f) };
+    if number == libc::SYS_exit {
+        // It may ask for nothing before.
+        strict::end(a);
+    }
     match number {
         libc::SYS_fork => Some(around(0, || NOTHING, || call(number))),
         libc::SYS_clone if copies(a) && b == 0 => Some(around(
@@ -434,6 +439,7 @@ extern "C" fn begin(argument: *mut c_void) -> c_int {
 fn end_thread(status: usize) -> ! {
     // The kernel's list of threads is read into the stack.
     let _stack = PAGER.keep_stack();
+    endings::prepare();
     if thread::is_last() {
         start::end();
     }

@@ -268,9 +268,10 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
         advice,
         libc::MADV_DONTFORK | libc::MADV_DOFORK | libc::MADV_WIPEONFORK | libc::MADV_KEEPONFORK
     );
-    // The treatment of memory in children must also be recorded for memory that may be managed
-    // later.
-    let known = PAGER.is_started() && PAGER.regions.touches(start, end, !forks);
+    // The treatment of memory in children, and guards, must also be recorded for memory that may be
+    // managed later.
+    let stays = forks || matches!(advice, MADV_GUARD_INSTALL | MADV_GUARD_REMOVE);
+    let known = PAGER.is_started() && PAGER.regions.touches(start, end, !stays);
     let refused = start != page_floor(start)
         || start
             .checked_add(length as u64)
@@ -291,9 +292,11 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
         libc::MADV_DONTNEED | libc::MADV_FREE => {
             PAGER.emptying(start, end, advise(libc::MADV_DONTNEED), advise(advice))
         }
-        MADV_DONTNEED_LOCKED | MADV_GUARD_INSTALL => {
+        MADV_DONTNEED_LOCKED => PAGER.emptying(start, end, advise(advice), advise(advice)),
+        MADV_GUARD_INSTALL => PAGER.guarding(start, end, || {
             PAGER.emptying(start, end, advise(advice), advise(advice))
-        }
+        }),
+        MADV_GUARD_REMOVE => PAGER.unguarding(start, end, || call(advice)),
         libc::MADV_PAGEOUT => {
             PAGER.page_out(start, end);
             0
@@ -301,7 +304,11 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
         // The kernel would find missing pages and fail.
         MADV_POPULATE_READ | MADV_POPULATE_WRITE if PAGER.raises(start, end) => {
             PAGER.populate(start, end);
-            0
+            match call(advice) {
+                // A page that has left again is no reason.
+                FAULT if !PAGER.regions.has_guards(start, end) => 0,
+                answer => answer,
+            }
         }
         // Pages must remain base pages that are managed individually.
         libc::MADV_HUGEPAGE | libc::MADV_MERGEABLE | MADV_COLLAPSE => 0,
@@ -354,6 +361,9 @@ const MADV_DONTNEED_LOCKED: c_int = 24;
 const MADV_COLLAPSE: c_int = 25;
 /// Drop, and let every touch raise SIGSEGV (Linux 6.13).
 const MADV_GUARD_INSTALL: c_int = 102;
+/// Let touches through again.
+const MADV_GUARD_REMOVE: c_int = 103;
+const FAULT: Answer = -(libc::EFAULT as Answer);
 
 /// One of these calls made through `syscall(2)`; `None` if `number` is a different one.
 ///

@@ -2,7 +2,7 @@
 //! their write protection (`replace_page`, mm/ksm.c, Linux 6.18): a page that the store has would be written
 //! without notice, and dropped. So managed memory is not merged.
 
-use super::bypass;
+use super::{bypass, strict};
 use crate::paging::PAGER;
 use crate::sys::Answer;
 use core::ffi::{c_int, c_ulong};
@@ -34,6 +34,9 @@ pub unsafe extern "C" fn prctl(
 }
 
 fn answer(arguments: [usize; 6]) -> Answer {
+    if arguments[..2] == [libc::PR_SET_SECCOMP as usize, strict::MODE] {
+        return strict::entering(|| bypass::make(libc::SYS_prctl, arguments));
+    }
     let answer = bypass::make(libc::SYS_prctl, arguments);
     // Merged are pages that have not changed between two rounds of the kernel's, much later.
     if arguments[0] == MERGE && answer == 0 && PAGER.is_started() {
@@ -44,5 +47,6 @@ fn answer(arguments: [usize; 6]) -> Answer {
 
 /// The call made through `syscall(2)` or past libc; `None` if it is of no concern here.
 pub(super) fn by_number(number: i64, arguments: [usize; 6]) -> Option<Answer> {
-    (number == libc::SYS_prctl && arguments[0] == MERGE).then(|| answer(arguments))
+    let ours = [MERGE, libc::PR_SET_SECCOMP as usize];
+    (number == libc::SYS_prctl && ours.contains(&arguments[0])).then(|| answer(arguments))
 }

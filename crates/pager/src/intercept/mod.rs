@@ -28,6 +28,7 @@ mod process;
 mod programs;
 mod shim;
 mod signals;
+mod strict;
 mod threads;
 
 use crate::figures::strangers;

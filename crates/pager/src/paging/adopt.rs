@@ -105,6 +105,7 @@ impl Pager {
             not_forked: false,
             ceded: false,
             reserved: false,
+            guarded: false,
             file: 0,
         }
     }

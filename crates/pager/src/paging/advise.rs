@@ -195,6 +195,29 @@ impl Pager {
         });
     }
 
+    /// Runs `call`, which puts guards into `[start, end)`, whose pages are dropped. They are known before that, so
+    /// that no thread brings a page in beside its own; where the call fails, some may be there.
+    pub fn guarding(&self, start: u64, end: u64, call: impl FnOnce() -> Answer) -> Answer {
+        if !self.regions.may_be_cut() {
+            return -(libc::ENOMEM as Answer);
+        }
+        {
+            let _quiet = self.quiet();
+            self.change_kind(start, end, |kind| kind.guarded = true);
+        }
+        call()
+    }
+
+    /// Runs `call`, which takes the guards of `[start, end)` away.
+    pub fn unguarding(&self, start: u64, end: u64, call: impl FnOnce() -> Answer) -> Answer {
+        let answer = call();
+        if answer == 0 {
+            let _quiet = self.quiet();
+            self.change_kind(start, end, |kind| kind.guarded = false);
+        }
+        answer
+    }
+
     /// Runs `call`, an `madvise` that determines how `[start, end)` is treated in children.
     pub fn advising_fork(
         &self,

@@ -57,7 +57,10 @@ impl Work<'_> {
         room: u64,
         reach: Reach,
     ) -> Cluster {
-        let along = along.clipped(self.span());
+        let along = match self.region.kind.guarded {
+            true => Span { first, count: 1 },
+            false => along.clipped(self.span()),
+        };
         let most = 1 + (room as usize).min(BUFFER_PAGES - 1);
         let mut cluster = Cluster {
             first,

@@ -173,6 +173,7 @@ impl Pager {
             if region.kind.wiped_on_fork {
                 self.lock_pages(region.start, region.end);
                 self.clear_pages(region.start, region.end);
+                self.change_kind(region.start, region.end, |kind| kind.guarded = false);
             }
             if self.uffd(&region).register(region.start, region.end) != 0 {
                 return false;

@@ -220,6 +220,9 @@ impl Pager {
         let Some(page) = self.table.page_at(address) else {
             return;
         };
+        if self.regions.has_guards(address, address + 1) {
+            return;
+        }
         loop {
             let word = self.table.word(page);
             let there = word.is_resident() && !word.is_busy() && word.state() != State::Parked;

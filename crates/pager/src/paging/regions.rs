@@ -50,6 +50,9 @@ pub struct Kind {
     pub ceded: bool,
     /// Address space that the program has reserved and may not access, but for a little.
     pub reserved: bool,
+    /// Where a touch raises SIGSEGV (`MADV_GUARD_INSTALL`): a page that came beside another would take the guard
+    /// away.
+    pub guarded: bool,
     /// Number of the file that is mapped there ([`super::files`]); 0 for none.
     pub file: u16,
 }
@@ -62,6 +65,7 @@ impl Kind {
             | u64::from(self.not_forked) << 3
             | u64::from(self.ceded) << 4
             | u64::from(self.reserved) << 5
+            | u64::from(self.guarded) << 6
             | (self.delivery as u64) << 8
             | (self.why as u64) << 16
             | u64::from(self.role) << 24
@@ -77,6 +81,7 @@ impl Kind {
             not_forked: bits & 8 != 0,
             ceded: bits & 16 != 0,
             reserved: bits & 32 != 0,
+            guarded: bits & 64 != 0,
             delivery: match bits >> 8 & 0xff {
                 1 => Delivery::Signal,
                 _ => Delivery::Handler,
@@ -167,6 +172,25 @@ impl Regions {
     #[must_use]
     pub fn len(&self) -> usize {
         self.count.load(Ordering::Acquire) as usize
+    }
+
+    /// Whether one of `[start, end)` has guards.
+    #[must_use]
+    pub fn has_guards(&self, start: u64, end: u64) -> bool {
+        let mut at = start;
+        while let Some(region) = self.at_or_behind(at).filter(|it| it.start < end) {
+            if region.kind.guarded {
+                return true;
+            }
+            at = region.end;
+        }
+        false
+    }
+
+    /// Whether there is room for ranges that are cut from others.
+    #[must_use]
+    pub fn may_be_cut(&self) -> bool {
+        self.len() < CAPACITY / 4 * 3
     }
 
     /// Whether there are none.
@@ -439,6 +463,7 @@ mod tests {
         not_forked: false,
         ceded: false,
         reserved: false,
+        guarded: false,
         file: 0,
     };
 
@@ -524,6 +549,7 @@ mod tests {
             not_forked: true,
             ceded: true,
             reserved: true,
+            guarded: true,
             ..KIND
         };
         assert_eq!(Kind::from_bits(kind.bits()), kind);

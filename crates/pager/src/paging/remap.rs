@@ -147,7 +147,11 @@ impl Pager {
         }
         self.unlock_pages(from, from + old.min(new));
         if let Some(region) = kind.filter(|_| new > old) {
-            self.adopt_locked_quietly(from + old, from + new, region.kind);
+            let kind = Kind {
+                guarded: false,
+                ..region.kind
+            };
+            self.adopt_locked_quietly(from + old, from + new, kind);
         }
     }
 
@@ -162,12 +166,12 @@ impl Pager {
             .filter(|it| it.start < end && at < end)
         {
             let start = first.start.max(at);
-            let stop = self.listed_up_to(start, end);
+            let stop = self.listed_up_to(start, end, first.kind.guarded);
             // One mapping may have parts that are managed and others that are not, as the kernel merges
             // neighbours: what arrives is managed if any of it was.
             let managed = self.regions.managed(start, stop).next();
             let kind = managed.unwrap_or(first).kind;
-            let behind = match stop == end {
+            let behind = match stop == end && !kind.guarded {
                 true => to + new,
                 false => to + (stop - from),
             };
@@ -180,10 +184,11 @@ impl Pager {
         }
     }
 
-    /// Up to where ranges are listed without a gap from `start` on, at most `end`.
-    fn listed_up_to(&self, start: u64, end: u64) -> u64 {
+    /// Up to where ranges are listed without a gap from `start` on, all with guards or without, at most `end`.
+    fn listed_up_to(&self, start: u64, end: u64, guarded: bool) -> u64 {
         let mut stop = start;
-        while let Some(region) = self.regions.find(stop).filter(|_| stop < end) {
+        let listed = |stop| self.regions.find(stop).filter(|_| stop < end);
+        while let Some(region) = listed(stop).filter(|it| it.kind.guarded == guarded) {
             stop = region.end.min(end);
         }
         stop
@@ -192,7 +197,11 @@ impl Pager {
     /// What has become of `[from, from + old)` after the move.
     fn leave(&self, from: u64, old: u64, stays: bool) {
         match stays {
-            true => self.register_unmoved(from, from + old),
+            true => {
+                // Guards have moved with all else.
+                self.change_kind(from, from + old, |kind| kind.guarded = false);
+                self.register_unmoved(from, from + old);
+            }
             false => self.unlist(from, from + old),
         }
     }

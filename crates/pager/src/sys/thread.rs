@@ -165,11 +165,21 @@ pub fn end(status: usize) -> ! {
 /// program that has not been seen to start a thread has none.
 #[must_use]
 pub fn is_last() -> bool {
-    let ours = || {
-        let none_starts = STARTING.load(Ordering::SeqCst) == 0;
-        none_starts.then(|| STARTED.load(Ordering::SeqCst))
-    };
     settled(ours, is_last_beside)
+}
+
+/// Number of our threads, unless one is being started.
+fn ours() -> Option<u64> {
+    let none_starts = STARTING.load(Ordering::SeqCst) == 0;
+    none_starts.then(|| STARTED.load(Ordering::SeqCst))
+}
+
+/// Whether no thread of the program is left. Where /proc cannot be read, that is not known.
+#[must_use]
+pub fn are_gone() -> bool {
+    settled(ours, |started| {
+        tasks::running().is_some_and(|running| running <= started)
+    })
 }
 
 /// What `answer` says of a number that does not change meanwhile: a helper that another thread starts while
