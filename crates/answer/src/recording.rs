@@ -155,7 +155,7 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
     // Losses found on reading were already counted on writing.
     let recorded = sidecar.losses.clone();
     sidecar.losses.take_in(&reading.losses);
-    let told: Vec<String> = reading.told().into_iter().chain(code.note()).collect();
+    let told: Vec<String> = reading.notes().into_iter().chain(code.note()).collect();
     sidecar.collection.notes.extend(told.iter().cloned());
     let counters = std::mem::take(&mut sidecar.counters);
     let profile = collector.zip(of_profile).map(|(collector, named)| {
@@ -221,7 +221,7 @@ pub fn profile(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
         host: sidecar.host,
         losses: both(&losses, &profile.losses),
         notes: reading
-            .told()
+            .notes()
             .into_iter()
             .chain(code.note())
             .chain(profile.notes)

@@ -82,7 +82,7 @@ fn summarise(observation: &Observation) -> io::Result<()> {
             signal_name(signal)
         )?;
     }
-    for lost in observation.losses.told() {
+    for lost in observation.losses.descriptions() {
         writeln!(err, "pagewise: {lost}")?;
     }
     for note in &observation.notes {

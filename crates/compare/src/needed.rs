@@ -95,15 +95,16 @@ mod tests {
 
     #[test]
     fn only_what_is_undecided_is_told_as_probable() {
-        let told = |comparison: &Comparison| crate::promised(comparison, 1, &Criteria::default());
+        let message =
+            |comparison: &Comparison| crate::promised(comparison, 1, &Criteria::default());
         let mut found = comparison(8.0, 0.1, 2);
         let words = "probably 8.00 times as fast, 4 more pairs would prove it";
-        assert_eq!(told(&found).as_deref(), Some(words));
+        assert_eq!(message(&found).as_deref(), Some(words));
         found.wall_speedup = Estimate::exact(1.0);
         let words = "probably 8.00 times as fast in CPU time, 4 more pairs would prove it";
-        assert_eq!(told(&found).as_deref(), Some(words));
+        assert_eq!(message(&found).as_deref(), Some(words));
         found.verdict = Verdict::Faster;
-        assert_eq!(told(&found), None);
+        assert_eq!(message(&found), None);
     }
 
     #[test]

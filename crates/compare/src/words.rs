@@ -39,12 +39,12 @@ pub fn sentence(comparison: &Comparison) -> String {
             None => format!("undecided{}; {beside}", so_far(speed, clock, pairs)),
         };
     }
-    let (words, told) = (
+    let (words, message) = (
         speed_words(comparison.verdict, speed, clock),
         interval(speed),
     );
-    match told {
-        Some(told) => format!("{words} (95 % interval {told}, {pairs} pairs), {beside}"),
+    match message {
+        Some(message) => format!("{words} (95 % interval {message}, {pairs} pairs), {beside}"),
         None => format!("{words} ({pairs} pairs), {beside}"),
     }
 }
@@ -74,8 +74,8 @@ fn more(pairs: u32) -> String {
 
 fn so_far(speed: &Estimate, clock: &str, pairs: u32) -> String {
     match interval(speed) {
-        Some(told) => format!(
-            ": {:.2}× the speed{clock} (95 % interval {told}, {pairs} pairs)",
+        Some(message) => format!(
+            ": {:.2}× the speed{clock} (95 % interval {message}, {pairs} pairs)",
             speed.value
         ),
         None => format!(" after {pairs} pairs of runs, which differ too much"),

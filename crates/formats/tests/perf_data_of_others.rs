@@ -122,7 +122,7 @@ fn damage_in_a_pipe_is_named_with_its_offset() {
         .damage
         .map(|damage| (damage.offset, damage.size, damage.left));
     assert_eq!(place, Some((whole.len() as u64, 0, 12)));
-    assert!(reading.told()[0].contains(&format!("byte {}", whole.len())));
+    assert!(reading.notes()[0].contains(&format!("byte {}", whole.len())));
     // Before any event was described, nothing can be read at all.
     let mut early = whole[..16].to_vec();
     early.extend_from_slice(&[9, 0, 0, 0, 0, 0, 0, 0]);

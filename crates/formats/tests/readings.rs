@@ -52,7 +52,7 @@ impl fmt::Write for Reading {
     }
 }
 
-macro_rules! told {
+macro_rules! message {
     ($reading:expr, $($words:tt)*) => { $reading.line(format_args!($($words)*)) };
 }
 
@@ -178,7 +178,7 @@ struct Trees<'a>(&'a mut Reading);
 
 impl Sink for Trees<'_> {
     fn tree(&mut self, tree: &CallTree, names: &Names) {
-        told!(
+        message!(
             self.0,
             "{:?} {:?} {:?} {:?} {} {:?} {:?} {:?}",
             tree.pid,
@@ -192,7 +192,7 @@ impl Sink for Trees<'_> {
         );
         for node in &tree.nodes {
             let name = names.text(node.name());
-            told!(
+            message!(
                 self.0,
                 " {} {name} {} {:?} {}",
                 node.depth,
@@ -204,20 +204,20 @@ impl Sink for Trees<'_> {
     }
 
     fn bare_close(&mut self, tail: Tail, depth: u32, span: Option<Span>) {
-        told!(self.0, "end {tail:?} {depth} {span:?}");
+        message!(self.0, "end {tail:?} {depth} {span:?}");
     }
 
     fn event(&mut self, line: &Line<'_>, text: &[u8]) {
-        told!(self.0, "event {line:?} {}", String::from_utf8_lossy(text));
+        message!(self.0, "event {line:?} {}", String::from_utf8_lossy(text));
     }
 
     fn note(&mut self, note: TraceNote) {
-        told!(self.0, "note {note:?}");
+        message!(self.0, "note {note:?}");
     }
 }
 
 fn summary(summary: &function_graph::Summary, reading: &mut Reading) {
-    told!(
+    message!(
         reading,
         "{} names {:?} {:?}",
         summary.names.len(),
@@ -227,7 +227,7 @@ fn summary(summary: &function_graph::Summary, reading: &mut Reading) {
 }
 
 fn text_of_a_trace(bytes: &[u8], reading: &mut Reading) {
-    told!(
+    message!(
         reading,
         "{} {:?}",
         function_graph::looks_like(bytes),
@@ -277,9 +277,9 @@ fn trace_dat(bytes: &[u8], reading: &mut Reading) {
             let found = trace.read(&mut Trees(reading));
             summary(&found, reading);
             let comms: Vec<_> = (0..5_000).filter_map(|pid| trace.comm(pid)).collect();
-            told!(reading, "{comms:?}");
+            message!(reading, "{comms:?}");
         }
-        Err(error) => told!(reading, "{error}"),
+        Err(error) => message!(reading, "{error}"),
     }
 }
 
@@ -292,12 +292,12 @@ fn of_binary_traces() {
 fn recording(bytes: &[u8], reading: &mut Reading) {
     let data = match PerfData::parse(bytes) {
         Ok(data) => data,
-        Err(error) => return told!(reading, "{error}"),
+        Err(error) => return message!(reading, "{error}"),
     };
     for source in data.sources() {
-        told!(reading, "{source:?}");
+        message!(reading, "{source:?}");
     }
-    told!(
+    message!(
         reading,
         "{:?} {:?} {:?} {:?}",
         data.origin(),
@@ -308,15 +308,15 @@ fn recording(bytes: &[u8], reading: &mut Reading) {
     let mut done = 0;
     let left_out = data.read(
         |event| {
-            told!(reading, "{event:?}");
+            message!(reading, "{event:?}");
             if let Event::Sample(sample) = event {
                 let frames: Vec<_> = sample.callchain.frames().collect();
-                told!(reading, "{frames:x?}");
+                message!(reading, "{frames:x?}");
             }
         },
         |offset| done = offset,
     );
-    told!(reading, "{done} {left_out:?}");
+    message!(reading, "{done} {left_out:?}");
 }
 
 #[test]
@@ -332,9 +332,9 @@ fn of_recordings() {
 
 fn profile(profile: &Profile, reading: &mut Reading) {
     for event in &profile.events {
-        told!(reading, "{event:?}");
+        message!(reading, "{event:?}");
     }
-    told!(
+    message!(
         reading,
         "{:?} {:?} {} {:?} {:?} {:?} {:?}",
         profile.start,
@@ -345,10 +345,10 @@ fn profile(profile: &Profile, reading: &mut Reading) {
         profile.host,
         profile.losses
     );
-    told!(reading, "{:?} {:?}", profile.notes, profile.contention);
+    message!(reading, "{:?} {:?}", profile.notes, profile.contention);
     for sample in profile.samples.iter() {
         let thread = &profile.threads[sample.thread as usize];
-        told!(
+        message!(
             reading,
             "{} {thread:?} {} {} {}",
             sample.time,
@@ -357,13 +357,13 @@ fn profile(profile: &Profile, reading: &mut Reading) {
             sample.weight
         );
         for frame in profile.stacks.frames(sample.stack) {
-            told!(reading, " {:?}", profile.frames.get(frame.0 as usize));
+            message!(reading, " {:?}", profile.frames.get(frame.0 as usize));
         }
     }
 }
 
 fn script(bytes: &[u8], reading: &mut Reading) {
-    told!(
+    message!(
         reading,
         "{} {:?}",
         perf_script::looks_like(bytes),
@@ -372,7 +372,7 @@ fn script(bytes: &[u8], reading: &mut Reading) {
     let found = perf_script::read(bytes).expect("memory is readable");
     profile(&found, reading);
     let on_two = perf_script::read_on(2, bytes).expect("memory is readable");
-    told!(reading, "{:?}", on_two.samples == found.samples);
+    message!(reading, "{:?}", on_two.samples == found.samples);
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn of_texts_of_perf() {
 }
 
 fn stacks(bytes: &[u8], reading: &mut Reading) {
-    told!(
+    message!(
         reading,
         "{} {:?}",
         folded::looks_like(bytes),
@@ -402,10 +402,10 @@ fn of_folded_stacks() {
 }
 
 fn accesses(bytes: &[u8], reading: &mut Reading) {
-    let read = memory_trace::read(bytes, &mut |batch| told!(reading, "{batch:x?}"));
+    let read = memory_trace::read(bytes, &mut |batch| message!(reading, "{batch:x?}"));
     match read {
-        Ok(summary) => told!(reading, "{summary:?}"),
-        Err(error) => told!(reading, "{error}"),
+        Ok(summary) => message!(reading, "{summary:?}"),
+        Err(error) => message!(reading, "{error}"),
     }
 }
 

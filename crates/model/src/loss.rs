@@ -263,7 +263,7 @@ impl Losses {
     }
 
     /// Each kind with its count in words, in a fixed order.
-    pub fn told(&self) -> impl Iterator<Item = String> + '_ {
+    pub fn descriptions(&self) -> impl Iterator<Item = String> + '_ {
         self.iter().map(|(kind, number)| kind.counted(number))
     }
 
@@ -282,12 +282,12 @@ mod tests {
         let mut losses = Losses::default();
         losses.add(LossKind::TimelineGap, 1);
         losses.add(LossKind::NeverClosed, 2_000);
-        let told: Vec<String> = losses.told().collect();
+        let message: Vec<String> = losses.descriptions().collect();
         let expected = [
             "1 timeline point that could not be read",
             "2,000 calls that never ended",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(message, expected);
     }
 
     #[test]
@@ -299,8 +299,8 @@ mod tests {
             losses.add(LossKind::TimelineGap, gaps);
             losses
         };
-        let mut told = losses(7, 1, 2);
-        told.take_in(&losses(5, 3, 0));
-        assert_eq!(told, losses(7, 3, 2));
+        let mut message = losses(7, 1, 2);
+        message.take_in(&losses(5, 3, 0));
+        assert_eq!(message, losses(7, 3, 2));
     }
 }

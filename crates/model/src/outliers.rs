@@ -135,7 +135,7 @@ fn most_of(count: usize) -> usize {
 
 /// What was left out, in words: the distance of the first of `count` outliers from all others.
 #[must_use]
-pub fn told(count: u64, outlier: Nanos, kept: Range<Nanos>) -> String {
+pub fn describe(count: u64, outlier: Nanos, kept: Range<Nanos>) -> String {
     let (distance, side) = match outlier < kept.start {
         true => ((kept.start - outlier).as_secs_f64(), "before"),
         false => ((outlier - kept.end).as_secs_f64(), "after"),

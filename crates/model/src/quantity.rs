@@ -91,11 +91,11 @@ fn percent_digits(share: f64) -> String {
 /// possible.
 #[must_use]
 pub fn percent_seen(share: &Estimate) -> String {
-    let told = percent(share.high);
+    let message = percent(share.high);
     match share.value == 0.0 && share.high > 0.0 {
         // `<0.1 %` already contains it.
-        true if told.starts_with('<') => told,
-        true => format!("at most {told}"),
+        true if message.starts_with('<') => message,
+        true => format!("at most {message}"),
         false => percent(share.value),
     }
 }

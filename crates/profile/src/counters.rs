@@ -77,9 +77,9 @@ mod tests {
             ..Profile::default()
         };
         let rates = rates(&profile);
-        let told: Vec<(&str, f64)> = rates.iter().map(|r| (r.name.as_str(), r.rate)).collect();
+        let message: Vec<(&str, f64)> = rates.iter().map(|r| (r.name.as_str(), r.rate)).collect();
         assert_eq!(
-            told,
+            message,
             [
                 ("cycles", 400.0),
                 ("instructions", 200.0),

@@ -93,7 +93,7 @@ fn run(folder: &Path, halves: u64, tries: u64) -> std::io::Result<bool> {
     let (plain, mut changed) = (redis()?, redis()?);
     println!("| planted into a half | found | named |\n|---|---|---|");
     for change in PLANTED {
-        let [found, named] = told(&plain, &mut changed, change, tries);
+        let [found, named] = detections(&plain, &mut changed, change, tries);
         println!("| {change:?} | {found} of {tries} | {named} of {tries} |");
     }
     Ok(claims * 20 <= all)
@@ -119,15 +119,15 @@ fn claiming(trees: &Trees, run: usize, splits: u64) -> [u64; 2] {
 }
 
 /// How many of so many changed halves show anything, and what was changed in them.
-fn told(plain: &Trees, changed: &mut Trees, change: Change, tries: u64) -> [u64; 2] {
-    let mut told = [0, 0];
+fn detections(plain: &Trees, changed: &mut Trees, change: Change, tries: u64) -> [u64; 2] {
+    let mut message = [0, 0];
     for seed in 0..tries {
         let diff = planted(plain, changed, change, seed);
         if seed == 0 {
             eprintln!("{change:?}: {}", diff.verdict);
         }
-        told[0] += u64::from(!diff.findings.is_empty());
-        told[1] += u64::from(change.is_named(&diff));
+        message[0] += u64::from(!diff.findings.is_empty());
+        message[1] += u64::from(change.is_named(&diff));
     }
-    told
+    message
 }

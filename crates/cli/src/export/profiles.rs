@@ -196,7 +196,7 @@ fn write_text(
 }
 
 fn told(export: &ProfileExport<'_>, what: &str) -> Result<Written> {
-    let losses = export.profile.losses.told();
+    let losses = export.profile.losses.descriptions();
     let lost: String = losses.map(|lost| format!("; {lost}")).collect();
     Ok(Written(format!("{}: {what}{lost}", place(export.output))))
 }

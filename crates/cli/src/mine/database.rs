@@ -54,7 +54,7 @@ fn trace(trace: Trace, with_nesting: bool) -> Result<Database> {
 
 /// Omitted calls change supports, so they are reported.
 pub fn warn_of_losses(summary: &Summary) {
-    for lost in losses(summary).told() {
+    for lost in losses(summary).descriptions() {
         eprintln!("pagewise: left out: {lost}");
     }
 }

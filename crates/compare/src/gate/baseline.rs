@@ -53,7 +53,7 @@ pub fn comparable(baseline: &Document<Baseline>, now: Now<'_>) -> Comparable {
 }
 
 fn refused(then: &GateHost, here: &GateHost) -> Option<String> {
-    let told = |host: &GateHost| {
+    let message = |host: &GateHost| {
         [
             ("the architecture", host.architecture.clone()),
             ("the page size", format!("{} bytes", host.page_size)),
@@ -63,7 +63,7 @@ fn refused(then: &GateHost, here: &GateHost) -> Option<String> {
             ),
         ]
     };
-    let mut both = told(then).into_iter().zip(told(here));
+    let mut both = message(then).into_iter().zip(message(here));
     let ((what, then), (_, here)) = both.find(|(then, here)| then != here)?;
     Some(format!(
         "the baseline was made where {what} is {then}, here it is {here}: neither faults nor memory \
@@ -83,14 +83,15 @@ fn other_host(then: &GateHost, here: &GateHost) -> Option<String> {
 
 fn shared(then: Option<f64>, now: Option<f64>) -> Option<String> {
     let too_much = |degree: Option<f64>| degree.is_none_or(|degree| degree > MOST_SHARED);
-    let told = |degree: Option<f64>| degree.map(|d| format!(" ({:.0} % of the time)", 100.0 * d));
+    let message =
+        |degree: Option<f64>| degree.map(|d| format!(" ({:.0} % of the time)", 100.0 * d));
     let (when, degree) = match (too_much(then), too_much(now)) {
         (false, false) => return None,
         (true, _) => ("when the baseline was made", then),
         (false, true) => ("now", now),
     };
-    Some(match told(degree) {
-        Some(told) => format!("the CPUs were shared with others {when}{told}"),
+    Some(match message(degree) {
+        Some(message) => format!("the CPUs were shared with others {when}{message}"),
         None => format!("how busy the CPUs were {when} is not known"),
     })
 }
@@ -176,9 +177,9 @@ mod tests {
             (|host| host.page_size = 16384, "16384 bytes"),
             (|host| host.huge_pages = Some("always".to_owned()), "always"),
         ];
-        for (change, told) in changes {
+        for (change, message) in changes {
             let why = against(change, Some(0.0)).refused.unwrap();
-            assert!(why.contains(told) && why.contains("--save"), "{why}");
+            assert!(why.contains(message) && why.contains("--save"), "{why}");
         }
     }
 

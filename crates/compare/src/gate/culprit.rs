@@ -126,7 +126,7 @@ fn stacks(old: &[Site], new: &[Site]) -> Vec<StackGrowth> {
         let of = new.iter().filter(|site| site.culprit == function);
         of.max_by(|a, b| growth(a, old, unseen).total_cmp(&growth(b, old, unseen)))
     };
-    let told = |(function, then, now): (&str, f64, f64)| {
+    let message = |(function, then, now): (&str, f64, f64)| {
         let site = heaviest(function)?;
         let before = same_in(old, site);
         let (then, now) = match before {
@@ -142,7 +142,7 @@ fn stacks(old: &[Site], new: &[Site]) -> Vec<StackGrowth> {
             new: now,
         })
     };
-    grown.into_iter().filter_map(told).collect()
+    grown.into_iter().filter_map(message).collect()
 }
 
 /// Upper bound of the faults of a stack that is not listed.

@@ -61,7 +61,7 @@ fn assignment(word: &str) -> Option<(&str, &str)> {
 mod tests {
     use super::*;
 
-    fn told(old: &[&str], new: &[&str]) -> Option<String> {
+    fn differing(old: &[&str], new: &[&str]) -> Option<String> {
         let words =
             |side: &[&str]| -> Vec<String> { side.iter().map(|&word| word.to_owned()).collect() };
         difference(&words(old), &words(new))
@@ -69,20 +69,20 @@ mod tests {
 
     #[test]
     fn a_variable_on_one_side_is_named() {
-        let found = told(&["./a", "x=1"], &["env", "MALLOC_ARENA_MAX=1", "./a"]).unwrap();
+        let found = differing(&["./a", "x=1"], &["env", "MALLOC_ARENA_MAX=1", "./a"]).unwrap();
         assert!(
             found.contains("MALLOC_ARENA_MAX=1 on the new side alone"),
             "{found}"
         );
         assert!(!found.contains("x=1"), "{found}");
-        let found = told(&["sh", "-c", "A=1 B='2' ./a"], &["sh", "-c", "A=2 ./a"]).unwrap();
+        let found = differing(&["sh", "-c", "A=1 B='2' ./a"], &["sh", "-c", "A=2 ./a"]).unwrap();
         assert!(
             found.contains("A=1 on the old side, 2 on the new"),
             "{found}"
         );
         assert!(found.contains("B=2 on the old side alone"), "{found}");
         assert_eq!(
-            told(&["env", "A=1", "./old"], &["sh", "-c", "A=1 ./new"]),
+            differing(&["env", "A=1", "./old"], &["sh", "-c", "A=1 ./new"]),
             None
         );
     }

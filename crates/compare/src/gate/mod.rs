@@ -293,8 +293,8 @@ mod tests {
             failed.verdict,
             "Page faults grew from 10,000 to 10,500 (+5.0 %, 2 % allowed)."
         );
-        let told = gate("4.1%", &old, &new).verdict;
-        assert!(told.contains("4.1 % allowed"), "{told}");
+        let message = gate("4.1%", &old, &new).verdict;
+        assert!(message.contains("4.1 % allowed"), "{message}");
         let allowed = gate("5%", &old, &new);
         assert!(
             allowed.evidence.passed && verdict(&allowed, Metric::Faults) == GateVerdict::Within
@@ -309,8 +309,8 @@ mod tests {
         assert!(gate.evidence.passed);
         assert_eq!(verdict(&gate, Metric::Faults), GateVerdict::Unsure);
         assert_eq!(verdict(&gate, Metric::PeakMemory), GateVerdict::NotJudged);
-        let told = gate.verdict;
-        assert!(told.contains("may have grown"), "{told}");
+        let message = gate.verdict;
+        assert!(message.contains("may have grown"), "{message}");
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(super) fn headline(
 
 /// `page faults grew from 10,000 to 10,500 (+5.0 %, 2 % allowed)`.
 fn growth(figure: &Judged) -> String {
-    let told =
+    let message =
         |value: Option<f64>| value.map_or_else(String::new, |value| figure.metric.amount(value));
     let by = match figure.growth {
         Some(growth) => format!("{}, ", relative_change(1.0 + growth)),
@@ -48,8 +48,8 @@ fn growth(figure: &Judged) -> String {
     format!(
         "{} grew from {} to {} ({by}{} allowed)",
         figure.metric.label(),
-        told(figure.old),
-        told(figure.new),
+        message(figure.old),
+        message(figure.new),
         figure.allowance(),
     )
 }

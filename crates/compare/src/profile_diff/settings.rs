@@ -140,8 +140,8 @@ mod tests {
         let rules = SettingRules::shipped().unwrap();
         let changed = ["kyber_has_work", "blk_mq_run_hw_queue"].map(str::to_owned);
         let changes = rules.changes(&a, &b, &changed);
-        let told: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
-        assert_eq!(told, [names[1], names[0], names[2]]);
+        let message: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+        assert_eq!(message, [names[1], names[0], names[2]]);
         assert_eq!(changes[0].touches, ["kyber_has_work"]);
         assert!(!changes[1].reason.is_empty() && changes[2].reason.is_empty());
     }

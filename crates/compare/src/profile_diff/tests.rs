@@ -253,11 +253,11 @@ fn what_interrupts_take_of_a_run_is_not_the_programs() {
     let found = compared(&run_with_interrupts(0), &run_with_interrupts(9), 1);
     assert_eq!(found.measure, Measure::CpuSecondsPerRun);
     assert!(is_quiet(&found), "{}", found.verdict);
-    let told = found
+    let message = found
         .notes
         .iter()
         .any(|note| note.starts_with("Interrupts took"));
-    assert!(told, "{:?}", found.notes);
+    assert!(message, "{:?}", found.notes);
     let names: Vec<&str> = found.functions.iter().map(|change| &*change.name).collect();
     assert!(
         names.contains(&"handle_softirqs"),

@@ -66,7 +66,7 @@ fn note_of_contention(profiles: [&Profile; 2], names: [&String; 2]) -> Option<St
     if most < CONTENDED {
         return None;
     }
-    let told: Vec<String> = known
+    let message: Vec<String> = known
         .iter()
         .zip(names)
         .map(|(known, name)| match known.as_ref().and_then(contention) {
@@ -76,7 +76,7 @@ fn note_of_contention(profiles: [&Profile; 2], names: [&String; 2]) -> Option<St
         .collect();
     Some(format!(
         "The CPUs were shared with other work, which makes the same work take more CPU time ({}).",
-        told.join("; ")
+        message.join("; ")
     ))
 }
 

@@ -32,10 +32,10 @@ pub fn note(findings: &Findings, files: &[PathBuf], proof: &Proof) -> Option<Str
     let mut faults: Vec<u64> = runs.iter().map(|run| run.major_faults).collect();
     faults.sort_unstable();
     let usual = *faults.get(faults.len() / 2)?;
-    told(files, usual, findings.cost.major_faults)
+    sentence(files, usual, findings.cost.major_faults)
 }
 
-fn told(files: &[PathBuf], faults_of_runs: u64, faults_observed: u64) -> Option<String> {
+fn sentence(files: &[PathBuf], faults_of_runs: u64, faults_observed: u64) -> Option<String> {
     let (first, more) = files.split_first()?;
     let named = match more.len() {
         0 => first.display().to_string(),
@@ -76,11 +76,11 @@ mod tests {
     #[test]
     fn runs_that_found_the_files_in_memory_are_told_so() {
         let files = ["/data/a", "/data/b"].map(PathBuf::from);
-        let words = |runs, observed| told(&files, runs, observed).unwrap();
+        let words = |runs, observed| sentence(&files, runs, observed).unwrap();
         let cold = "Each run started with /data/a and 1 more file on disk, not in memory.";
         assert_eq!(words(450, 500), cold);
         assert_eq!(words(125, 500), cold);
         assert!(words(124, 500).starts_with("The runs found /data/a and 1 more file in memory"));
-        assert_eq!(told(&[], 450, 500), None);
+        assert_eq!(sentence(&[], 450, 500), None);
     }
 }

@@ -107,9 +107,9 @@ mod tests {
     fn a_gain_is_told_in_requests() {
         let notes = notes(&proof([3.0, 2.0], [2.0, 1.0]), "ab -n 9000");
         assert!(notes[0].contains("drove it with 'ab -n 9000'"), "{notes:?}");
-        let told = "'cure' serves ×1.50 [1.40, 1.60] as many per second, and ×2.0 [1.90, 2.1] as many \
+        let message = "'cure' serves ×1.50 [1.40, 1.60] as many per second, and ×2.0 [1.90, 2.1] as many \
                     per CPU second.";
-        assert!(notes[1].ends_with(told), "{notes:?}");
+        assert!(notes[1].ends_with(message), "{notes:?}");
     }
 
     #[test]

@@ -71,8 +71,9 @@ impl Rules<'_> {
     /// The fate of an arm regardless of the others.
     fn alone(&self, arm: &Standing<'_>) -> Fate {
         let found = &arm.comparison;
-        let told = faster_by(found, self.criteria).map(|clock| half_width(clock.speed_up(found)));
-        let is_near = told.is_some_and(|width| width <= ALIKE);
+        let message =
+            faster_by(found, self.criteria).map(|clock| half_width(clock.speed_up(found)));
+        let is_near = message.is_some_and(|width| width <= ALIKE);
         if self.stopping.enough(found) || is_near && self.is_overwhelming(arm) {
             Fate::Decided
         } else if is_hopeless(arm.runs, self.pairs, self.criteria) {

@@ -13,19 +13,19 @@ pub fn judge(proof: &mut Proof, advice: &[Advice]) {
         let again = proof.confirmation.as_ref().filter(|one| one.arm == name);
         again.or_else(|| proof.comparisons.iter().find(|one| one.arm == name))
     };
-    let mut told = Vec::new();
+    let mut message = Vec::new();
     for advice in advice {
         let name = advice.name();
         if let Some(words) = measured(&name).and_then(|found| words(advice, found)) {
-            told.push((name, words));
+            message.push((name, words));
         }
     }
-    let main = match (&proof.winner, told.as_slice()) {
-        (Some(winner), told) => told.iter().position(|(name, _)| name == winner),
+    let main = match (&proof.winner, message.as_slice()) {
+        (Some(winner), message) => message.iter().position(|(name, _)| name == winner),
         (None, [_only]) => Some(0),
         (None, _) => None,
     };
-    for (at, (name, words)) in told.into_iter().enumerate() {
+    for (at, (name, words)) in message.into_iter().enumerate() {
         match Some(at) == main {
             true => proof.summary = format!("{} {words}", proof.summary),
             false => proof.notes.push(format!("'{name}': {words}")),

@@ -68,10 +68,11 @@ fn unproved(comparisons: &[Comparison], is_open: bool) -> String {
 #[must_use]
 pub fn why_no_more(comparison: &Comparison, fate: &Fate, pairs: u32) -> Option<String> {
     let (name, ran) = (&comparison.arm, comparison.pairs);
-    let told = |clock: &str, ratio| told_factor(ratio).map(|told| format!("{clock} {told}"));
+    let message =
+        |clock: &str, ratio| told_factor(ratio).map(|message| format!("{clock} {message}"));
     let seen = [
-        told("elapsed", &comparison.wall_speedup),
-        told("CPU", &comparison.cpu_speedup),
+        message("elapsed", &comparison.wall_speedup),
+        message("CPU", &comparison.cpu_speedup),
     ];
     let seen: Vec<String> = seen.into_iter().flatten().collect();
     let seen = match seen.is_empty() {

@@ -74,13 +74,13 @@ pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<Document<
         causes,
         settings: settings(a.findings, b.findings, rules),
     };
-    let mut document = told(found);
-    document.notes.extend(missing);
-    Some(document)
+    let mut answer = document(found);
+    answer.notes.extend(missing);
+    Some(answer)
 }
 
 /// The document about this difference.
-fn told(diff: RunDiff) -> Document<RunDiff> {
+fn document(diff: RunDiff) -> Document<RunDiff> {
     let verdict = headline(&diff);
     Document::of(diff).with_verdict(verdict)
 }
@@ -234,17 +234,17 @@ fn is_own(setting: &SettingChange) -> bool {
 }
 
 fn headline(diff: &RunDiff) -> String {
-    let told = |quantity| {
+    let changed = |quantity| {
         let mut figures = diff.figures.iter();
         figures.find(|figure| figure.quantity == quantity && figure.differs)
     };
     let mut parts = Vec::new();
-    let elapsed = || Some((told(Quantity::ElapsedTime)?, "Elapsed time"));
-    let time = told(Quantity::CpuTime).map(|cpu| (cpu, "CPU time"));
+    let elapsed = || Some((changed(Quantity::ElapsedTime)?, "Elapsed time"));
+    let time = changed(Quantity::CpuTime).map(|cpu| (cpu, "CPU time"));
     if let Some((time, of)) = time.or_else(elapsed) {
         parts.push(times(time, of));
     }
-    if let Some(faults) = told(Quantity::Faults) {
+    if let Some(faults) = changed(Quantity::Faults) {
         let because = cause(diff, faults).map_or(String::new(), |cause| format!(", {cause}"));
         parts.push(format!(
             "{} page faults became {}{because}",
@@ -252,7 +252,7 @@ fn headline(diff: &RunDiff) -> String {
             rounded(faults.b)
         ));
     }
-    if let Some(major) = told(Quantity::MajorFaults) {
+    if let Some(major) = changed(Quantity::MajorFaults) {
         parts.push(format!(
             "{} page faults that needed I/O became {}",
             rounded(major.a),
@@ -263,12 +263,12 @@ fn headline(diff: &RunDiff) -> String {
         (Quantity::Refaults, "refaults"),
         (Quantity::PagesWritten, "pages written"),
     ] {
-        if let Some(figure) = told(quantity) {
+        if let Some(figure) = changed(quantity) {
             let [a, b] = [figure.a, figure.b].map(rounded);
             parts.push(format!("{a} {of} became {b}"));
         }
     }
-    if let Some(memory) = told(Quantity::PeakMemory) {
+    if let Some(memory) = changed(Quantity::PeakMemory) {
         let [a, b] = [memory.a, memory.b].map(Bytes::rounded);
         parts.push(format!("peak memory went from {a} to {b}"));
     }
@@ -416,9 +416,9 @@ mod tests {
 
     #[test]
     fn the_first_sentence_names_time_cause_and_setting() {
-        let told = headline(&two_runs());
+        let message = headline(&two_runs());
         assert_eq!(
-            told,
+            message,
             "CPU time fell from 2.18 s to 83.3 ms (−96 %); 614,470 page faults became 10,307, \
              since the 603,356 of the kind \"touched again after munmap\" are gone. \
              GLIBC_TUNABLES is what differs."
@@ -470,7 +470,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_runs_and_samples_share_is_named_once() {
-        let verdict = |name| with_runs(samples(setting(name)), told(two_runs())).verdict;
+        let verdict = |name| with_runs(samples(setting(name)), document(two_runs())).verdict;
         let shared = verdict("environment.GLIBC_TUNABLES");
         assert_eq!(shared.matches("GLIBC_TUNABLES").count(), 1, "{shared}");
         assert!(shared.contains("exc_page_fault shrank in b"), "{shared}");
@@ -496,14 +496,14 @@ mod tests {
     fn settings_of_the_host_are_counted_beside_the_programs_own() {
         let mut diff = two_runs();
         diff.settings.push(setting("vm.swappiness"));
-        let told = headline(&diff);
+        let message = headline(&diff);
         let end = "GLIBC_TUNABLES is what differs, along with one setting of the host.";
-        assert!(told.ends_with(end), "{told}");
+        assert!(message.ends_with(end), "{message}");
         diff.b.subject.command = vec!["other".to_owned()];
-        let told = headline(&diff);
+        let message = headline(&diff);
         assert!(
-            told.ends_with("The commands differ, and GLIBC_TUNABLES."),
-            "{told}"
+            message.ends_with("The commands differ, and GLIBC_TUNABLES."),
+            "{message}"
         );
     }
 }

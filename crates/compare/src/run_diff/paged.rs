@@ -1,6 +1,8 @@
 //! Compares two runs inside memory budgets (`pagewise run`): time, refaults, pages written, memory.
 
-use super::{LEAST_BYTES, LEAST_FAULTS, LEAST_NS, OF_COUNTS, OF_TIME_CONTENDED, logarithm, told};
+use super::{
+    LEAST_BYTES, LEAST_FAULTS, LEAST_NS, OF_COUNTS, OF_TIME_CONTENDED, document, logarithm,
+};
 use pagewise_model::answer::Document;
 use pagewise_model::paged_run::{PagedProcess, PagedRun};
 use pagewise_model::run_diff::{FigureChange, Quantity, RunDiff};
@@ -24,7 +26,7 @@ pub fn compare(
         host: run.host.hostname.clone(),
         sums: run.evidence.cost,
     };
-    told(RunDiff {
+    document(RunDiff {
         a: side(a),
         b: side(b),
         figures: figures(&a.0.evidence, &b.0.evidence),

@@ -183,9 +183,9 @@ impl Leaving {
     /// back and that was not known yet.
     pub fn call(&mut self, part: Part, gap: Gap) -> Option<Gap> {
         if part == Part::Back {
-            let told = std::mem::take(&mut self.accounted);
+            let message = std::mem::take(&mut self.accounted);
             self.gap = None;
-            return (!told).then_some(gap);
+            return (!message).then_some(gap);
         }
         self.accounted = false;
         self.widen(gap);
@@ -225,8 +225,8 @@ impl Leaving {
         let (dequeued, picked) = (self.dequeued, self.picked);
         (self.dequeued, self.picked) = (false, false);
         let mut telling = around.clone();
-        let told = telling.find(|part| matches!(part, Part::Sleep | Part::Yield));
-        match told {
+        let message = telling.find(|part| matches!(part, Part::Sleep | Part::Yield));
+        match message {
             _ if dequeued => Wait::Blocked,
             Some(Part::Yield) => Wait::Runnable,
             Some(_) => Wait::Blocked,

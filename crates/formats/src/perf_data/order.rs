@@ -74,8 +74,8 @@ pub struct Outliers {
 impl Outliers {
     /// What happened, for a reader; `None` if nothing was left out.
     #[must_use]
-    pub fn told(&self) -> Option<String> {
-        (self.count > 0).then(|| outliers::told(self.count, self.example, self.kept.clone()))
+    pub fn description(&self) -> Option<String> {
+        (self.count > 0).then(|| outliers::describe(self.count, self.example, self.kept.clone()))
     }
 
     fn add(&mut self, time: u64) {
@@ -265,7 +265,7 @@ mod tests {
             assert_eq!(waiting.late(), 0);
             assert!(
                 outliers
-                    .told()
+                    .description()
                     .is_some_and(|text| text.starts_with("1 record was left out"))
             );
         }
@@ -280,7 +280,7 @@ mod tests {
         let rounds: Vec<Vec<u64>> = steady(3).into_iter().chain(later).collect();
         let (out, waiting) = handed_out(&rounds);
         assert_eq!((out, waiting.outliers().count), (rounds.concat(), 0));
-        assert_eq!(waiting.outliers().told(), None);
+        assert_eq!(waiting.outliers().description(), None);
     }
 
     #[test]

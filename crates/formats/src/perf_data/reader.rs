@@ -45,11 +45,15 @@ pub struct Reading {
 impl Reading {
     /// What a reader must know about the records that were left out, in sentences.
     #[must_use]
-    pub fn told(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<String> {
         let damage = self
             .damage
             .map(|damage| format!("The file is damaged: {damage}."));
-        self.outliers.told().into_iter().chain(damage).collect()
+        self.outliers
+            .description()
+            .into_iter()
+            .chain(damage)
+            .collect()
     }
 }
 

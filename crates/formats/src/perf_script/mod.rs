@@ -407,7 +407,7 @@ fn in_time_order(mut profile: Profile) -> Profile {
         let count = wrong as u64;
         profile
             .notes
-            .push(outliers::told(count, Nanos(example), kept));
+            .push(outliers::describe(count, Nanos(example), kept));
         profile.losses.add(LossKind::ImpossibleTime, count);
     }
     let mut weights = WeightSum::default();

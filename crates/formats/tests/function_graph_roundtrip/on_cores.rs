@@ -8,9 +8,9 @@ use pagewise_model::trace_note::TraceNote;
 
 /// Everything that a sink receives, in order.
 #[derive(Default)]
-struct Told(Vec<String>);
+struct Received(Vec<String>);
 
-impl Sink for Told {
+impl Sink for Received {
     fn tree(&mut self, tree: &CallTree, names: &Names) {
         let texts: Vec<&str> = tree.nodes.iter().map(|n| names.text(n.name())).collect();
         self.0.push(format!("{tree:?} {texts:?}"));
@@ -31,8 +31,8 @@ impl Sink for Told {
 
 /// What a sink receives from a text that this many threads read in pieces of this many bytes, as a
 /// stream or from memory, then names and counts.
-fn told(text: &[u8], threads: usize, piece: usize, in_memory: bool) -> Vec<String> {
-    let mut sink = Told::default();
+fn received(text: &[u8], threads: usize, piece: usize, in_memory: bool) -> Vec<String> {
+    let mut sink = Received::default();
     let cores = Cores { threads, piece };
     let mut announced = 0;
     let window = |next: std::ops::Range<usize>| {
@@ -61,10 +61,15 @@ pub fn difference(text: &[u8], threads: usize, piece: usize) -> Option<String> {
     let latency = Histogram::default();
     let note = TraceNote::RootOnly { latency }.to_line() + "\n";
     let text = &[note.as_bytes(), text, b"\n", note.as_bytes()].concat();
-    let one = told(text, 1, piece, false);
-    assert_eq!(one, told(text, 1, piece, true), "a stream and memory");
-    let many = told(text, threads, piece, piece.is_multiple_of(2));
-    assert!(one.iter().filter(|told| told.contains("RootOnly")).count() == 2);
+    let one = received(text, 1, piece, false);
+    assert_eq!(one, received(text, 1, piece, true), "a stream and memory");
+    let many = received(text, threads, piece, piece.is_multiple_of(2));
+    assert!(
+        one.iter()
+            .filter(|message| message.contains("RootOnly"))
+            .count()
+            == 2
+    );
     let place = one.iter().zip(&many).position(|(a, b)| a != b);
     let place = place.or((one.len() != many.len()).then_some(one.len().min(many.len())))?;
     let text = String::from_utf8_lossy(text);

@@ -225,7 +225,7 @@ pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, E
 pub fn render_fault_diff(diff: &Document<FaultDiff>, text: &str) -> Result<String, Error> {
     let sides = [("A", &diff.a.losses), ("B", &diff.b.losses)];
     let losses = sides.into_iter().flat_map(|(letter, losses)| {
-        let told = losses.told();
+        let told = losses.descriptions();
         told.map(move |lost| format!("{letter}: {lost}"))
     });
     let mut document = Page {

@@ -32,7 +32,7 @@ impl<'a> Head<'a> {
             diagnoses: &document.diagnoses,
             advice: &document.advice,
             proof: document.proof.as_ref(),
-            losses: document.losses.told().collect(),
+            losses: document.losses.descriptions().collect(),
             notes: &document.notes,
         }
     }

@@ -285,7 +285,7 @@ pub fn missing(page: &mut Page, findings: &Findings) {
         .flatten()
         .map(|note| visible(note).into_owned());
     let mut told: Vec<String> = Vec::new();
-    for line in findings.losses.told().chain(notes) {
+    for line in findings.losses.descriptions().chain(notes) {
         // Faults and samples of one recording have the same notes.
         if !told.contains(&line) {
             page.bullet(if told.is_empty() { "Missing" } else { "" }, &line);

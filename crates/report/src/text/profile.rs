@@ -159,7 +159,7 @@ fn weight(weight: u64, unit: WeightUnit) -> String {
 
 fn missing(page: &mut Page, findings: &ProfileFindings) {
     page.gap();
-    for lost in findings.losses.told() {
+    for lost in findings.losses.descriptions() {
         page.paragraph("Missing", Ink::Caution, &lost);
     }
     for note in &findings.notes {

@@ -1,6 +1,6 @@
 //! Faults one by one, for tables: a second pass over a trace whose tracing cost is known.
 
-use super::collector::{Collector, Told};
+use super::collector::{Collector, KeptFault};
 use super::layer::Layer;
 use super::outline::outline;
 use super::probe::Calibration;
@@ -25,7 +25,7 @@ impl<F: FnMut(FaultRow)> Rows<F> {
     /// Rows corrected by a calibration go to `emit`.
     pub fn new(calibration: Calibration, emit: F) -> Self {
         Self {
-            collector: Collector::telling(),
+            collector: Collector::keeping_faults(),
             calibration,
             path_ids: Vec::new(),
             emit,
@@ -61,8 +61,8 @@ impl<F: FnMut(FaultRow)> Rows<F> {
         clippy::cast_sign_loss,
         reason = "nanoseconds, not negative"
     )]
-    fn row(&self, tree: &CallTree, told: &Told) -> FaultRow {
-        let shape = &self.collector.shapes.all[told.shape];
+    fn row(&self, tree: &CallTree, fault: &KeptFault) -> FaultRow {
+        let shape = &self.collector.shapes.all[fault.shape];
         let outside = self.calibration.per_call_ns - self.calibration.inside_ns;
         let lock_cost = self.calibration.cost(calls_in(shape, Layer::Lock));
         FaultRow {
@@ -70,21 +70,21 @@ impl<F: FnMut(FaultRow)> Rows<F> {
             cpu: tree.cpu,
             pid: tree.pid,
             class: shape.class,
-            path_id: self.path_ids[told.shape],
+            path_id: self.path_ids[fault.shape],
             calls: shape.calls_inside() as u64,
-            total_ns: told.total,
-            on_cpu_ns: told.on,
-            corrected_on_cpu_ns: reduce(told.on, self.calibration.cost(shape.calls_inside())),
+            total_ns: fault.total,
+            on_cpu_ns: fault.on,
+            corrected_on_cpu_ns: reduce(fault.on, self.calibration.cost(shape.calls_inside())),
             error_ns: self.calibration.error(calls_of(shape)).ceil() as u64,
-            self_ns: told.own,
-            corrected_self_ns: reduce(told.own, outside * f64::from(told.direct_calls)),
-            interrupts_ns: told.interrupts,
-            runnable_ns: told.runnable,
-            blocked_ns: told.blocked,
-            off_cpu_ns: told.unknown,
-            lock_before_ns: told.lock_before,
-            lock_ns: told.lock,
-            corrected_lock_ns: reduce(told.lock, lock_cost),
+            self_ns: fault.own,
+            corrected_self_ns: reduce(fault.own, outside * f64::from(fault.direct_calls)),
+            interrupts_ns: fault.interrupts,
+            runnable_ns: fault.runnable,
+            blocked_ns: fault.blocked,
+            off_cpu_ns: fault.unknown,
+            lock_before_ns: fault.lock_before,
+            lock_ns: fault.lock,
+            corrected_lock_ns: reduce(fault.lock, lock_cost),
         }
     }
 }
@@ -92,11 +92,11 @@ impl<F: FnMut(FaultRow)> Rows<F> {
 impl<F: FnMut(FaultRow)> Sink for Rows<F> {
     fn tree(&mut self, tree: &CallTree, names: &Names) {
         self.collector.tree(tree, names);
-        for told in self.collector.take_told() {
+        for fault in self.collector.take_faults() {
             for shape in &self.collector.shapes.all[self.path_ids.len()..] {
                 self.path_ids.push(path_id(shape, names));
             }
-            let row = self.row(tree, &told);
+            let row = self.row(tree, &fault);
             (self.emit)(row);
         }
     }

@@ -141,7 +141,7 @@ fn changes(blocks: &[TimeBlock], every: u64) -> Vec<ChangePoint> {
         let mut at = Vec::new();
         segment(&series.values, 0, number, &mut random, &mut at);
         at.sort_by_key(|(place, _)| *place);
-        found.extend(told(series, &at, blocks, every));
+        found.extend(change_points(series, &at, blocks, every));
     }
     found.sort_by_key(|change| change.faults_before);
     found
@@ -264,7 +264,7 @@ impl Search {
 }
 
 /// The changes with the figures before and after them.
-fn told(
+fn change_points(
     series: &Series,
     at: &[(usize, f64)],
     blocks: &[TimeBlock],

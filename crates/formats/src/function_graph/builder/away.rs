@@ -139,7 +139,7 @@ impl Builder {
 
     /// Records a time away in the innermost call that was running, with its reason as far as it is
     /// known.
-    pub(super) fn was_away(&mut self, task: usize, gap: Gap, told: Option<Wait>) {
+    pub(super) fn was_away(&mut self, task: usize, gap: Gap, message: Option<Wait>) {
         let state = &mut self.tasks[task];
         let (nodes, parts) = (&state.tree.nodes, &self.parts);
         let around: Vec<Part> = state
@@ -152,7 +152,7 @@ impl Builder {
             return;
         };
         let seen = frame.leaving.reason(around.into_iter());
-        let wait = match told {
+        let wait = match message {
             Some(wait) if wait != Wait::Estimated => wait,
             _ => seen,
         };

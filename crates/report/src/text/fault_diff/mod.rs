@@ -51,7 +51,7 @@ fn sides(page: &mut Page, diff: &FaultDiff) {
     page.paragraph("", Ink::Plain, &text);
     super::sides::sides(page, &diff.a, &diff.b, traced);
     for (side, name) in [(&diff.a, "A"), (&diff.b, "B")] {
-        for lost in side.losses.told() {
+        for lost in side.losses.descriptions() {
             page.paragraph("", Ink::Faint, &format!("{name}: left out: {lost}"));
         }
     }

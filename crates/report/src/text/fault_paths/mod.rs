@@ -301,7 +301,7 @@ fn missing(page: &mut Page, findings: &FaultPaths) {
         );
         page.indented(0, Ink::Plain, &text);
     }
-    for lost in findings.losses.told() {
+    for lost in findings.losses.descriptions() {
         page.indented(0, Ink::Caution, &format!("Left out: {lost}."));
     }
     for note in &findings.notes {

@@ -6,7 +6,7 @@ use super::super::shapes::{MOST_SHAPES, Shape, Split, Token, describe, locks};
 use super::super::signature::Class;
 use super::super::tally::Tally;
 use super::scratch::{Kind, Scratch, add_split, waits_of};
-use super::{Collector, Told};
+use super::{Collector, KeptFault};
 use pagewise_formats::function_graph::Wait;
 
 impl Collector {
@@ -62,7 +62,7 @@ impl Collector {
         lock_before: Option<u64>,
         scratch: &Scratch,
     ) {
-        let (Some(told), Some(root)) = (&mut self.told, scratch.kept.first()) else {
+        let (Some(faults), Some(root)) = (&mut self.kept_faults, scratch.kept.first()) else {
             return;
         };
         let places = self.shapes.all[shape].places.iter();
@@ -72,7 +72,7 @@ impl Collector {
             let cuts = scratch.cuts.iter().filter(|cut| wanted(cut.kind));
             cuts.map(|cut| cut.ns).sum()
         };
-        told.push(Told {
+        faults.push(KeptFault {
             shape,
             total,
             on: root.on,

@@ -72,12 +72,12 @@ pub struct Collector {
     pending_locks: FxHashMap<u32, u64>,
     scratch: Scratch,
     /// The faults of the current call, if they were requested.
-    told: Option<Vec<Told>>,
+    kept_faults: Option<Vec<KeptFault>>,
 }
 
 /// One fault, as it was added to the sums.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct KeptFault {
     pub shape: usize,
     pub total: u64,
     pub on: u64,
@@ -313,15 +313,18 @@ impl Collector {
     }
 
     /// A collector that keeps each fault until it is requested.
-    pub(super) fn telling() -> Self {
+    pub(super) fn keeping_faults() -> Self {
         Self {
-            told: Some(Vec::new()),
+            kept_faults: Some(Vec::new()),
             ..Self::default()
         }
     }
 
     /// The faults since the last call.
-    pub(super) fn take_told(&mut self) -> Vec<Told> {
-        self.told.as_mut().map(std::mem::take).unwrap_or_default()
+    pub(super) fn take_faults(&mut self) -> Vec<KeptFault> {
+        self.kept_faults
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 }

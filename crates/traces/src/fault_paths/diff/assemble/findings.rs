@@ -68,12 +68,12 @@ impl Assembly<'_> {
         let asked = self.figures.questions();
         let chosen = asked.filter_map(|(at, about)| {
             let (finding, answer) = self.judged(at, *about)?;
-            let told = match answer {
+            let message = match answer {
                 Answer::WithinCorrection => true,
                 Answer::NotFound => looks_different(at) && self.matters(&finding),
                 Answer::Differs | Answer::DiffersInPhases | Answer::Negligible => false,
             };
-            told.then_some(finding)
+            message.then_some(finding)
         });
         let mut found: Vec<Finding> = chosen.collect();
         found.sort_by_key(place);
