@@ -88,8 +88,8 @@ def about(family):
     text = f"\n## {family['name']}\n\n"
     if ways := recognition(family):
         text += f"Recognised by {ways}. "
-    if "version" in family:
-        text += f"Version: {family['version']}. "
+    if texts := [one for one in (family.get("version_after"), family.get("version_before")) if one]:
+        text += f"Its version is beside {code(texts)} in its file. "
     text += f"Tried up to {family['tried']}. " if "tried" in family else "No version of it was tried by its settings. "
     if family["variables"]:
         text += f"Reads {code(family['variables'])}."

@@ -79,7 +79,7 @@ def arms(place, kinds, environment, keep):
             filled = [fill(one, {"keep": str(keep), "library": library or ""}, rule.get("join"), environment)
                       for one in rule["settings"]]
             given = None if None in filled else applied(environment, filled)
-            if given is not None and given not in found.values():
+            if given not in (None, environment, *found.values()):
                 found[rule["id"]] = given
     return found
 
