@@ -518,6 +518,7 @@ mod tests {
                 .map(|&(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
             is_static: false,
+            ..Default::default()
         };
         asking(&kinds.iter().map(allocator).collect::<Vec<_>>())
     }

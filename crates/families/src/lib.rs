@@ -63,6 +63,15 @@ pub struct Family {
     /// Symbols that only it defines inside a static program.
     #[serde(default)]
     pub symbols_inside: Vec<String>,
+    /// Texts in it that stripping leaves; a file with all of them contains it.
+    #[serde(default)]
+    pub texts: Vec<String>,
+    /// The variable before whose name a build may put a prefix of its own.
+    pub prefixed: Option<String>,
+    /// Text in it before its version.
+    pub version_after: Option<String>,
+    /// Text in it behind its version.
+    pub version_before: Option<String>,
     /// The code of an allocator.
     pub code: Option<Code>,
     /// The heap of a language runtime.
@@ -71,6 +80,8 @@ pub struct Family {
     _rules: Vec<IgnoredAny>,
     #[serde(default, rename = "recipe")]
     _recipes: Vec<IgnoredAny>,
+    #[serde(default, rename = "default")]
+    _defaults: Vec<IgnoredAny>,
 }
 
 /// Functions in which time is an allocator's, by names, or by beginnings where they end in `*`.
@@ -82,6 +93,10 @@ pub struct Code {
     /// Files in which all functions are its own, by the beginnings of their names.
     #[serde(default)]
     pub modules: Vec<String>,
+    /// Files, by the beginnings of their names, in which functions without a name that request or release
+    /// memory are its own: a stripped C library.
+    #[serde(default)]
+    pub unnamed_in: Vec<String>,
 }
 
 /// A language runtime, and functions that show its heap at work: names, or beginnings of names where they
@@ -125,6 +140,15 @@ pub fn families() -> &'static [Family] {
     static ALL: LazyLock<Vec<Family>> =
         LazyLock::new(|| FILES.iter().map(RuleFile::shipped).collect());
     &ALL
+}
+
+impl Code {
+    /// Whether a function without a name that requests or releases memory in this file is the allocator's.
+    #[must_use]
+    pub fn has_unnamed(&self, module: &str) -> bool {
+        let mut all = self.modules.iter().chain(&self.unnamed_in);
+        all.any(|start| module.starts_with(start.as_str()))
+    }
 }
 
 /// The family of this kind.

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Families of allocators that have settings of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AllocatorKind {
@@ -47,6 +49,7 @@ pub enum AllocatorKind {
     /// LuaJIT's own malloc.
     Luajit,
     /// No allocator was recognised.
+    #[default]
     Unknown,
 }
 
@@ -90,7 +93,7 @@ pub struct ProcessAllocators {
 }
 
 /// An allocator found in a process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allocator {
     /// Family.
@@ -103,4 +106,10 @@ pub struct Allocator {
     pub settings: BTreeMap<String, String>,
     /// Whether it was linked statically: preloading another one then has no effect.
     pub is_static: bool,
+    /// The name of the file that contains it beside other code, of the program or of a library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
+    /// The variable that this build reads, where it is not the usual one of its family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
 }

@@ -4669,6 +4669,10 @@ export interface Allocator {
    */
   evidence: string;
   /**
+   * The name of the file that contains it beside other code, of the program or of a library.
+   */
+  inside?: string;
+  /**
    * Whether it was linked statically: preloading another one then has no effect.
    */
   is_static: boolean;
@@ -4679,6 +4683,10 @@ export interface Allocator {
   settings: {
     [k: string]: string;
   };
+  /**
+   * The variable that this build reads, where it is not the usual one of its family.
+   */
+  variable?: string;
   /**
    * Version, such as `2.36` for glibc, where it could be determined.
    */

@@ -605,10 +605,20 @@ impl<'a> Filling<'a> {
         }
     }
 
+    /// The name under which the allocator found reads a variable of its family.
+    fn read_as(&self, name: &str) -> String {
+        let own = self.allocator.and_then(|one| {
+            let family = pagewise_families::of(one.kind)?;
+            (family.prefixed.as_deref() == Some(name)).then_some(one.variable.as_deref()?)
+        });
+        own.unwrap_or(name).to_owned()
+    }
+
     fn setting(&self, setting: &SettingTemplate) -> Setting {
-        setting.filled(|variable, value| match variable {
+        let change = |variable: Option<&str>, value: &Template| match variable {
             Some(name) => self.joined(name, self.text(value)),
             None => self.text(value),
-        })
+        };
+        setting.filled(|name| self.read_as(name), change)
     }
 }

@@ -4,9 +4,9 @@ use super::case::{Case, Owner, faults_of, is_one_process, plain};
 use super::overridden;
 use super::rules::has_own_heap;
 use super::symptom::Symptom;
-use pagewise_families::families;
+use pagewise_families::{self as families, families};
 use pagewise_faults::runtimes::Runtimes;
-use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{Cause, Findings, Site};
 use pagewise_model::units::Nanos;
 
@@ -51,7 +51,7 @@ fn seen_owner(findings: &Findings, kind: Symptom, by_calls: Owner) -> Owner {
         Symptom::ChurnMmap | Symptom::ChurnMadvise
             if matches!(
                 by_calls,
-                Owner::Runtime(_) | Owner::Threads | Owner::Bundled
+                Owner::Runtime(_) | Owner::Threads | Owner::Bundled(_)
             ) =>
         {
             by_calls
@@ -60,9 +60,12 @@ fn seen_owner(findings: &Findings, kind: Symptom, by_calls: Owner) -> Owner {
         Symptom::ChurnMmap if by_calls == Owner::Program => Owner::Program,
         Symptom::ChurnMmap => match findings.churn.allocator_blocks {
             Some(share) if share >= 0.5 => Owner::Allocator,
-            // What is not malloc's may be the heap of a runtime.
+            // What is not malloc's may be the heap of a runtime, or an allocator's inside the program.
             Some(_) if by_calls == Owner::Unknown && !runtimes(findings).is_empty() => {
                 Owner::Unknown
+            }
+            Some(_) if by_calls == Owner::Unknown && bundled(findings).is_some() => {
+                Owner::Bundled(bundled(findings))
             }
             Some(_) => Owner::Program,
             None if by_calls == Owner::Unknown && is_on_musl_alone(findings) => Owner::Presumed,
@@ -70,6 +73,7 @@ fn seen_owner(findings: &Findings, kind: Symptom, by_calls: Owner) -> Owner {
         },
         Symptom::ChurnMadvise if by_calls == Owner::Unknown => match runtimes_apart(findings)[..] {
             [only] => Owner::Runtime(only),
+            [] if bundled(findings).is_some() => Owner::Bundled(bundled(findings)),
             _ => Owner::Presumed,
         },
         Symptom::ChurnMadvise => by_calls,
@@ -84,6 +88,20 @@ fn runtimes_apart(findings: &Findings) -> Vec<AllocatorKind> {
     kinds.filter(|kind| has_own_heap(*kind)).collect()
 }
 
+/// The only family of allocators inside the program and its libraries.
+fn bundled(findings: &Findings) -> Option<AllocatorKind> {
+    let inside = findings
+        .allocators
+        .iter()
+        .filter(|one| one.inside.is_some());
+    only_one(&inside.map(|one| one.kind).collect::<Vec<_>>())
+}
+
+fn only_one(kinds: &[AllocatorKind]) -> Option<AllocatorKind> {
+    let first = kinds.first()?;
+    kinds.iter().all(|kind| kind == first).then_some(*first)
+}
+
 /// Whether the program's only allocator is musl's, which maps and unmaps groups of blocks at any size.
 fn is_on_musl_alone(findings: &Findings) -> bool {
     let mut kinds = findings.allocators.iter().map(|one| one.kind);
@@ -91,7 +109,7 @@ fn is_on_musl_alone(findings: &Findings) -> bool {
 }
 
 /// Entry functions of allocators, and parts of the names of those inside them.
-const ALLOCATING: [&str; 17] = [
+const ALLOCATING: [&str; 15] = [
     "malloc",
     "calloc",
     "realloc",
@@ -104,21 +122,20 @@ const ALLOCATING: [&str; 17] = [
     "systrim",
     "munmap_chunk",
     "je_",
-    "je_arrow_",
-    "duckdb_je_",
     "mi_",
     "_mi_",
     "tc_",
 ];
 
-/// Functions of the jemalloc that the Rust crate tikv-jemallocator builds into a library.
-const BUNDLED: &str = "_rjem_";
+/// Beginnings of the functions of a jemalloc that is built into a library: by the Rust crate
+/// tikv-jemallocator, by Arrow, by DuckDB.
+const BUNDLED: [&str; 3] = ["_rjem_", "je_arrow_", "duckdb_je_"];
 
 /// Who makes memory calls, according to the stacks of those calls that have names, otherwise to
 /// samples of CPU time in an allocator inside a library.
 pub(super) fn callers(findings: &Findings) -> Owner {
     match by_stacks(findings, |_| true) {
-        Owner::Unknown if has_bundled(findings) => Owner::Bundled,
+        Owner::Unknown if has_bundled(findings) => Owner::Bundled(bundled(findings)),
         owner => owner,
     }
 }
@@ -129,7 +146,11 @@ fn has_bundled(findings: &Findings) -> bool {
         .allocator()
         .into_iter()
         .flat_map(|part| &part.places);
-    places.any(|place| place.starts_with(BUNDLED))
+    places.any(|place| is_of_bundled(place))
+}
+
+fn is_of_bundled(function: &str) -> bool {
+    BUNDLED.iter().any(|start| function.starts_with(start))
 }
 
 /// Whether a stack is that of a call that moves the end of the heap.
@@ -144,7 +165,7 @@ fn by_stacks(findings: &Findings, is_wanted: impl Fn(&Site) -> bool) -> Owner {
     let runtimes = Runtimes::shipped();
     let mut found: Vec<(Owner, f64)> = Vec::new();
     for site in sites.filter(|site| site.stack.len() >= LEAST_FRAMES && is_wanted(site)) {
-        let Some(caller) = caller(&site.stack, runtimes) else {
+        let Some(caller) = caller(&site.stack, runtimes, &findings.allocators) else {
             continue;
         };
         match found.iter_mut().find(|(known, _)| *known == caller) {
@@ -182,29 +203,37 @@ fn is_threading(function: &str, is_innermost: bool) -> bool {
     THREADING.iter().any(|known| name.starts_with(known)) || (is_innermost && name == STARTS_THREAD)
 }
 
+fn is_wrapper(name: &str) -> bool {
+    let name = name.trim_start_matches('_').trim_start_matches("GI_");
+    let name = name.trim_end_matches("64");
+    WRAPPERS.contains(&name)
+}
+
 /// Whether a stack of a memory call is the C library's work on a thread's stack.
 fn is_of_a_thread(stack: &[String]) -> bool {
-    let is_wrapper = |name: &&String| {
-        let name = name.trim_start_matches('_').trim_start_matches("GI_");
-        WRAPPERS
-            .iter()
-            .any(|wrapper| name.trim_end_matches("64") == *wrapper)
-    };
-    let mut inner = stack.iter().rev().skip_while(is_wrapper);
+    let mut inner = stack.iter().rev().skip_while(|name| is_wrapper(name));
     let innermost = inner.next().map(|name| is_threading(name, true));
     innermost.unwrap_or(false) || inner.take(2).any(|name| is_threading(name, false))
 }
 
 /// Who makes a call: the allocator or the runtime's heap, whichever is nearer to the call.
-pub(super) fn caller(stack: &[String], runtimes: &Runtimes) -> Option<Owner> {
+pub(super) fn caller(
+    stack: &[String],
+    runtimes: &Runtimes,
+    allocators: &[Allocator],
+) -> Option<Owner> {
     if is_of_a_thread(stack) {
         return Some(Owner::Threads);
+    }
+    let contained = contained(stack, allocators);
+    if !contained.is_empty() {
+        return Some(Owner::Bundled(only_one(&contained)));
     }
     let mut frames = stack.iter().rev().enumerate();
     let near = frames.find_map(|(at, function)| {
         let near = runtimes.heap_of(function).filter(|_| at < OF_RUNTIME);
-        match function.starts_with(BUNDLED) {
-            true => Some(Owner::Bundled),
+        match is_of_bundled(function) {
+            true => Some(Owner::Bundled(None)),
             false if is_allocating(function) => Some(Owner::Allocator),
             false => near.map(Owner::Runtime),
         }
@@ -215,6 +244,25 @@ pub(super) fn caller(stack: &[String], runtimes: &Runtimes) -> Option<Owner> {
     by_module()
         .or(near)
         .or_else(|| is_whole.then_some(Owner::Program))
+}
+
+/// The families of allocators inside the program or a library that may make this call: by its function, or
+/// since the file that contains them makes the call itself by a function without a name.
+fn contained(stack: &[String], allocators: &[Allocator]) -> Vec<AllocatorKind> {
+    let Some(nearest) = stack.iter().rev().find(|name| !is_wrapper(name)) else {
+        return Vec::new();
+    };
+    let module = nearest
+        .strip_prefix('[')
+        .map(|name| name.trim_end_matches(']'));
+    let inside = allocators.iter().filter(|one| one.inside.is_some());
+    let makes_it = |one: &&Allocator| match module {
+        Some(module) => one.inside.as_deref() == Some(module),
+        None => families::of(one.kind)
+            .and_then(|family| family.code.as_ref())
+            .is_some_and(|code| families::matches(&code.functions, nearest)),
+    };
+    inside.filter(makes_it).map(|one| one.kind).collect()
 }
 
 /// Entry points of programs and their threads: glibc's, musl's and Go's names for the latter.
@@ -241,7 +289,7 @@ fn is_allocating(function: &str) -> bool {
     // A function without a name, in the file of an allocator.
     if let Some(module) = function.strip_prefix('[') {
         let mut code = families().iter().filter_map(|family| family.code.as_ref());
-        return code.any(|code| code.modules.iter().any(|start| module.starts_with(start)));
+        return code.any(|code| code.has_unnamed(module));
     }
     ALLOCATING.iter().any(|known| match *known {
         "free" | "malloc" | "calloc" | "realloc" => {

@@ -79,8 +79,9 @@ pub(super) enum Owner {
     Runtime(AllocatorKind),
     /// The C library, for the stacks of threads.
     Threads,
-    /// A jemalloc inside a library, which has settings of its own.
-    Bundled,
+    /// An allocator inside the program or a library, which has settings of its own; its family, if it was
+    /// found in the process.
+    Bundled(Option<AllocatorKind>),
     /// The program itself.
     Program,
     /// It could not be determined.

@@ -40,8 +40,9 @@ fn set_by_the_user(findings: &Findings, symptom: &Case) -> Vec<String> {
     let concerns = |kind: AllocatorKind| match symptom.owner {
         Owner::Runtime(owner) => kind == owner,
         Owner::Allocator | Owner::Fixed | Owner::Trimmed => !Runtimes::shipped().has(kind),
+        Owner::Bundled(Some(family)) => kind == family,
         Owner::Presumed => true,
-        Owner::Bundled | Owner::Threads | Owner::Program | Owner::Unknown => false,
+        Owner::Bundled(None) | Owner::Threads | Owner::Program | Owner::Unknown => false,
     };
     let concerned = findings.allocators.iter().filter(|one| concerns(one.kind));
     match is_of_allocators {
@@ -150,7 +151,8 @@ fn runtime(findings: &Findings, symptom: &Case) -> Option<String> {
     let name = runtimes.name(kind)?;
     let churn = &findings.churn;
     let mut sites = churn.release_sites.iter().chain(&churn.regrow_sites);
-    let place = sites.find(|site| caller(&site.stack, runtimes) == Some(symptom.owner))?;
+    let place = sites
+        .find(|site| caller(&site.stack, runtimes, &findings.allocators) == Some(symptom.owner))?;
     Some(say::runtime_calls(name, &place.culprit))
 }
 

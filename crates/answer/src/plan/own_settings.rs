@@ -165,6 +165,7 @@ mod tests {
             evidence: String::new(),
             settings: settings.collect(),
             is_static: false,
+            ..Default::default()
         }
     }
 

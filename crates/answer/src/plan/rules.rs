@@ -245,13 +245,19 @@ pub(super) struct SettingTemplate {
 }
 
 impl SettingTemplate {
-    /// The setting, with its value replaced by the result of `change` for its name and text.
-    pub(super) fn filled(&self, change: impl Fn(Option<&str>, &Template) -> String) -> Setting {
+    /// The setting, with its value replaced by the result of `change` for its name and text, and a
+    /// variable's name by that of `rename`.
+    pub(super) fn filled(
+        &self,
+        rename: impl Fn(&str) -> String,
+        change: impl Fn(Option<&str>, &Template) -> String,
+    ) -> Setting {
         match &self.setting {
-            Setting::Env { name, .. } => Setting::Env {
-                name: name.clone(),
-                value: change(Some(name), &self.value),
-            },
+            Setting::Env { name, .. } => {
+                let name = rename(name);
+                let value = change(Some(&name), &self.value);
+                Setting::Env { name, value }
+            }
             Setting::Unset { name } => Setting::Unset { name: name.clone() },
             Setting::GlibcTunable { name, .. } => Setting::GlibcTunable {
                 name: name.clone(),
@@ -351,23 +357,30 @@ impl Rule {
         match self.allocator.as_deref() {
             None => Some(None),
             Some("none") => (symptom.owner == Owner::Program).then_some(None),
-            Some("bundled") => (symptom.owner == Owner::Bundled).then_some(None),
+            Some("bundled") => {
+                let is_known = allocators.iter().any(|one| one.inside.is_some());
+                (symptom.owner == Owner::Bundled(None) && !is_known).then_some(None)
+            }
             Some("fixed") => (symptom.owner == Owner::Fixed).then_some(None),
             Some("trimmed") => (symptom.owner == Owner::Trimmed).then_some(None),
             Some("threads") => (symptom.owner == Owner::Threads).then_some(None),
             Some("unseen") => (symptom.owner == Owner::Unknown).then_some(None),
             Some(name) => {
                 let kind = kind_named(name)?;
-                let fitting = allocators
-                    .iter()
-                    .find(|one| self.fits_allocator(kind, one) && self.fits_settings(one))?;
+                let fitting = allocators.iter().find(|one| {
+                    self.fits_allocator(kind, one)
+                        && self.fits_settings(one)
+                        && is_at_hand(one, symptom, allocators)
+                })?;
                 // A setting that may not reach the memory is not a fix.
                 let reaches = match symptom.owner {
                     Owner::Allocator => !has_own_heap(kind),
                     Owner::Fixed | Owner::Trimmed => self.preloads() && !has_own_heap(kind),
                     Owner::Presumed => reaches(kind, allocators),
                     Owner::Runtime(owner) => owner == kind,
-                    Owner::Threads | Owner::Bundled | Owner::Program | Owner::Unknown => false,
+                    // Of several in one file, the settings of each.
+                    Owner::Bundled(owner) => owner.is_none_or(|owner| owner == kind),
+                    Owner::Threads | Owner::Program | Owner::Unknown => false,
                 };
                 reaches.then_some(Some(fitting))
             }
@@ -439,6 +452,20 @@ impl Rule {
                     && bound(&self.before_version).is_none_or(|before| version < before)
             }
         }
+    }
+}
+
+/// Whether an allocator may be the one whose memory this is: one inside the program or a library does not
+/// serve `malloc` where another one does, and is tried.
+fn is_at_hand(one: &Allocator, symptom: &Case, allocators: &[Allocator]) -> bool {
+    let serves_malloc = |other: &Allocator| {
+        let family = pagewise_families::of(other.kind);
+        other.inside.is_none() && family.is_none_or(|family| family.heap.is_none())
+    };
+    match symptom.owner {
+        Owner::Bundled(_) => one.inside.is_some(),
+        _ if symptom.kind == Symptom::Runtime => true,
+        _ => one.inside.is_none() || !allocators.iter().any(serves_malloc),
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) enum When {
     Runtime,
     /// The C library does, for stacks of threads.
     Threads,
-    /// A jemalloc inside a library does.
+    /// An allocator inside the program or a library does.
     Bundled,
     /// The allocator does, by thresholds that the program sets.
     Fixed,
@@ -73,7 +73,7 @@ impl When {
             Owner::Presumed => Some(Self::Presumed),
             Owner::Runtime(_) => Some(Self::Runtime),
             Owner::Threads => Some(Self::Threads),
-            Owner::Bundled => Some(Self::Bundled),
+            Owner::Bundled(_) => Some(Self::Bundled),
             Owner::Program => Some(Self::Program),
             Owner::Unknown => Some(Self::Unknown),
         }

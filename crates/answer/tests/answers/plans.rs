@@ -75,6 +75,7 @@ fn allocators() -> Vec<Allocator> {
         evidence: "told".into(),
         settings: Default::default(),
         is_static,
+        ..Allocator::default()
     };
     let mut all = vec![
         of(Glibc, Some("2.17"), false),

@@ -146,6 +146,7 @@ mod tests {
             evidence: String::new(),
             settings: Default::default(),
             is_static: false,
+            ..Default::default()
         }));
         let mut stream = Stream::with_sidecar(Recorded::Sampled(61), &sidecar);
         stream.code(1, LIBC, b"/usr/lib/x86_64-linux-gnu/libc.so.6");

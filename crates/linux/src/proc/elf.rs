@@ -20,6 +20,11 @@ const SYMBOL_SIZE: usize = 24;
 /// large.
 const LARGEST_PART: u64 = 512 << 20;
 
+/// What is read at once of a section that is only searched, and how much of it twice: longer texts than this
+/// are not searched for.
+const BLOCK: u64 = 1 << 20;
+const REPEATED: u64 = 256;
+
 /// An opened program or library.
 #[derive(Debug)]
 pub(super) struct Elf {
@@ -77,6 +82,26 @@ impl Elf {
     pub fn section(&self, name: &str) -> Option<Vec<u8>> {
         let section = self.sections.iter().find(|section| section.name == name)?;
         self.content(section)
+    }
+
+    /// Shows the section called `name` in blocks, each of which repeats the end of the one before.
+    pub fn blocks(&self, name: &str, mut look: impl FnMut(&[u8])) {
+        let named = self.sections.iter().find(|section| section.name == name);
+        let Some(section) = named.filter(|section| section.kind != SHT_NOBITS) else {
+            return;
+        };
+        let end = section
+            .offset
+            .saturating_add(section.size.min(LARGEST_PART));
+        let mut at = section.offset;
+        while at < end {
+            let Some(block) = part(&self.file, at, BLOCK.min(end - at)) else {
+                return;
+            };
+            look(&block);
+            let is_last = at + BLOCK >= end;
+            at += if is_last { BLOCK } else { BLOCK - REPEATED };
+        }
     }
 
     fn content(&self, section: &Section) -> Option<Vec<u8>> {
@@ -257,6 +282,19 @@ mod tests {
         assert_eq!(elf.defined(&names), ["main"], "malloc is only referred to");
         let imported = names.map(|name| elf.imports(name));
         assert_eq!(imported, [false, true, false]);
+    }
+
+    #[test]
+    fn blocks_show_the_whole_section() {
+        let elf = Elf::open(&std::env::current_exe().unwrap()).unwrap();
+        let whole = elf.section(".text").unwrap();
+        let mut shown: Vec<u8> = Vec::new();
+        elf.blocks(".text", |block| {
+            shown.truncate(shown.len().saturating_sub(REPEATED as usize));
+            shown.extend_from_slice(block);
+        });
+        assert!(whole.len() > 2 * BLOCK as usize);
+        assert!(shown == whole);
     }
 
     #[test]

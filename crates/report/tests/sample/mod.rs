@@ -477,6 +477,7 @@ fn allocators() -> Vec<Allocator> {
             evidence: "/usr/lib/x86_64-linux-gnu/libc.so.6 is mapped".into(),
             settings: BTreeMap::new(),
             is_static: false,
+            ..Default::default()
         },
         Allocator {
             kind: AllocatorKind::Cpython,
@@ -484,6 +485,7 @@ fn allocators() -> Vec<Allocator> {
             evidence: "symbol _PyObject_Malloc in python3.11".into(),
             settings: [("PYTHONMALLOC".to_owned(), "pymalloc".to_owned())].into(),
             is_static: false,
+            ..Default::default()
         },
     ]
 }

@@ -1,6 +1,7 @@
 //! Answers to given findings: what must be advised, and what must not.
 
 mod delays;
+mod families;
 mod fresh_memory;
 mod hot_allocator;
 mod numa;
@@ -61,6 +62,7 @@ fn allocator(kind: AllocatorKind, version: &str) -> Allocator {
         evidence: "test".into(),
         settings: Default::default(),
         is_static: false,
+        ..Default::default()
     }
 }
 

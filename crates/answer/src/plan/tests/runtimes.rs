@@ -16,7 +16,9 @@ fn call(stack: &[&str], faults: f64) -> Site {
 fn moving(stack: &[&str]) -> Findings {
     let mut findings = run(600, 500, 180_000);
     findings.cost.max_rss = Bytes(40_000 * 4096);
-    findings.allocators.push(allocator(AllocatorKind::V8, ""));
+    findings
+        .allocators
+        .push(allocator(AllocatorKind::V8, "22.11.0"));
     findings.by_cause = vec![share(Cause::FirstTouch, 178_000.0)];
     findings.churn.release_sites = vec![call(stack, 170_000.0)];
     findings

@@ -5,17 +5,15 @@
 //! program's own, then preloaded libraries, then linked ones, then the C library (ld.so(8)). A C
 //! library whose `malloc` is replaced is left out, because its settings have no effect. If a
 //! program calls a bundled allocator by another name (`je_malloc`), both it and the C library are
-//! listed. Language runtimes with a heap of their own follow: they build on the others.
-//!
-//! Deliberately absent: allocators bundled inside other shared libraries, which only a search of
-//! every symbol table would find.
+//! listed. Language runtimes with a heap of their own follow: they build on the others. Allocators inside
+//! other libraries, for these libraries' own use, come last; their texts tell them.
 
+mod contained;
 mod program;
 mod settings;
 
 use super::{ProcRoot, glibc_version};
-use crate::proc::elf::Elf;
-use memchr::memmem;
+use contained::version_of;
 use pagewise_families::{families, matches};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use program::Program;
@@ -40,8 +38,9 @@ pub fn allocators_in(proc: &ProcRoot, pid: i32) -> Vec<Allocator> {
     };
     let mut found = process.serving_malloc();
     found.extend(process.runtimes());
+    found.extend(process.in_libraries());
     for allocator in &mut found {
-        allocator.settings = settings_of(allocator.kind, &process.environ, &process.arguments);
+        allocator.settings = settings_of(allocator, &process.environ, &process.arguments);
         if allocator.kind == AllocatorKind::Glibc && process.program.calls(MALLOPT) {
             allocator
                 .settings
@@ -69,7 +68,7 @@ impl Process {
         let exe = proc.exe(pid).ok()??;
         let arguments = proc.cmdline(pid).ok()?.unwrap_or_default();
         Some(Self {
-            program: Program::read(exe, Elf::open(&proc.process_path(pid, "exe"))),
+            program: Program::read(exe, &proc.process_path(pid, "exe")),
             files: maps
                 .iter()
                 .filter_map(|entry| entry.file().map(str::to_string))
@@ -130,9 +129,29 @@ impl Process {
             kind,
             version: library_version(kind, file, &self.reachable(file)),
             evidence: format!("{file} is {how}: it replaces the C library's malloc"),
-            settings: Default::default(),
-            is_static: false,
+            ..Allocator::default()
         })
+    }
+
+    /// Allocators that other libraries contain.
+    fn in_libraries(&self) -> Vec<Allocator> {
+        let others = self.files.iter().filter(|file| {
+            let is_program = Path::new(file) == self.program.path();
+            !is_program && library(file).is_none() && !is_of_a_runtime(base_name(file))
+        });
+        let found = others.flat_map(|file| {
+            let contained = contained::contained(&self.reachable(file)).into_iter();
+            contained.map(move |one| Allocator {
+                kind: one.kind,
+                version: one.version,
+                evidence: format!("{file} contains it"),
+                settings: Default::default(),
+                is_static: true,
+                inside: Some(base_name(file).to_owned()),
+                variable: one.variable,
+            })
+        });
+        found.collect()
     }
 
     fn preloads(&self) -> Vec<String> {
@@ -159,8 +178,7 @@ impl Process {
             kind,
             version,
             evidence: format!("{file} is mapped"),
-            settings: Default::default(),
-            is_static: false,
+            ..Allocator::default()
         })
     }
 
@@ -195,8 +213,7 @@ fn runtime(kind: AllocatorKind, version: Option<String>, evidence: String) -> Al
         kind,
         version,
         evidence,
-        settings: Default::default(),
-        is_static: false,
+        ..Allocator::default()
     }
 }
 
@@ -204,11 +221,17 @@ fn runtime(kind: AllocatorKind, version: Option<String>, evidence: String) -> Al
 fn runtime_version(kind: AllocatorKind, name: &str, reachable: &Path) -> Option<String> {
     match kind {
         AllocatorKind::Jvm => java_version(reachable),
-        AllocatorKind::V8 => node_version(reachable),
+        AllocatorKind::V8 => version_of(reachable, pagewise_families::of(kind)?),
         // The versions of the languages, not of the runtimes.
         AllocatorKind::Pypy | AllocatorKind::Luajit => None,
         _ => version_in_stem(name),
     }
+}
+
+/// Whether a file is a language runtime's: what it contains serves its own heap.
+fn is_of_a_runtime(name: &str) -> bool {
+    let mut heaps = families().iter().filter_map(|family| family.heap.as_ref());
+    heaps.any(|heap| matches(&heap.files, name))
 }
 
 fn go_runtime(version: String, is_static: bool) -> Allocator {
@@ -216,8 +239,8 @@ fn go_runtime(version: String, is_static: bool) -> Allocator {
         kind: AllocatorKind::Go,
         version: (!version.is_empty()).then_some(version),
         evidence: "the program has a .go.buildinfo section".to_string(),
-        settings: Default::default(),
         is_static,
+        ..Allocator::default()
     }
 }
 
@@ -277,17 +300,6 @@ fn version_in_stem(name: &str) -> Option<String> {
     digits.contains('.').then(|| digits.to_string())
 }
 
-/// `22.11.0` of the address of its sources that node's own builds contain (configure.py, --release-urlbase).
-fn node_version(program: &Path) -> Option<String> {
-    const BEFORE: &[u8] = b"nodejs.org/download/release/v";
-    let texts = Elf::open(program)?.section(".rodata")?;
-    let at = memmem::find(&texts, BEFORE)? + BEFORE.len();
-    let is_part = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
-    let length = texts[at..].iter().take_while(is_part).count();
-    let version = std::str::from_utf8(&texts[at..at + length]).ok()?;
-    (version.split('.').count() == 3).then(|| version.to_string())
-}
-
 /// `2.31` of `libc-2.31.so`.
 fn version_in_name(file: &str) -> Option<String> {
     let version = base_name(file).strip_prefix("libc-")?.strip_suffix(".so")?;
@@ -295,24 +307,11 @@ fn version_in_name(file: &str) -> Option<String> {
 }
 
 fn library_version(kind: AllocatorKind, file: &str, reachable: &Path) -> Option<String> {
-    match kind {
-        AllocatorKind::Jemalloc => jemalloc_version(&std::fs::read(reachable).ok()?),
-        AllocatorKind::Mimalloc => {
-            let suffix = base_name(file).split(".so.").nth(1)?;
-            Some(suffix.to_string())
-        }
-        _ => None,
-    }
-}
-
-/// `5.3.0` of jemalloc's own `5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c`.
-fn jemalloc_version(content: &[u8]) -> Option<String> {
-    memmem::find_iter(content, b"-0-g").find_map(|at| {
-        let is_part = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
-        let digits = content[..at].iter().rev().take_while(is_part).count();
-        let version = std::str::from_utf8(&content[at - digits..at]).ok()?;
-        (version.split('.').count() == 3).then(|| version.to_string())
-    })
+    let by_name = || {
+        let suffix = base_name(file).split(".so.").nth(1)?;
+        (kind == AllocatorKind::Mimalloc).then(|| suffix.to_string())
+    };
+    version_of(reachable, pagewise_families::of(kind)?).or_else(by_name)
 }
 
 /// `17.0.15` from the `release` file two folders above `lib/server/libjvm.so`.

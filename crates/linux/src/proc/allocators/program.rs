@@ -1,9 +1,10 @@
 //! What the program file itself shows about its allocator.
 
+use super::contained::{Contained, contained};
 use crate::proc::elf::Elf;
 use crate::proc::libc_version::glibc_version_in;
 use memchr::memmem;
-use pagewise_families::{families, of};
+use pagewise_families::{families, matches, of};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use std::path::{Path, PathBuf};
 
@@ -32,11 +33,14 @@ pub(super) struct Program {
     path: PathBuf,
     elf: Option<Elf>,
     defined: Vec<&'static str>,
+    contained: Vec<Contained>,
 }
 
 impl Program {
-    /// Searches the symbol tables once for all symbols needed later.
-    pub fn read(path: PathBuf, elf: Option<Elf>) -> Self {
+    /// Searches the symbol tables once for all symbols needed later. `path` is its name in the process, `file`
+    /// where it can be opened.
+    pub fn read(path: PathBuf, file: &Path) -> Self {
+        let elf = Elf::open(file);
         let allocators = symbols().map(|(symbol, _)| symbol);
         let heaps = families().iter().flat_map(|one| &one.heap);
         let runtimes = heaps.flat_map(|heap| heap.symbols.iter().map(String::as_str));
@@ -49,14 +53,19 @@ impl Program {
             .chain(["malloc"])
             .chain(inside)
             .collect();
-        Self {
+        let mut program = Self {
             path,
             defined: elf
                 .as_ref()
                 .map(|elf| elf.defined(&wanted))
                 .unwrap_or_default(),
             elf,
+            contained: Vec::new(),
+        };
+        if !program.is_a_runtime() {
+            program.contained = contained(file);
         }
+        program
     }
 
     /// Its path, as the process names it.
@@ -85,15 +94,35 @@ impl Program {
         self.is_static() || self.defines("malloc")
     }
 
-    /// An allocator linked into the program.
+    /// Whether it is a language runtime, whose allocators serve its own heap.
+    fn is_a_runtime(&self) -> bool {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let mut heaps = families().iter().filter_map(|one| one.heap.as_ref());
+        heaps.any(|heap| {
+            matches(&heap.files, &name) || heap.symbols.iter().any(|one| self.defines(one))
+        })
+    }
+
+    /// An allocator linked into the program, by its symbols or, in a stripped program, by its texts.
     pub fn bundled(&self) -> Option<Allocator> {
-        let (symbol, kind) = symbols().find(|(symbol, _)| self.defines(symbol))?;
+        let by_symbol = symbols().find(|(symbol, _)| self.defines(symbol));
+        let (kind, evidence) = match by_symbol {
+            Some((symbol, kind)) => (kind, format!("the program itself defines {symbol}")),
+            None => (
+                self.contained.first()?.kind,
+                "the program itself contains it".to_owned(),
+            ),
+        };
+        let contained = self.contained.iter().find(|one| one.kind == kind);
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         Some(Allocator {
             kind,
-            version: None,
-            evidence: format!("the program itself defines {symbol}"),
+            version: contained.and_then(|one| one.version.clone()),
+            evidence,
             settings: Default::default(),
             is_static: true,
+            inside: Some(name.into_owned()),
+            variable: contained.and_then(|one| one.variable.clone()),
         })
     }
 
@@ -132,8 +161,8 @@ impl Program {
                 .then(|| glibc_version_in(&texts))
                 .flatten(),
             evidence,
-            settings: Default::default(),
             is_static: self.is_static(),
+            ..Allocator::default()
         }
     }
 

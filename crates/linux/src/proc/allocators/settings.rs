@@ -1,19 +1,20 @@
 //! Settings that were in force when a program started, from its environment and arguments.
 
-use pagewise_model::allocator::AllocatorKind;
+use pagewise_model::allocator::{Allocator, AllocatorKind};
 use std::collections::BTreeMap;
 
-/// Settings of one family, by environment variable, tunable or flag.
+/// Settings of an allocator, by environment variable, tunable or flag.
 pub(super) fn settings_of(
-    kind: AllocatorKind,
+    allocator: &Allocator,
     environ: &[(String, String)],
     arguments: &[String],
 ) -> BTreeMap<String, String> {
+    let kind = allocator.kind;
     let mut settings = BTreeMap::new();
     for (name, value) in environ {
         if kind == AllocatorKind::Glibc && name == "GLIBC_TUNABLES" {
             settings.extend(tunables(value));
-        } else if concerns(kind, name) {
+        } else if concerns(allocator, name) {
             settings.insert(name.clone(), value.clone());
             settings.extend(value.split_whitespace().filter_map(|word| flag(kind, word)));
         }
@@ -24,8 +25,11 @@ pub(super) fn settings_of(
 
 /// glibc up to 2.38 ends each tunable with NUL where the list is (elf/dl-tunables.c, parse_tunables):
 /// those after the first look like variables.
-fn concerns(kind: AllocatorKind, name: &str) -> bool {
-    pagewise_families::of(kind).is_some_and(|family| family.reads(name))
+fn concerns(allocator: &Allocator, name: &str) -> bool {
+    match &allocator.variable {
+        Some(variable) => name == variable,
+        None => pagewise_families::of(allocator.kind).is_some_and(|family| family.reads(name)),
+    }
 }
 
 /// `glibc.malloc.arena_max=1:glibc.malloc.trim_threshold=0x1000`
@@ -72,7 +76,11 @@ mod tests {
             .map(|(name, value)| (name.to_string(), value.to_string()))
             .collect();
         let words: Vec<_> = words.iter().map(|word| word.to_string()).collect();
-        settings_of(kind, &environ, &words)
+        let allocator = Allocator {
+            kind,
+            ..Allocator::default()
+        };
+        settings_of(&allocator, &environ, &words)
             .into_iter()
             .map(|(name, value)| format!("{name}={value}"))
             .collect()
@@ -114,6 +122,19 @@ mod tests {
         );
         assert_eq!(of(AllocatorKind::Go, &environ, &[]), ["GOGC=200"]);
         assert!(of(AllocatorKind::Musl, &environ, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_build_with_a_prefix_reads_its_own_variable_only() {
+        let allocator = Allocator {
+            kind: AllocatorKind::Jemalloc,
+            variable: Some("_RJEM_MALLOC_CONF".to_owned()),
+            ..Allocator::default()
+        };
+        let environ = ["MALLOC_CONF", "_RJEM_MALLOC_CONF"]
+            .map(|name| (name.to_owned(), "narenas:1".to_owned()));
+        let found = settings_of(&allocator, &environ, &[]);
+        assert_eq!(found.into_keys().collect::<Vec<_>>(), ["_RJEM_MALLOC_CONF"]);
     }
 
     #[test]
