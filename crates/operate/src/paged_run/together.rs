@@ -45,6 +45,8 @@ pub struct Taker {
     resident: u64,
     /// The part of it that cannot be managed and is not memory of the store.
     fixed: u64,
+    /// Whether pages that it shares with others count in full, as this user may not look at them.
+    is_whole: bool,
 }
 
 /// A process of the run that is managed.
@@ -68,12 +70,15 @@ struct Size {
     resident: u64,
     /// As [`Living::elsewhere`].
     elsewhere: u64,
+    /// As [`Taker::is_whole`].
+    is_whole: bool,
 }
 
 impl Living {
     fn measured(&mut self, size: Size, elapsed: Duration) {
         self.elsewhere = size.elsewhere;
         self.taker.resident = size.resident;
+        self.taker.is_whole = size.is_whole;
         self.taker.fixed = self.taker.fixed.min(size.resident);
         self.member.resident = size.resident;
         self.member.fixed = self.member.fixed.min(size.resident);
@@ -249,6 +254,7 @@ impl Together {
                 pid,
                 resident: 0,
                 fixed: fixed.saturating_sub(counter!(one, store_memory_bytes)),
+                is_whole: false,
             },
             member: Member {
                 resident: 0,
@@ -280,7 +286,7 @@ impl Together {
         let divided = several
             .then(|| self.proc.smaps_rollup(pid).ok().flatten())
             .flatten();
-        let (resident, elsewhere) = match divided {
+        let (resident, elsewhere) = match &divided {
             Some(all) => (all.pss.0, all.rss.0.saturating_sub(all.pss.0)),
             None => {
                 let all = self.proc.statm(pid).ok().flatten();
@@ -294,17 +300,18 @@ impl Together {
         Size {
             resident,
             elsewhere,
+            is_whole: several && divided.is_none(),
         }
     }
 
     /// A process of the run that is not managed.
     fn stranger(&self, pid: u32) -> Option<Taker> {
         let number = i32::try_from(pid).ok()?;
-        let (name, resident) = match self.proc.smaps_rollup(number) {
-            Ok(Some(all)) => (outside::name(pid)?, all.pss.0),
+        let (name, resident, is_whole) = match self.proc.smaps_rollup(number) {
+            Ok(Some(all)) => (outside::name(pid)?, all.pss.0, false),
             _ => {
                 let peak = outside::size(pid)?;
-                (peak.name, peak.resident)
+                (peak.name, peak.resident, true)
             }
         };
         (resident > 0).then_some(Taker {
@@ -312,6 +319,7 @@ impl Together {
             pid,
             resident,
             fixed: resident,
+            is_whole,
         })
     }
 
@@ -352,9 +360,10 @@ impl Together {
         let many = self.at_peak.len();
         (many > 1 && self.has_passed()).then(|| {
             format!(
-                "{many} processes together exceeded --memory {}: {} resident, shared pages counted once, of which {}",
+                "{many} processes together exceeded --memory {}: {} resident, {}, of which {}",
                 Bytes(self.budget),
                 Bytes(self.peak),
+                counted(&self.at_peak),
                 largest(&self.at_peak, |one| one.resident)
             )
         })
@@ -363,6 +372,16 @@ impl Together {
     /// Largest resident memory of all together at a time.
     pub fn peak_bytes(&self) -> u64 {
         self.peak
+    }
+}
+
+/// How shared pages count in the sum of `all`.
+fn counted(all: &[Taker]) -> String {
+    match all.iter().filter(|one| one.is_whole).count() {
+        0 => "shared pages counted once".to_owned(),
+        whole => format!(
+            "an upper limit: shared pages counted in each of {whole} that this user may not look at (not dumpable)"
+        ),
     }
 }
 
@@ -379,4 +398,26 @@ fn write(shared: &File, at: usize, bytes: u64) -> Result<()> {
     shared
         .write_all_at(&bytes.to_le_bytes(), at as u64)
         .context("cannot write to the run's shared memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_says_where_shared_pages_count_twice() {
+        let taker = |is_whole| Taker {
+            name: "agent".to_owned(),
+            pid: 7,
+            resident: 9,
+            fixed: 1,
+            is_whole,
+        };
+        assert_eq!(counted(&[taker(false)]), "shared pages counted once");
+        let said = counted(&[taker(true), taker(false), taker(true)]);
+        assert!(
+            said.starts_with("an upper limit") && said.contains("each of 2 "),
+            "{said}"
+        );
+    }
 }

@@ -1,5 +1,8 @@
 //! What the kernel shows about pages: `/proc/self/pagemap`, and bytes that the program may not
 //! read.
+//!
+//! An ordinary user's process that is not to be dumped (`PR_SET_DUMPABLE`) may not open these files of its
+//! own after a fork. Then `mincore(2)` tells what is resident, and bytes are read as the program may.
 
 use crate::page::PAGE_BYTES;
 use crate::sys::{self, Answer};
@@ -139,9 +142,34 @@ pub fn of_file(start: u64, pages: &mut [Option<bool>]) {
 
 /// Reads the entries of the pages from `address` on; returns how many the kernel told.
 fn read_entries(address: u64, entries: &mut [u64]) -> usize {
+    if pagemap() < 0 {
+        return read_residence(address, entries);
+    }
     let (into, bytes) = (entries.as_mut_ptr().cast(), size_of_val(entries));
     let answer = read_at(pagemap(), into, bytes, address / PAGE_BYTES as u64 * 8);
     usize::try_from(answer).unwrap_or(0) / 8
+}
+
+/// The same without the file: a resident page may be shared, and another one may be in the kernel's swap.
+fn read_residence(address: u64, entries: &mut [u64]) -> usize {
+    let mut resident = [0_u8; 256];
+    let resident = &mut resident[..entries.len().min(256)];
+    // SAFETY: live argument: a byte for each page.
+    let answer = unsafe {
+        let bytes = resident.len() * PAGE_BYTES;
+        let place = resident.as_mut_ptr() as usize;
+        sys::call3(libc::SYS_mincore, address as usize, bytes, place)
+    };
+    if answer != 0 {
+        return 0;
+    }
+    for (entry, resident) in entries.iter_mut().zip(&*resident) {
+        *entry = match resident & 1 {
+            0 => SWAPPED,
+            _ => PRESENT,
+        };
+    }
+    resident.len()
 }
 
 fn read_at(file: i32, bytes: *mut u8, count: usize, offset: u64) -> Answer {
@@ -205,5 +233,33 @@ pub fn present(start: u64, end: u64, mut found: impl FnMut(u64)) {
 pub fn copy(address: u64, bytes: &mut [u8]) -> bool {
     let count = bytes.len();
     let memory = opened(&MEMORY, c"/proc/self/mem");
-    read_at(memory, bytes.as_mut_ptr(), count, address) == count as isize
+    match memory < 0 {
+        true => copy_resident(address, bytes),
+        false => read_at(memory, bytes.as_mut_ptr(), count, address) == count as isize,
+    }
+}
+
+/// The same without the file: of pages that are resident and may be read. The call would wait for others.
+fn copy_resident(address: u64, bytes: &mut [u8]) -> bool {
+    let mut entries = [0; 128];
+    let entries = &mut entries[..bytes.len() / PAGE_BYTES];
+    let told = read_residence(address, entries);
+    if told < entries.len() || entries.iter().any(|entry| *entry != PRESENT) {
+        return false;
+    }
+    let to = [bytes.as_mut_ptr() as usize, bytes.len()];
+    let from = [address as usize, bytes.len()];
+    // SAFETY: live arguments: one `struct iovec` for each side, and the caller's buffer.
+    let answer = unsafe {
+        sys::call6(
+            libc::SYS_process_vm_readv,
+            sys::process_id() as usize,
+            to.as_ptr() as usize,
+            1,
+            from.as_ptr() as usize,
+            1,
+            0,
+        )
+    };
+    answer == bytes.len() as isize
 }
