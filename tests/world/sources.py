@@ -144,6 +144,4 @@ def compiled_java(cache):
 
 def copy_programs(cache):
     """The programs that need no compiler, where all places see them."""
-    folder = cache / "built" / "programs"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(PROGRAMS, folder)
+    shutil.copytree(PROGRAMS, cache / "built" / "programs", dirs_exist_ok=True)
