@@ -1,7 +1,7 @@
-//! The nested build: a package created in `OUT_DIR` that turns the pager's crate into a library to
-//! preload.
+//! The nested build: packages created in `OUT_DIR` that turn the crates of the pager and of the sampler
+//! into libraries to preload.
 //!
-//! It is a separate workspace, so that it requires only what the library needs. The outer build has
+//! It is a separate workspace, so that it requires only what the libraries need. The outer build has
 //! already fetched that, because the command line depends on the same crates. So nothing is fetched
 //! here, and a build without a network or with vendored sources works.
 
@@ -15,23 +15,27 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The library's bytes.
-pub fn build(root: &Path, folder: &Path, target: &Target) -> Vec<u8> {
+/// The bytes of each library of [`package::LIBRARIES`].
+pub fn build(root: &Path, folder: &Path, target: &Target) -> [Vec<u8>; package::LIBRARIES.len()] {
     package::write(root, folder).expect("the sources are readable, and OUT_DIR writable");
     settle_versions(root, folder, target);
-    let mut cargo = cargo("rustc", folder, target);
-    cargo
-        .env("CARGO_ENCODED_RUSTFLAGS", flags(root, folder, target))
-        .args(["--release", "--target-dir"])
-        .arg(folder.join("target"))
-        .args(libc_outside(&folder.join("libc"), target));
-    let status = cargo.status().expect("cargo runs");
-    assert!(status.success(), "the pager's library does not build");
-    let built = format!(
-        "target/{}/release/libpagewise_pager_library.so",
-        target.name
-    );
-    fs::read(folder.join(built)).expect("the library is there")
+    let linking = libc_outside(&folder.join("libc"), target);
+    package::LIBRARIES.map(|name| {
+        let mut cargo = cargo("rustc", folder, target);
+        cargo
+            .env("CARGO_ENCODED_RUSTFLAGS", flags(root, folder, target))
+            .arg(format!("--package=pagewise-{name}-library"))
+            .args(["--release", "--target-dir"])
+            .arg(folder.join("target"))
+            .args(&linking);
+        let status = cargo.status().expect("cargo runs");
+        assert!(status.success(), "the library of the {name} does not build");
+        let built = format!(
+            "target/{}/release/libpagewise_{name}_library.so",
+            target.name
+        );
+        fs::read(folder.join(built)).expect("the library is there")
+    })
 }
 
 /// Uses the versions of the repository's Cargo.lock if they were fetched. `cargo install` without
@@ -44,11 +48,11 @@ fn settle_versions(root: &Path, folder: &Path, target: &Target) {
     // The file may not exist.
     let _ = fs::remove_file(&lock);
     if let Err(why) = is_fetched(folder, target) {
-        panic!("what the pager's library needs was not fetched by this build:\n{why}");
+        panic!("what the preloaded libraries need was not fetched by this build:\n{why}");
     }
 }
 
-/// Whether everything that the library needs is on this machine. Writes Cargo.lock.
+/// Whether everything that the libraries need is on this machine. Writes Cargo.lock.
 fn is_fetched(folder: &Path, target: &Target) -> Result<(), String> {
     let output = cargo("fetch", folder, target).output().expect("cargo runs");
     match output.status.success() {

@@ -1,5 +1,5 @@
-//! Builds the pager's libraries, one for each libc, and embeds them in the program, so that a
-//! single installed file suffices. A nested cargo builds them, because they need other settings
+//! Builds the libraries of the pager and of the sampler, one for each libc, and embeds them in the program,
+//! so that a single installed file suffices. A nested cargo builds them, because they need other settings
 //! (their exports, no unwinding, always optimised) than the same crate as a part of the command
 //! line.
 
@@ -33,18 +33,23 @@ fn main() {
     for (libc, name) in [(Libc::Glibc, "glibc"), (Libc::Musl, "musl")] {
         let built = match Target::of_library(libc) {
             Some(target) => library::build(&root, &folder.join(name), &target),
-            // `pagewise run` reports that there is none.
-            None => Vec::new(),
+            // The commands that need them report that there are none.
+            None => Default::default(),
         };
-        // Packed in the program; the library itself stays beside it for those who examine it.
-        let packed = match built.is_empty() {
-            true => Vec::new(),
-            false => pack(&built),
-        };
-        for (end, bytes) in [("so", built), ("so.gz", packed)] {
-            let file = folder.join(format!("libpagewise_pager-{name}.{end}"));
-            std::fs::write(file, bytes).expect("OUT_DIR is writable");
+        for (library, built) in package::LIBRARIES.into_iter().zip(built) {
+            lay_down(&folder.join(format!("libpagewise_{library}-{name}")), built);
         }
+    }
+}
+
+/// Writes a library packed, as the program holds it, and as it is for those who examine it.
+fn lay_down(at: &Path, library: Vec<u8>) {
+    let packed = match library.is_empty() {
+        true => Vec::new(),
+        false => pack(&library),
+    };
+    for (end, bytes) in [("so", library), ("so.gz", packed)] {
+        std::fs::write(at.with_extension(end), bytes).expect("OUT_DIR is writable");
     }
 }
 

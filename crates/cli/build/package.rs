@@ -1,4 +1,5 @@
-//! The package of the nested build: a workspace in `OUT_DIR` with the library's crates as members.
+//! The packages of the nested build: a workspace in `OUT_DIR` with a package for each library, and the
+//! libraries' crates.
 //!
 //! Cargo identifies a crate outside a workspace by its absolute path, which affects symbols and
 //! thus the order of the code; inside, by its path from the workspace. The same applies to file
@@ -9,36 +10,49 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// The library's crates, by their folders in the repository's `crates`.
-pub const CRATES: [&str; 3] = ["pager", "policy", "wire"];
+/// The libraries, by the crate that each is made from.
+pub const LIBRARIES: [&str; 2] = ["pager", "sampler"];
 
-const MANIFEST: &str = r#"[package]
-name = "pagewise-pager-library"
+/// Their crates, by their folders in the repository's `crates`.
+pub const CRATES: [&str; 4] = ["pager", "policy", "sampler", "wire"];
+
+const WORKSPACE: &str = r#"[workspace]
+resolver = "3"
+members = ["crates/*", "libraries/*"]
+"#;
+
+/// The package of a library.
+fn manifest(name: &str) -> String {
+    format!(
+        r#"[package]
+name = "pagewise-{name}-library"
 version = "0.0.0"
 edition = "2024"
 
 [lib]
-name = "pagewise_pager_library"
+name = "pagewise_{name}_library"
 crate-type = ["cdylib"]
 path = "lib.rs"
 
 [dependencies]
-pagewise-pager = { workspace = true, features = ["preload"] }
+pagewise-{name} = {{ workspace = true, features = ["preload"] }}
+"#
+    )
+}
 
-[workspace]
-members = ["crates/*"]
-"#;
-
-/// Writes the package into `folder`, from the repository's `root`.
+/// Writes the packages into `folder`, from the repository's `root`.
 pub fn write(root: &Path, folder: &Path) -> io::Result<()> {
     let outer = fs::read_to_string(root.join("Cargo.toml"))?;
-    let manifest = format!("{MANIFEST}\n{}", sections(&outer, is_inherited));
+    let workspace = format!("{WORKSPACE}\n{}", sections(&outer, is_inherited));
     fs::create_dir_all(folder)?;
-    fs::write(
-        folder.join("lib.rs"),
-        "#![no_std]\nextern crate pagewise_pager;\n",
-    )?;
-    fs::write(folder.join("Cargo.toml"), manifest)?;
+    fs::write(folder.join("Cargo.toml"), workspace)?;
+    for name in LIBRARIES {
+        let library = folder.join("libraries").join(name);
+        fs::create_dir_all(&library)?;
+        let source = format!("#![no_std]\nextern crate pagewise_{name};\n");
+        fs::write(library.join("lib.rs"), source)?;
+        fs::write(library.join("Cargo.toml"), manifest(name))?;
+    }
     for name in CRATES {
         let (from, to) = (
             root.join("crates").join(name),

@@ -1,6 +1,7 @@
 //! `pagewise`: finds out why a Linux program loses time in memory management, and fixes it.
 #![forbid(unsafe_code)]
 
+mod allocations;
 mod bench;
 mod bytes;
 mod check;

@@ -1,10 +1,11 @@
 //! `pagewise memory`: where the memory of a process went.
 
+use crate::allocations::Stacks;
 use crate::progress::Progress;
 use crate::{status, terminal};
 use anyhow::{Context, Result};
 use pagewise_linux::process::{Launch, Output, interrupt};
-use pagewise_operate::memory::{Scope, program, running, twice};
+use pagewise_operate::memory::{Scope, running, twice};
 use pagewise_report::text;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ pub struct Args {
     /// Print the result as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    stacks: Stacks,
     /// A program to run and its arguments: looked at with its children at the peak and at the end
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -46,6 +49,8 @@ Examples:
   pagewise memory -p 4242 --json | jq .evidence.memory.finding
   sudo pagewise memory -p 4242             a process of another user
   pagewise memory -- ./simulate input.dat  a program at its peak and its end
+  pagewise memory --stacks -- ./simulate input.dat                  and who allocated what
+  pagewise memory --stacks --export pprof -o mem.pb.gz -- ./simulate
 
 Read are glibc's malloc (2.31 to 2.43), jemalloc, mimalloc 2, musl, Go and
 Python; memory of other allocators is one row, 'not readable'. pagewise help
@@ -76,13 +81,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         None => {
             interrupt::install()?;
-            match program(&args.launch()?) {
+            match args.stacks.run(&args.launch()?) {
                 Ok(ran) => (ran.document, status::of(ran.ending, ExitCode::SUCCESS)),
                 Err(error) => return status::failed_to_start(error),
             }
         }
     };
-    terminal::present(&document, args.json, text::memory::render)?;
+    if !args.stacks.is_to_standard_output() {
+        terminal::present(&document, args.json, text::memory::render)?;
+    }
+    args.stacks.export(&document)?;
     Ok(code)
 }
 

@@ -1,4 +1,4 @@
-//! Writes the embedded pager libraries to files that the dynamic linker can open.
+//! Writes the embedded libraries to files that the dynamic linker can open.
 
 use anyhow::{Context, Result, bail};
 use flate2::read::GzDecoder;
@@ -14,11 +14,56 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The library for programs of `libc` from the build script, packed by gzip; empty if it built none.
-fn packed(libc: Libc) -> &'static [u8] {
-    match libc {
-        Libc::Glibc => include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager-glibc.so.gz")),
-        Libc::Musl => include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_pager-musl.so.gz")),
+/// A library that this program holds.
+#[derive(Clone, Copy)]
+enum Library {
+    Pager,
+    Sampler,
+}
+
+impl Library {
+    /// That for programs of `libc` from the build script, packed by gzip; empty if it built none.
+    fn packed(self, libc: Libc) -> &'static [u8] {
+        macro_rules! built {
+            ($name:literal) => {
+                include_bytes!(concat!(env!("OUT_DIR"), "/libpagewise_", $name, ".so.gz"))
+            };
+        }
+        match (self, libc) {
+            (Self::Pager, Libc::Glibc) => built!("pager-glibc"),
+            (Self::Pager, Libc::Musl) => built!("pager-musl"),
+            (Self::Sampler, Libc::Glibc) => built!("sampler-glibc"),
+            (Self::Sampler, Libc::Musl) => built!("sampler-musl"),
+        }
+    }
+
+    /// The start of its file's name.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Pager => "libpagewise_pager",
+            Self::Sampler => "libpagewise_sampler",
+        }
+    }
+
+    /// The variable that names another build of it, for work on the library alone.
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Pager => "PAGEWISE_PAGER_LIBRARY",
+            Self::Sampler => "PAGEWISE_SAMPLER_LIBRARY",
+        }
+    }
+
+    /// Why this build has none.
+    fn absence(self, libc: Libc) -> &'static str {
+        match self {
+            Self::Pager => absence(libc),
+            Self::Sampler if !cfg!(target_arch = "x86_64") => {
+                "allocations can be sampled on x86-64 only"
+            }
+            Self::Sampler => {
+                "the program is linked with another libc than this pagewise: use the static build of pagewise (--target x86_64-unknown-linux-musl), which samples programs of both musl and glibc"
+            }
+        }
     }
 }
 
@@ -26,40 +71,50 @@ fn packed(libc: Libc) -> &'static [u8] {
 fn unpacked(packed: &[u8]) -> Result<Vec<u8>> {
     let mut library = Vec::new();
     let read = GzDecoder::new(packed).read_to_end(&mut library);
-    read.context("the pager's library in this program is damaged")?;
+    read.context("a library in this program is damaged")?;
     Ok(library)
 }
 
 /// How long an unused library is kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A file with the library for programs of `libc`, in a folder of the user's own that no one else
+/// A file with the pager's library for programs of `libc`, in a folder of the user's own that no one else
 /// can write to. Its name contains a hash of its contents, so that different builds do not disturb
 /// each other's runs: a program that executes another loads the library by this name once more.
 /// Kept for the next run.
 ///
 /// `PAGEWISE_PAGER_LIBRARY` names another build of it, for work on the library alone.
 pub fn installed(libc: Libc) -> Result<PathBuf> {
-    if let Some(other) = std::env::var_os("PAGEWISE_PAGER_LIBRARY") {
+    installed_one(Library::Pager, libc)
+}
+
+/// The same of the library that samples allocations; `PAGEWISE_SAMPLER_LIBRARY` names another build of it.
+pub fn sampler(libc: Libc) -> Result<PathBuf> {
+    installed_one(Library::Sampler, libc)
+}
+
+fn installed_one(which: Library, libc: Libc) -> Result<PathBuf> {
+    let variable = which.variable();
+    if let Some(other) = std::env::var_os(variable) {
         return fs::canonicalize(&other)
-            .with_context(|| format!("PAGEWISE_PAGER_LIBRARY: {}", other.display()));
+            .with_context(|| format!("{variable}: {}", other.display()));
     }
-    let packed = packed(libc);
+    let packed = which.packed(libc);
     if packed.is_empty() {
-        bail!("{}", absence(libc));
+        bail!("{}", which.absence(libc));
     }
     let library = &unpacked(packed)?;
     let mut last = None;
     for folder in folders() {
-        match installed_in(&folder, library) {
+        match installed_in(&folder, which.prefix(), library) {
             Ok(path) => return Ok(path),
             Err(error) => last = last.or(Some(error)),
         }
     }
-    Err(last.unwrap_or_else(|| anyhow::anyhow!("there is no folder for the pager's library")))
+    Err(last.unwrap_or_else(|| anyhow::anyhow!("there is no folder for a library to preload")))
 }
 
-/// Why this build has no library.
+/// Why this build has no library of the pager.
 fn absence(libc: Libc) -> &'static str {
     if !cfg!(target_arch = "x86_64") {
         return ELSEWHERE;
@@ -76,7 +131,7 @@ fn absence(libc: Libc) -> &'static str {
 
 /// Which programs `pagewise run` of this build can page.
 pub fn capability() -> Capability {
-    judged([Libc::Glibc, Libc::Musl].map(|libc| !packed(libc).is_empty()))
+    judged([Libc::Glibc, Libc::Musl].map(|libc| !Library::Pager.packed(libc).is_empty()))
 }
 
 fn judged([glibc, musl]: [bool; 2]) -> Capability {
@@ -113,9 +168,9 @@ fn judged([glibc, musl]: [bool; 2]) -> Capability {
 }
 
 /// The library in `folder`, ready to be loaded by programs.
-fn installed_in(folder: &Path, library: &[u8]) -> Result<PathBuf> {
+fn installed_in(folder: &Path, prefix: &str, library: &[u8]) -> Result<PathBuf> {
     private(folder)?;
-    let path = folder.join(name(library));
+    let path = folder.join(name(prefix, library));
     if holds(&path, library) {
         // Marks it as in use, for the sweep of other builds. Nothing depends on it.
         let _ = File::options()
@@ -124,8 +179,8 @@ fn installed_in(folder: &Path, library: &[u8]) -> Result<PathBuf> {
             .and_then(|file| file.set_modified(SystemTime::now()));
     } else {
         write(folder, &path, library)
-            .with_context(|| format!("cannot write the pager's library to {}", path.display()))?;
-        sweep(folder);
+            .with_context(|| format!("cannot write a library to {}", path.display()))?;
+        sweep(folder, prefix);
     }
     check_executable(&File::open(&path)?).with_context(|| {
         format!(
@@ -136,19 +191,17 @@ fn installed_in(folder: &Path, library: &[u8]) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// `libpagewise_pager-`, a hash of the contents, `.so`.
-fn name(library: &[u8]) -> String {
+/// The prefix, `-`, a hash of the contents, `.so`.
+fn name(prefix: &str, library: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(library);
-    format!("{PREFIX}-{:016x}.so", hasher.finish())
+    format!("{prefix}-{:016x}.so", hasher.finish())
 }
 
-const PREFIX: &str = "libpagewise_pager";
-
 /// Removes libraries of other builds that have not been used for a long time.
-fn sweep(folder: &Path) {
+fn sweep(folder: &Path, prefix: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let ours = entry.file_name().to_string_lossy().starts_with(prefix);
         let modified = entry.metadata().and_then(|data| data.modified()).ok();
         let age = modified.and_then(|time| time.elapsed().ok());
         if ours && age.is_some_and(|age| age > KEPT) {

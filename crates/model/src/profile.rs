@@ -25,6 +25,9 @@ pub enum WeightUnit {
     Nanoseconds,
     /// Events: cycles, faults, switches…
     Events,
+    /// Bytes of memory: in exports alone, no document has it.
+    #[serde(skip)]
+    Bytes,
     /// Samples: the input had no periods.
     Samples,
 }

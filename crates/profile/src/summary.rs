@@ -308,6 +308,7 @@ fn headline(profile: &Profile, events: &[EventProfile], diagnoses: &[Diagnosis])
         (false, WeightUnit::Nanoseconds) => format!("{} time is spent", event.name),
         (false, WeightUnit::Events) => format!("{} events are", event.name),
         (false, WeightUnit::Samples) => "samples are".to_owned(),
+        (false, WeightUnit::Bytes) => "memory is".to_owned(),
     };
     let busy = busy_share(profile, event);
     format!("{share:.0} % of the {what} in {place}{busy}.")

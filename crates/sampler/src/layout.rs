@@ -24,6 +24,8 @@ pub const WORDS: usize = 1 << 19;
 pub const MODULES: usize = 1 << 11;
 /// Bytes of all their paths.
 pub const PATHS: usize = 1 << 18;
+/// Bytes of a build id: a SHA-1, the longest that linkers make.
+pub const BUILD_ID: usize = 20;
 /// Frames of a stack, the innermost ones of a deeper one.
 pub const FRAMES: usize = 128;
 
@@ -59,6 +61,8 @@ pub struct Head {
     pub sites: AtomicU32,
     /// Words in use.
     pub words: AtomicU32,
+    /// 1 if the allocator brings C++'s operators with it, which go past `malloc`.
+    pub bypassed: AtomicU32,
     /// Samples.
     pub samples: AtomicU64,
     /// Those among them that were freed.
@@ -96,6 +100,10 @@ pub struct Module {
     pub path_bytes: AtomicU32,
     /// Sites that were known when it was first met: their frames are in a module from before.
     pub sites: AtomicU64,
+    /// The file's build id.
+    pub build_id: [AtomicU8; BUILD_ID],
+    /// Its bytes; 0 if it has none.
+    pub build_id_bytes: AtomicU32,
 }
 
 /// Sums over blocks, each divided by the probability of its being sampled.
@@ -157,6 +165,6 @@ pub const fn segment_at(number: u32) -> u64 {
 }
 
 const _: () = assert!(size_of::<Header>() == 4096 && size_of::<Head>() == 4096);
-const _: () = assert!(size_of::<Site>() == 112 && size_of::<Module>() == 40);
+const _: () = assert!(size_of::<Site>() == 112 && size_of::<Module>() == 64);
 const _: () = assert!(SEGMENT_BYTES.is_multiple_of(4096));
 const _: () = assert!(offset_of!(Segment, words).is_multiple_of(8));

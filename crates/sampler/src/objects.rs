@@ -5,6 +5,7 @@ use core::mem;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cfi::Tables;
+use crate::layout::BUILD_ID;
 use crate::sys;
 
 /// A part of memory with the contents of a file.
@@ -28,6 +29,8 @@ pub struct Object {
     pub code: Part,
     /// The part with the unwind tables, and their address.
     tables: Option<(Part, u64)>,
+    /// The file's build id and its length.
+    build_id: ([u8; BUILD_ID], usize),
     /// The file's path, empty for the program itself; valid until the library is closed.
     name: *const c_char,
 }
@@ -47,6 +50,12 @@ impl Object {
             address: part.start,
             header,
         })
+    }
+
+    /// The build id of the file, empty if it has none.
+    pub fn build_id(&self) -> &[u8] {
+        let (bytes, length) = &self.build_id;
+        bytes.get(..*length).unwrap_or_default()
     }
 
     /// The path of the file.
@@ -75,9 +84,20 @@ static FIND: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks for functions of the dynamic linker. Not inside a call of its own.
 pub fn prepare() {
+    FIND.store(named(c"_dl_find_object") as usize, Ordering::Relaxed);
+}
+
+/// Whether C++'s `new` comes with the allocator that has this `malloc`: it then does not call `malloc`.
+pub fn brings_operators(malloc: u64) -> bool {
+    let new = named(c"_Znwm") as u64;
+    let of = |address| holding(address).map(|object| object.code.start);
+    new != 0 && of(new).is_some_and(|start| of(malloc) == Some(start))
+}
+
+/// The function of this name that the program finds.
+fn named(name: &CStr) -> *mut c_void {
     // SAFETY: a name that ends with NUL.
-    let find = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
-    FIND.store(find as usize, Ordering::Relaxed);
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
 /// `struct dl_find_object` of x86-64 (glibc, dlfcn.h).
@@ -192,5 +212,77 @@ fn object(
         .find(|header| header.p_type == libc::PT_GNU_EH_FRAME);
     let eh_frame = eh_frame.or_else(|| in_headers.map(place));
     let tables = eh_frame.and_then(|at| Some((loaded(at)?, at)));
-    Some(Object { code, tables, name })
+    let notes = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_NOTE);
+    let notes = notes.filter_map(|header| {
+        let (at, bytes) = (place(header), header.p_filesz as usize);
+        loaded(at).filter(|part| part.end - at >= bytes as u64)?;
+        // SAFETY: in a part of the file that is mapped, and which nothing writes.
+        Some(unsafe { core::slice::from_raw_parts(at as *const u8, bytes) })
+    });
+    let build_id = notes.filter_map(build_id_in).next().unwrap_or_default();
+    Some(Object {
+        code,
+        tables,
+        build_id,
+        name,
+    })
+}
+
+/// The build id among notes (ELF, "Note Section"; `NT_GNU_BUILD_ID` of the owner GNU).
+fn build_id_in(mut notes: &[u8]) -> Option<([u8; BUILD_ID], usize)> {
+    let word = |notes: &[u8], at: usize| -> Option<usize> {
+        Some(u32::from_le_bytes(*notes.get(at..)?.first_chunk()?) as usize)
+    };
+    loop {
+        let (name, content, kind) = (word(notes, 0)?, word(notes, 4)?, word(notes, 8)?);
+        let start = 12_usize.checked_add(name.checked_next_multiple_of(4)?)?;
+        let end = start.checked_add(content)?;
+        if kind == 3 && notes.get(12..)?.starts_with(b"GNU\0") && content <= BUILD_ID {
+            let mut id = [0; BUILD_ID];
+            id.get_mut(..content)?
+                .copy_from_slice(notes.get(start..end)?);
+            return Some((id, content));
+        }
+        notes = notes.get(end.checked_next_multiple_of(4)?..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(kind: u32, name: &[u8], content: &[u8]) -> Vec<u8> {
+        let length = |part: &[u8]| u32::try_from(part.len()).expect("short").to_le_bytes();
+        let mut note = [
+            &length(name)[..],
+            &length(content),
+            &kind.to_le_bytes(),
+            name,
+        ]
+        .concat();
+        note.resize(note.len().next_multiple_of(4), 0);
+        note.extend(content);
+        note.resize(note.len().next_multiple_of(4), 0);
+        note
+    }
+
+    #[test]
+    fn a_build_id_is_found_among_other_notes() {
+        let id: Vec<u8> = (1..=20).collect();
+        let others = note(1, b"GNU\0", b"abi");
+        let notes = [
+            others.clone(),
+            note(3, b"stapsdt\0", b"x"),
+            note(3, b"GNU\0", &id),
+        ]
+        .concat();
+        let found = build_id_in(&notes).map(|(found, length)| found[..length].to_vec());
+        assert_eq!(found, Some(id));
+        assert_eq!(build_id_in(&others), None);
+        for cut in 0..notes.len() - 20 {
+            assert_eq!(build_id_in(&notes[..cut]), None);
+        }
+    }
 }

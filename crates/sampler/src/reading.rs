@@ -2,8 +2,8 @@
 //! trusted: counts beyond the layout are cut.
 
 use crate::layout::{
-    FRAMES, HEADER_BYTES, Head, Header, MAGIC, MODULES, Module, PATHS, SEGMENTS, SITES, Segment,
-    Site, Sums, WORDS, segment_at,
+    BUILD_ID, FRAMES, HEADER_BYTES, Head, Header, MAGIC, MODULES, Module, PATHS, SEGMENTS, SITES,
+    Segment, Site, Sums, WORDS, segment_at,
 };
 use std::fs::File;
 use std::io;
@@ -30,6 +30,8 @@ pub struct Process {
     pub parent: Option<u32>,
     /// Path of its program.
     pub program: String,
+    /// Whether C++'s `new` went past the sampler.
+    pub bypassed: bool,
     /// Samples, those freed, those not counted because there was no room for their blocks, those without a
     /// stack because there was no room for it, those whose stack was cut.
     pub counts: Counts,
@@ -69,6 +71,8 @@ pub struct Code {
     pub offset: u64,
     /// The file.
     pub path: String,
+    /// Its build id, empty if it has none.
+    pub build_id: Vec<u8>,
     /// Sites before this one have other code there.
     pub first_site: u64,
 }
@@ -160,6 +164,7 @@ fn process(file: &File, at: u64) -> io::Result<Option<Process>> {
     let parent = u32_at(&head, offset_of!(Head, parent));
     Ok(Some(Process {
         pid,
+        bypassed: u32_at(&head, offset_of!(Head, bypassed)) != 0,
         parent: (parent != 0).then_some(parent),
         counts: Counts {
             samples: number(offset_of!(Head, samples)),
@@ -188,6 +193,13 @@ fn module(bytes: &[u8], paths: &[u8], program: &str) -> Code {
         path: match length {
             0 => program.to_owned(),
             _ => text(paths, at, length),
+        },
+        build_id: {
+            let length = u32_at(bytes, offset_of!(Module, build_id_bytes)) as usize;
+            let id = bytes
+                .get(offset_of!(Module, build_id)..)
+                .unwrap_or_default();
+            id.iter().copied().take(length.min(BUILD_ID)).collect()
         },
         first_site: u64_at(bytes, offset_of!(Module, sites)),
     }

@@ -45,6 +45,18 @@ static STATE: State = State {
     segment: AtomicPtr::new(null_mut()),
 };
 
+/// Whether C++'s operators go past `malloc`.
+static BYPASSED: AtomicU32 = AtomicU32::new(0);
+
+/// To be called once, with the real `malloc`, before the first block is passed on: the segment may be there.
+pub fn prepare(malloc: u64) {
+    objects::prepare();
+    BYPASSED.store(objects::brings_operators(malloc).into(), Relaxed);
+    if let Some(segment) = segment() {
+        segment.head.bypassed.store(BYPASSED.load(Relaxed), Relaxed);
+    }
+}
+
 /// What a child keeps from the process that it was forked from.
 static PERIOD: AtomicU64 = AtomicU64::new(1 << 19);
 static SEED: AtomicU64 = AtomicU64::new(0);
@@ -71,9 +83,9 @@ pub fn is_chosen(bytes: usize) -> bool {
     })
 }
 
-/// Records a new block that was chosen.
+/// Records a block that was chosen: of its bytes, so many are new.
 #[inline(never)]
-pub fn record(address: u64, size: usize) {
+pub fn record(address: u64, size: usize, new: usize) {
     let Some(segment) = segment() else { return };
     let mut frames = [0; FRAMES + OWN_FRAMES];
     let frames = callers(segment, &mut frames);
@@ -85,16 +97,19 @@ pub fn record(address: u64, size: usize) {
         size: size as u64,
         site,
     };
-    add(&live, segment, address, block);
+    if add(&live, segment, address, block) {
+        segment.head.samples.fetch_add(1, Relaxed);
+        segment.allocated(site, weight(new as u64));
+    }
 }
 
-fn add(live: &Locked<'_>, segment: &Segment, address: u64, block: Block) {
-    if !live.insert(address, block) {
-        segment.head.untracked.fetch_add(1, Relaxed);
-        return;
+fn add(live: &Locked<'_>, segment: &Segment, address: u64, block: Block) -> bool {
+    let is_tracked = live.insert(address, block);
+    match is_tracked {
+        true => segment.lives(block.site, weight(block.size)),
+        false => drop(segment.head.untracked.fetch_add(1, Relaxed)),
     }
-    segment.head.samples.fetch_add(1, Relaxed);
-    segment.allocated(block.site, weight(block.size));
+    is_tracked
 }
 
 /// Forgets the block at this address, if it was sampled, before it is freed: after, another thread may
@@ -110,7 +125,7 @@ pub fn forget(address: u64) -> Option<Block> {
 fn forget_in(live: &Locked<'_>, segment: &Segment, address: u64) -> Option<Block> {
     let block = live.remove(address)?;
     segment.head.freed.fetch_add(1, Relaxed);
-    segment.freed(block.site, weight(block.size));
+    segment.dies(block.site, weight(block.size));
     Some(block)
 }
 
@@ -128,7 +143,9 @@ pub fn keep(address: u64, block: Block, size: usize) {
     }
     let live = STATE.live.lock();
     forget_in(&live, segment, address);
-    add(&live, segment, address, Block { size, ..block });
+    if add(&live, segment, address, Block { size, ..block }) {
+        segment.head.freed.fetch_sub(1, Relaxed);
+    }
 }
 
 /// A library was closed: its addresses may become another one's.
@@ -166,7 +183,7 @@ fn rule(segment: &Segment, code: u64) -> Option<Rule> {
     // SAFETY: its code is on this thread's stack, so it is not closed.
     let (path, tables) = unsafe { (object.path(), object.tables()) };
     let live = STATE.live.lock();
-    segment.note(object.code, path);
+    segment.note(object.code, object.build_id(), path);
     drop(live);
     tables?.rule(code)
 }
@@ -235,6 +252,7 @@ fn claim() -> Option<NonNull<Segment>> {
     let segment = unsafe { found.as_ref() };
     let live = STATE.live.lock();
     segment.begin(parent);
+    segment.head.bypassed.store(BYPASSED.load(Relaxed), Relaxed);
     drop(live);
     Some(found)
 }

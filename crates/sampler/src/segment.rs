@@ -78,8 +78,8 @@ impl Segment {
         self.head.pid.store(sys::process(), Release);
     }
 
-    /// Adds a part of a program or library, unless it is the last one known at its address.
-    pub fn note(&self, part: Part, path: &[u8]) {
+    /// Adds a part of a program or library, with the build id and the path of its file, unless it is the last one known at its address.
+    pub fn note(&self, part: Part, build_id: &[u8], path: &[u8]) {
         let count = self.head.modules.load(Relaxed) as usize;
         let known = self.modules.iter().take(count).rev();
         let mut met = known
@@ -103,6 +103,10 @@ impl Segment {
         module.offset.store(part.offset, Relaxed);
         module.path.store(at, Relaxed);
         module.path_bytes.store(path.len() as u32, Relaxed);
+        for (to, byte) in module.build_id.iter().zip(build_id) {
+            to.store(*byte, Relaxed);
+        }
+        module.build_id_bytes.store(build_id.len() as u32, Relaxed);
         let sites = self.head.sites.load(Relaxed);
         module.sites.store(sites.into(), Relaxed);
         let count = (count + 1).min(MODULES) as u32;
@@ -182,16 +186,14 @@ impl Segment {
         Some(number)
     }
 
-    /// A block of this weight was allocated at a site.
+    /// Memory of this weight was allocated at a site: a block, or what one grew by.
     pub fn allocated(&self, site: u32, weight: Weight) {
-        let site = &self.sites[site as usize];
-        site.allocated.add(weight, 1.0);
-        self.grown(site, weight);
+        self.sites[site as usize].allocated.add(weight, 1.0);
     }
 
-    /// Live memory of a site grew.
-    fn grown(&self, site: &Site, weight: Weight) {
-        self.change(site, weight, 1.0);
+    /// A block of this weight is live.
+    pub fn lives(&self, site: u32, weight: Weight) {
+        self.change(&self.sites[site as usize], weight, 1.0);
         let live = value(&self.head.live);
         if live > value(&self.head.peak) {
             set(&self.head.peak, live);
@@ -200,8 +202,8 @@ impl Segment {
         }
     }
 
-    /// A block of this weight was freed.
-    pub fn freed(&self, site: u32, weight: Weight) {
+    /// A block of this weight is no longer live.
+    pub fn dies(&self, site: u32, weight: Weight) {
         self.change(&self.sites[site as usize], weight, -1.0);
     }
 
@@ -292,6 +294,11 @@ mod tests {
         index.try_into().expect("as long")
     }
 
+    fn allocate(segment: &Segment, site: u32, weight: Weight) {
+        segment.allocated(site, weight);
+        segment.lives(site, weight);
+    }
+
     fn exactly(bytes: f64) -> Weight {
         Weight {
             bytes,
@@ -306,15 +313,15 @@ mod tests {
         segment.begin(0);
         let index = index();
         let [a, b, c] = [[1, 2], [1, 3], [4, 2]].map(|frames| segment.site_of(&frames, &index));
-        segment.allocated(a, exactly(100.0));
-        segment.allocated(b, exactly(50.0));
-        segment.freed(a, exactly(100.0));
-        segment.allocated(b, exactly(60.0));
-        segment.allocated(c, exactly(70.0));
+        allocate(segment, a, exactly(100.0));
+        allocate(segment, b, exactly(50.0));
+        segment.dies(a, exactly(100.0));
+        allocate(segment, b, exactly(60.0));
+        allocate(segment, c, exactly(70.0));
         // 180 are live: the peak.
-        segment.freed(b, exactly(50.0));
-        segment.allocated(a, exactly(20.0));
-        segment.freed(c, exactly(70.0));
+        segment.dies(b, exactly(50.0));
+        allocate(segment, a, exactly(20.0));
+        segment.dies(c, exactly(70.0));
         let read = only(&file);
         let bytes = |of: fn(&reading::Holder) -> reading::Total| -> Vec<f64> {
             read.sites[1..].iter().map(|site| of(site).bytes).collect()
@@ -333,7 +340,7 @@ mod tests {
         for frame in 0..SITES as u64 + 100 {
             let site = segment.site_of(&[frame], &index);
             assert_eq!(site, segment.site_of(&[frame], &index));
-            segment.allocated(site, exactly(1.0));
+            allocate(segment, site, exactly(1.0));
         }
         let read = only(&file);
         assert_eq!((read.parent, read.counts.crowded), (Some(7), 202));
@@ -351,18 +358,19 @@ mod tests {
             offset,
         };
         for _ in 0..2 {
-            segment.note(part(100, 0), b"/a");
-            segment.note(part(200, 0), b"");
+            segment.note(part(100, 0), b"ID", b"/a");
+            segment.note(part(200, 0), b"", b"");
         }
         segment.site_of(&[105], &index);
-        segment.note(part(105, 3), b"/b");
-        segment.note(part(100, 0), b"/a");
+        segment.note(part(105, 3), b"", b"/b");
+        segment.note(part(100, 0), b"ID", b"/a");
         let read = only(&file);
         let found: Vec<_> = read
             .modules
             .iter()
             .map(|one| (one.start, one.path.as_str(), one.first_site))
             .collect();
+        assert_eq!(read.modules[0].build_id, b"ID");
         let own = read.program.as_str();
         assert!(own.contains("pagewise_sampler"), "{own}");
         assert_eq!(

@@ -6,6 +6,7 @@ pub mod blocks;
 mod interval;
 mod random;
 pub mod signed_rank;
+pub mod weighted;
 
 pub use interval::{Centre, centre, median, student, student_p};
 pub use random::Random;

@@ -2987,6 +2987,7 @@ export interface Undone {
 export interface Memory {
   finding: MemoryFinding;
   growth?: Growth;
+  holders?: Holders;
   /**
    * In order of time.
    */
@@ -3066,6 +3067,108 @@ export interface RowChange {
   before: Bytes;
   kind: MemoryKind;
   part?: HeapPart;
+}
+/**
+ * What was sampled of a program's allocations.
+ */
+export interface Holders {
+  period: Bytes;
+  /**
+   * Processes whose allocations were seen, that with the highest peak first.
+   */
+  processes: ProcessHolders[];
+  /**
+   * Processes that were not sampled because there was no room for them.
+   */
+  refused?: number;
+}
+/**
+ * The stacks of one process. A forked process has those of what it allocated itself.
+ */
+export interface ProcessHolders {
+  allocated: Held;
+  /**
+   * Whether the allocator brings C++'s operators with it: what `new` allocates is then missing.
+   */
+  bypassed?: boolean;
+  /**
+   * Samples that count for the stack without frames because there was no room for theirs.
+   */
+  crowded?: number;
+  /**
+   * Samples whose stack lacks its outermost frames.
+   */
+  cut?: number;
+  end: Held;
+  /**
+   * Functions of the stacks.
+   */
+  functions: HolderFunction[];
+  /**
+   * The process that forked it with the same program, if one did.
+   */
+  parent?: number;
+  peak: Held;
+  /**
+   * Time from the first allocation to the peak of live bytes.
+   */
+  peak_ns: number;
+  /**
+   * Process id.
+   */
+  pid: number;
+  /**
+   * Its program.
+   */
+  program: string;
+  /**
+   * Number of samples.
+   */
+  samples: number;
+  /**
+   * Stacks, the one that held most at the peak first.
+   */
+  stacks: HeldStack[];
+  /**
+   * Samples that are missing because there was no room to follow their blocks.
+   */
+  untracked?: number;
+}
+/**
+ * Blocks.
+ */
+export interface Held {
+  blocks: Estimate;
+  bytes: Estimate;
+}
+/**
+ * A function of a stack.
+ */
+export interface HolderFunction {
+  /**
+   * Whether the compiler inlined it into its caller.
+   */
+  inlined?: boolean;
+  /**
+   * Short name of the file that contains it; empty where not known.
+   */
+  module?: string;
+  /**
+   * Its name, `[unknown]` if it has none.
+   */
+  name: string;
+}
+/**
+ * What blocks from one stack add up to.
+ */
+export interface HeldStack {
+  allocated: Held;
+  end: Held;
+  /**
+   * Numbers of functions, innermost first.
+   */
+  frames: number[];
+  peak: Held;
 }
 /**
  * One look at all processes.

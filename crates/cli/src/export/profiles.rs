@@ -158,6 +158,7 @@ fn weights(profile: &Profile, event: u16) -> String {
         WeightUnit::Nanoseconds => "nanoseconds",
         WeightUnit::Events => "events",
         WeightUnit::Samples => "samples",
+        WeightUnit::Bytes => "bytes",
     };
     format!("{}, {unit}", of.name)
 }

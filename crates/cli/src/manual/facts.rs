@@ -49,6 +49,11 @@ const FILES: &[Entry] = &[
         commands: PAGING,
     },
     Entry {
+        name: "~/.cache/pagewise/libpagewise_sampler-*.so",
+        text: "The library that samples allocations; kept for the next run like the pager's.",
+        commands: &["memory"],
+    },
+    Entry {
         name: "~/.cache/pagewise/memory_trace-*.so",
         text: "QEMU's plugin, built for the installed QEMU.",
         commands: &["huge trace"],
@@ -150,6 +155,11 @@ const ENVIRONMENT: &[Entry] = &[
         name: "PAGEWISE_PUSH_TOKEN",
         text: "The token for the server of report --push; USER:TOKEN is sent as basic authentication.",
         commands: &["report"],
+    },
+    Entry {
+        name: "PAGEWISE_SAMPLER_LIBRARY",
+        text: "Another build of the library that samples allocations.",
+        commands: &["memory"],
     },
     Entry {
         name: "PAGEWISE_PAGER_LIBRARY",

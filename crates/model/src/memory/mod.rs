@@ -2,11 +2,15 @@
 
 mod blocks;
 mod growth;
+mod holders;
+mod holders_profile;
 mod pages;
 mod tiles;
 
 pub use blocks::{BlockGroup, size_class};
 pub use growth::{BlockChange, Growth, RowChange};
+pub use holders::{Held, HeldStack, HolderFunction, Holders, ProcessHolders};
+pub use holders_profile::IN_USE;
 pub use pages::{PageRun, PageState, Presence};
 pub use tiles::{HeapFacts, Returns, Tile, TileSink, TileState};
 
@@ -25,6 +29,9 @@ pub struct Memory {
     /// What grew from the first look to the second, where two were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
+    /// Who holds it, where allocations were sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holders: Option<Holders>,
 }
 
 impl Memory {

@@ -1,11 +1,13 @@
 //! Where the memory of processes went: a look at each, or two with time between them.
 
+mod allocations;
 mod cgroup;
 mod look;
 mod mappings;
 mod peak;
 mod run;
 
+pub use allocations::{Rate, Sampling};
 pub use look::Refusal;
 pub(crate) use peak::{Pace, PeakWatch};
 pub use run::{Ran, program};
@@ -92,6 +94,7 @@ fn answer(
         finding: judged.map(found).unwrap_or_default(),
         moments,
         growth,
+        holders: None,
     };
     let mut document = explain(memory).about(subject);
     document.host = pagewise_linux::host::snapshot();

@@ -79,6 +79,7 @@ impl PeakWatch {
             finding: finding(&moment),
             moments: vec![moment],
             growth: None,
+            holders: None,
         })
     }
 }

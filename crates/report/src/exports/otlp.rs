@@ -96,6 +96,7 @@ fn of_event(profile: &Profile, event: usize, dictionary: &mut Dictionary) -> Mes
     let about = &profile.events[event];
     let unit = match about.unit {
         WeightUnit::Nanoseconds => "nanoseconds",
+        WeightUnit::Bytes => "bytes",
         WeightUnit::Events | WeightUnit::Samples => "count",
     };
     let mut message = Message::default();

@@ -40,6 +40,7 @@ fn encoded(profile: &Profile) -> Message {
     for event in &profile.events {
         let unit = match event.unit {
             WeightUnit::Nanoseconds => "nanoseconds",
+            WeightUnit::Bytes => "bytes",
             WeightUnit::Events | WeightUnit::Samples => "count",
         };
         whole.message(1, &value_type(&mut strings, &event.name, unit));

@@ -113,6 +113,7 @@ fn unit(unit: WeightUnit) -> &'static str {
         WeightUnit::Nanoseconds => "ns",
         WeightUnit::Events => "events",
         WeightUnit::Samples => "samples",
+        WeightUnit::Bytes => "bytes",
     }
 }
 

@@ -121,6 +121,7 @@ fn sampled(profile: &Profile, event: u16, thread: &str, samples: &[usize]) -> Sa
         },
         unit: match of.map(|event| event.unit) {
             Some(WeightUnit::Nanoseconds) => "nanoseconds",
+            Some(WeightUnit::Bytes) => "bytes",
             _ => "none",
         },
         start_value: 0,

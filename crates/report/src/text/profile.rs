@@ -10,7 +10,7 @@ use pagewise_model::profile_findings::{
     CounterRate, EventProfile, FunctionShare, ProfileFindings, ProfileSummary,
 };
 use pagewise_model::quantity::{count, counted, percent, rounded};
-use pagewise_model::units::Nanos;
+use pagewise_model::units::{Bytes, Nanos};
 
 /// Lines of each table.
 const LINES: usize = 10;
@@ -154,6 +154,7 @@ fn weight(weight: u64, unit: WeightUnit) -> String {
         WeightUnit::Nanoseconds => Nanos(weight).to_string(),
         WeightUnit::Events => counted(weight, "event"),
         WeightUnit::Samples => counted(weight, "sample"),
+        WeightUnit::Bytes => Bytes(weight).to_string(),
     }
 }
 

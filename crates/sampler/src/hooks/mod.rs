@@ -3,7 +3,7 @@
 mod panics;
 mod real;
 
-use crate::{objects, sampling, thread};
+use crate::{sampling, thread};
 use core::ffi::{c_int, c_void};
 use real::REAL;
 
@@ -15,13 +15,19 @@ fn is_chosen(size: usize) -> bool {
     inside.is_some() && sampling::is_chosen(size)
 }
 
-/// Records a block that was chosen, and returns it.
+/// Records a new block that was chosen, and returns it.
 #[inline(always)]
 fn recorded(block: *mut c_void, size: usize) -> *mut c_void {
+    recorded_growth(block, size, size)
+}
+
+/// The same of a block that got so many more bytes.
+#[inline(always)]
+fn recorded_growth(block: *mut c_void, size: usize, grown: usize) -> *mut c_void {
     if !block.is_null()
         && let Some(_inside) = thread::enter()
     {
-        sampling::record(block as u64, size);
+        sampling::record(block as u64, size, grown);
     }
     block
 }
@@ -133,7 +139,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         _ => size,
     };
     if grown > 0 && thread::count(grown) && is_chosen(grown) {
-        return recorded(moved, size);
+        return recorded_growth(moved, size, grown);
     }
     if let Some(known) = known {
         keep(moved, known, size);
@@ -245,9 +251,4 @@ pub unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
     let answer = unsafe { REAL.dlclose(library) };
     sampling::library_closed();
     answer
-}
-
-/// Before the first call is passed on.
-fn prepare() {
-    objects::prepare();
 }

@@ -1,7 +1,7 @@
 //! The functions that the program would call without us: those of the next library that has them.
 
-use crate::thread;
-use core::ffi::{CStr, c_char, c_int, c_void};
+use crate::{sampling, thread};
+use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -187,10 +187,10 @@ fn find_all() {
     for (place, name) in others {
         place.store(next(name), Ordering::Release);
     }
-    super::prepare();
-    // A message about a function that is not there is not the program's.
-    // SAFETY: takes nothing.
-    let _: *mut c_char = unsafe { libc::dlerror() };
+    sampling::prepare(REAL.malloc.load(Ordering::Relaxed) as u64);
+    // One that is found takes back the error about one that is not, which the program did not make.
+    // dlerror(3) would translate it, which needs a lock that a first call inside setlocale(3) holds.
+    next(c"free");
     drop(inside);
 }
 

@@ -197,6 +197,7 @@ fn unit(unit: WeightUnit) -> &'static str {
         WeightUnit::Nanoseconds => "ns",
         WeightUnit::Events => "events",
         WeightUnit::Samples => "samples",
+        WeightUnit::Bytes => "bytes",
     }
 }
 

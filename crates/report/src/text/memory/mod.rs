@@ -1,6 +1,7 @@
 //! Where the memory of processes went, for a person.
 
 mod blocks;
+mod stacks;
 
 use super::Style;
 use super::columns::{Row, named};
@@ -45,6 +46,9 @@ pub fn render(document: &Document<Memory>, width: usize, style: Style) -> String
         |moment: &&MemoryMoment| moment.when != MemoryWhen::Before || memory.growth.is_none();
     for moment in memory.moments.iter().filter(is_shown) {
         account(&mut page, moment);
+    }
+    if let Some(holders) = &memory.holders {
+        stacks::holders(&mut page, holders);
     }
     if let Some(moment) = memory.judged() {
         blocks::holders(&mut page, moment);

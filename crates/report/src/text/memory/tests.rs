@@ -48,6 +48,7 @@ fn a_runs_report_joins_small_rows_and_says_what_no_look_saw() {
             look_ns: 0,
         }],
         growth: None,
+        holders: None,
     };
     let mut page = Page::new(100, Style::PLAIN);
     of_run(&mut page, &memory, Bytes(400 << 20));
@@ -113,6 +114,7 @@ fn the_account_adds_up_and_says_what_was_not_readable() {
             look_ns: 3_000_000,
         }],
         growth: None,
+        holders: None,
     });
     let expected = "\
 pagewise   server (42)
