@@ -1,4 +1,4 @@
-/* Preloaded by bench/memory/run: what glibc's malloc, or jemalloc or mimalloc where that is preloaded,
+/* Preloaded by bench/memory/run: what glibc's malloc, or jemalloc, mimalloc or tcmalloc where that is preloaded,
  * too, counts about itself (mimalloc: the heap of the main thread), at the end of a program or when it calls pagewise_truth(). Writes one line to TRUTH,
  * waits for a byte in GO, then writes what is resident before and after malloc_trim(0), or a purge.
  * Only in the program named by TRUTH_OF. */
@@ -23,6 +23,10 @@ typedef _Bool visitor(const void *, const struct area *, void *, size_t, void *)
 extern void *mi_heap_get_default(void) __attribute__((weak));
 extern _Bool mi_heap_visit_blocks(const void *, _Bool, visitor *, void *) __attribute__((weak));
 extern void mi_collect(_Bool) __attribute__((weak));
+
+/* gperftools/malloc_extension_c.h */
+extern int MallocExtension_GetNumericProperty(const char *, size_t *) __attribute__((weak));
+extern void MallocExtension_ReleaseFreeMemory(void) __attribute__((weak));
 
 static _Bool add(const void *heap, const struct area *area, void *block, size_t size, void *sum)
 {
@@ -59,6 +63,13 @@ static int count(char *line, size_t room)
 		return snprintf(line, room, "{\"pid\": %d, \"allocator\": \"mimalloc\", \"in_use\": %zu, \"mapped\": 0}\n",
 		    (int)getpid(), sum);
 	}
+	if (MallocExtension_GetNumericProperty) {
+		size_t bytes = 0;
+
+		MallocExtension_GetNumericProperty("generic.current_allocated_bytes", &bytes);
+		return snprintf(line, room, "{\"pid\": %d, \"allocator\": \"tcmalloc\", \"in_use\": %zu, \"mapped\": 0}\n",
+		    (int)getpid(), bytes);
+	}
 	now = mallinfo2();
 	return snprintf(line, room, "{\"pid\": %d, \"in_use\": %zu, \"free\": %zu, \"mapped\": %zu}\n",
 	    (int)getpid(), now.uordblks, now.fordblks, now.hblkhd);
@@ -70,6 +81,8 @@ static void trim(void)
 		mallctl("arena.4096.purge", NULL, NULL, NULL, 0); /* MALLCTL_ARENAS_ALL */
 	else if (mi_collect)
 		mi_collect(1);
+	else if (MallocExtension_ReleaseFreeMemory)
+		MallocExtension_ReleaseFreeMemory();
 	else
 		malloc_trim(0);
 }

@@ -21,14 +21,17 @@ mod presence;
 mod scattered;
 #[cfg(test)]
 mod synthetic;
+mod tcmalloc;
 mod tiling;
 mod variables;
+mod words;
 mod zeros;
 
 pub use cost::{Measurement, NoMemory, Shape, glibc_version, measure, page_size};
 pub use image::{Hole, Image, ProcessSource, Source};
 pub use objects::Objects;
 pub use presence::{Pagemap, presence};
+pub use words::words;
 pub use zeros::{Zeros, zeros};
 
 use crate::proc::MapsEntry;
@@ -41,6 +44,10 @@ pub struct HeapsRead {
     pub heaps: Vec<HeapFacts>,
     /// Ranges that belong to an allocator and could not be read.
     pub unread: Vec<(u64, u64, Unread)>,
+    /// Blocks in use that only look so: freed ones in the caches of threads.
+    pub cached: Vec<u64>,
+    /// Caches with such blocks.
+    pub caches: u64,
 }
 
 /// Reads the heaps of one allocator.
@@ -60,5 +67,6 @@ pub fn readers() -> Vec<Box<dyn AllocatorReader>> {
         Box::new(golang::Golang),
         Box::new(musl::Musl),
         Box::new(mimalloc::Mimalloc),
+        Box::new(tcmalloc::Tcmalloc),
     ]
 }

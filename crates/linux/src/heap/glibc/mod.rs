@@ -149,8 +149,11 @@ impl Reading {
     fn caches(&mut self, image: &mut Image<'_>) {
         let in_heaps = caches::Ranges::new(&self.taken);
         for &candidate in &self.cache_candidates {
-            for (block, size) in caches::thread_cache(image, candidate, &in_heaps) {
+            let cached = caches::thread_cache(image, candidate, &in_heaps);
+            self.found.caches += u64::from(!cached.is_empty());
+            for (block, size) in cached {
                 self.found.move_to_cache(block, size, &self.taken);
+                self.found.cached.push(block);
             }
         }
     }

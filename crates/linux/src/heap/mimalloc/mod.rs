@@ -1,4 +1,4 @@
-//! mimalloc 2 (2.0.7 to 2.4), read by its segments.
+//! mimalloc 2 (2.0.7 to 2.4), read by its segments; mimalloc 3 by its pages (`third`).
 //!
 //! ```text
 //!  segment    at a multiple of 32 MiB: head │ descriptor of each slice of 64 KiB │ slices
@@ -11,6 +11,7 @@
 
 mod layout;
 mod page;
+mod third;
 
 use super::glibc::is_private_memory;
 use super::tiling::Tiling;
@@ -43,6 +44,10 @@ impl AllocatorReader for Mimalloc {
         let mut found = HeapsRead::default();
         let segments = segments(maps, image);
         if segments.is_empty() {
+            let mut tiling = Tiling::new(sink);
+            let sums = third::read(maps, image, &mut tiling, &mut found.unread);
+            let extents = tiling.finish();
+            found.heaps.extend(sums.and_then(|sums| sums.heap(extents)));
             return found;
         }
         let mut sums = Sums::default();
@@ -162,10 +167,7 @@ impl Sums {
             }
             let descriptor = Descriptor::read(image, place, layout)?;
             if descriptor.slices == count && descriptor.block == 0 {
-                self.free += length;
-                self.free_blocks += 1;
-                self.large_free += if length >= LARGE { length } else { 0 };
-                tiling.tile(start, length, TileState::Free { kept: 0 });
+                self.free_slices(start, start + length, tiling);
                 continue;
             }
             match page::read(image, place, start, layout)? {
@@ -179,6 +181,17 @@ impl Sums {
             }
         }
         Ok(())
+    }
+
+    fn free_slices(&mut self, start: u64, end: u64, tiling: &mut Tiling<'_>) {
+        if start >= end {
+            return;
+        }
+        let length = end - start;
+        self.free += length;
+        self.free_blocks += 1;
+        self.large_free += if length >= LARGE { length } else { 0 };
+        tiling.tile(start, length, TileState::Free { kept: 0 });
     }
 
     fn page(&mut self, page: &Blocks, from: u64, end: u64, tiling: &mut Tiling<'_>) {

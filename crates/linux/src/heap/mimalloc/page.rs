@@ -49,6 +49,39 @@ impl Descriptor {
             start,
         })
     }
+
+    /// What these words at the start of a page's slices say, in mimalloc 3.
+    pub fn of_third(words: &[u64]) -> Self {
+        let word = |at: usize| words.get(at).copied().unwrap_or_default();
+        Self {
+            slices: 0,
+            block: word(5),
+            capacity: word(2) >> 16 & 0xffff,
+            room: word(2) >> 32 & 0xffff,
+            used: word(2) & 0xffff,
+            lists: [word(1), word(3), word(4)],
+            start: Some(word(6)),
+        }
+    }
+
+    /// Whether its numbers fit together.
+    pub fn is_sound(&self) -> bool {
+        self.block >= 8
+            && self.start.is_some_and(|start| start.is_multiple_of(8))
+            && self.used <= self.capacity
+            && self.capacity <= self.room
+            && self.room > 0
+    }
+
+    /// Whether there is room for one block alone.
+    pub fn has_one_block(&self) -> bool {
+        self.room == 1
+    }
+
+    /// Bytes of the blocks for which there is room.
+    pub fn bytes(&self) -> Option<u64> {
+        self.block.checked_mul(self.room)
+    }
 }
 
 /// A page that was read.
@@ -70,16 +103,30 @@ pub(super) fn read(
     from: u64,
     layout: &Layout,
 ) -> Result<Option<Blocks>, Unread> {
-    for _ in 0..LOOKS {
+    read_by(image, from, |image| {
         let page = Descriptor::read(image, place, layout)?;
-        let length = page.slices * SLICE;
+        Ok((page, from + page.slices * SLICE))
+    })
+}
+
+/// The page at `from`; `describe` reads its descriptor and where it ends.
+pub(super) fn read_by(
+    image: &mut Image<'_>,
+    from: u64,
+    describe: impl Fn(&Image<'_>) -> Result<(Descriptor, u64), Hole>,
+) -> Result<Option<Blocks>, Unread> {
+    for _ in 0..LOOKS {
+        let (page, end) = describe(image)?;
         let starts = match page.start {
             Some(start) => [start; 2],
             None => starts(page.block).map(|offset| from + offset),
         };
-        image.load(from, length);
+        // A single block has nothing to be read in it.
+        if page.capacity > 1 {
+            image.load(from, end - from);
+        }
         for start in starts {
-            match blocks(image, &page, start, from + length) {
+            match blocks(image, &page, start, end) {
                 Err(Hole::Swapped) => return Err(Unread::Swapped),
                 Err(Hole::Refused) => return Err(Unread::NotAllowed),
                 Ok(Some(found)) => return Ok(Some(found)),
