@@ -1,5 +1,7 @@
 //! An account of memory in words: why, what shows it, and what would help.
 
+mod leaks;
+
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::answer::Document;
@@ -29,7 +31,8 @@ pub fn explain(memory: Memory) -> Document<Memory> {
         collected_later(moment),
         unsearched(moment),
     ];
-    let notes = notes.into_iter().flatten().collect();
+    let notes = notes.into_iter().flatten();
+    let notes = notes.chain(leaks::notes(&document.evidence)).collect();
     (document.diagnoses, document.advice) = (vec![diagnoses], advice);
     document.notes = notes;
     document
@@ -39,6 +42,7 @@ fn id(verdict: MemoryVerdict) -> &'static str {
     match verdict {
         MemoryVerdict::AllInUse => "memory.in_use",
         MemoryVerdict::Growth => "memory.growth",
+        MemoryVerdict::Leak => "memory.leak",
         MemoryVerdict::Retention => "memory.retention",
         MemoryVerdict::Fragmentation => "memory.fragmentation",
         MemoryVerdict::Bloat => "memory.bloat",
@@ -51,6 +55,7 @@ fn id(verdict: MemoryVerdict) -> &'static str {
 fn diagnosis(finding: &MemoryFinding, moment: &MemoryMoment, headline: &str) -> Diagnosis {
     let severity = match finding.verdict {
         MemoryVerdict::Growth
+        | MemoryVerdict::Leak
         | MemoryVerdict::Retention
         | MemoryVerdict::Fragmentation
         | MemoryVerdict::Bloat
@@ -107,6 +112,9 @@ fn explanation(verdict: MemoryVerdict) -> &'static str {
         }
         MemoryVerdict::Growth => {
             "The program asked for these blocks and has not freed them. Whether it still needs them is not known: a cache that fills looks the same as a leak until it is full."
+        }
+        MemoryVerdict::Leak => {
+            "The program has not freed these blocks, and neither its registers, stacks and variables nor blocks that they lead to hold an address inside them. It cannot use or free them any more, unless it keeps addresses in a disguise."
         }
         MemoryVerdict::Retention => {
             "The program freed these blocks. The allocator keeps their pages for later requests."
@@ -196,6 +204,13 @@ fn tunable(name: &str, value: &str) -> Setting {
     }
 }
 
+fn variable(name: &str, value: &str) -> Setting {
+    Setting::Env {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    }
+}
+
 /// What Go's heaps have in use, and a quarter more.
 fn memory_limit(moment: &MemoryMoment) -> String {
     let heaps = moment.processes.iter().flat_map(|one| &one.heaps);
@@ -259,12 +274,31 @@ fn words(fix: MemoryFix, finding: &MemoryFinding, moment: &MemoryMoment) -> Word
             rule: "jemalloc.decay",
             headline: "Let jemalloc purge freed pages after a second, in threads of its own.",
             reason: "By default it purges over 10 s, and only while the program calls it: what an idle program has freed stays.".to_owned(),
-            settings: vec![Setting::Env {
-                name: "MALLOC_CONF".to_owned(),
-                value: "background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0".to_owned(),
-            }],
+            settings: vec![variable(
+                "MALLOC_CONF",
+                "background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0",
+            )],
             manual: Some("A jemalloc that was built with a prefix reads its own variable: JE_MALLOC_CONF in Redis, _RJEM_MALLOC_CONF in Rust programs."),
             risk: Risk::Low,
+            caveat: Some("Each page that is used again afterwards costs a fault."),
+        },
+        MemoryFix::MimallocPurge => Words {
+            rule: "mimalloc.purge",
+            headline: "Let mimalloc return freed pages at once.",
+            reason: "It purges them some time after they were freed, and only while the program frees more: what an idle program has freed stays.".to_owned(),
+            // The name up to 2.0, and from 2.1 on.
+            settings: vec![variable("MIMALLOC_PURGE_DELAY", "0"), variable("MIMALLOC_RESET_DELAY", "0")],
+            manual: Some("In the program: mi_option_set(mi_option_purge_delay, 0), before it allocates."),
+            risk: Risk::Medium,
+            caveat: Some("Each page that is used again afterwards costs a fault."),
+        },
+        MemoryFix::TcmallocDecommit => Words {
+            rule: "tcmalloc.decommit",
+            headline: "Let tcmalloc return freed pages at once.",
+            reason: "By default it returns a page for each thousand or so that are freed.".to_owned(),
+            settings: vec![variable("TCMALLOC_AGGRESSIVE_DECOMMIT", "1")],
+            manual: Some("Once, in the program: MallocExtension::instance()->ReleaseFreeMemory(). At a higher rate: TCMALLOC_RELEASE_RATE=10."),
+            risk: Risk::Medium,
             caveat: Some("Each page that is used again afterwards costs a fault."),
         },
         MemoryFix::GoMemoryLimit => Words {

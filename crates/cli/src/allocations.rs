@@ -41,16 +41,16 @@ impl Stacks {
     ///
     /// # Errors
     /// If it cannot be started, sampled or waited for.
-    pub fn run(&self, launch: &Launch) -> Result<Ran> {
+    pub fn run(&self, launch: &Launch, leaks: bool) -> Result<Ran> {
         if !self.stacks {
-            return program(launch);
+            return program(launch, leaks);
         }
         let rate = Rate {
             period: self.period,
             seed: self.seed,
         };
         let sampling = Sampling::new(launch, rate, own_library::sampler)?;
-        let mut ran = program(&sampling.applied(launch)?)?;
+        let mut ran = program(&sampling.applied(launch)?, leaks)?;
         sampling.add_to(&mut ran.document)?;
         Ok(ran)
     }

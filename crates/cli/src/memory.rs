@@ -4,8 +4,8 @@ use crate::allocations::Stacks;
 use crate::progress::Progress;
 use crate::{status, terminal};
 use anyhow::{Context, Result};
-use pagewise_linux::process::{Launch, Output, interrupt};
-use pagewise_operate::memory::{Scope, running, twice};
+use pagewise_linux::process::{Input, Launch, Output, interrupt};
+use pagewise_operate::memory::{Scope, running, smallest, twice};
 use pagewise_report::text;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -31,6 +31,13 @@ pub struct Args {
     /// Look a second time after this while (10s, 5m), and show what grew
     #[arg(long = "for", value_name = "TIME", conflicts_with = "command", value_parser = crate::duration::positive)]
     apart: Option<Duration>,
+    /// Search for blocks that no pointer leads to: leaks. The process is stopped for at most 50 ms, three times
+    #[arg(long)]
+    leaks: bool,
+    /// Find the smallest memory limit at which the program does not wait for memory: it runs about ten times, with
+    /// no input and output, each time in a memory cgroup of its own with another limit (takes root)
+    #[arg(long, requires = "command", conflicts_with = "leaks")]
+    limit: bool,
     /// Print the result as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
@@ -46,14 +53,17 @@ Examples:
   pagewise memory -p 4242                  a running process
   pagewise memory -p 4242 --tree           with its children, shared pages once
   pagewise memory -p 4242 --for 60s        what grew in a minute
+  pagewise memory -p 4242 --leaks          blocks that nothing points to
   pagewise memory -p 4242 --json | jq .evidence.memory.finding
   sudo pagewise memory -p 4242             a process of another user
   pagewise memory -- ./simulate input.dat  a program at its peak and its end
   pagewise memory --stacks -- ./simulate input.dat                  and who allocated what
   pagewise memory --stacks --export pprof -o mem.pb.gz -- ./simulate
+  sudo pagewise memory --limit -- ./simulate input.dat
+                                           the smallest limit that it fits into
 
-Read are glibc's malloc (2.31 to 2.43), jemalloc, mimalloc 2, musl, Go and
-Python; memory of other allocators is one row, 'not readable'. pagewise help
+Read are glibc's malloc (2.31 to 2.43), jemalloc, mimalloc 2, tcmalloc
+(gperftools), musl, Go and Python; memory of other allocators is one row, 'not readable'. pagewise help
 memory has the guide.";
 
 /// Looks and prints the account. Exits with the status of the program that was run.
@@ -61,6 +71,9 @@ memory has the guide.";
 /// # Errors
 /// If the process cannot be read, the program cannot be run, or the result cannot be printed.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.limit {
+        return limit(args);
+    }
     let scope = match args.tree {
         true => Scope::Tree,
         false => Scope::Process,
@@ -72,16 +85,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             let found = match args.apart {
                 Some(apart) => {
                     interrupt::install()?;
-                    twice(pid, scope, apart)
+                    twice(pid, scope, apart, args.leaks)
                 }
-                None => running(pid, scope),
+                None => running(pid, scope, args.leaks),
             };
             progress.finish();
             (found?, ExitCode::SUCCESS)
         }
         None => {
             interrupt::install()?;
-            match args.stacks.run(&args.launch()?) {
+            match args.stacks.run(&args.launch()?, args.leaks) {
                 Ok(ran) => (ran.document, status::of(ran.ending, ExitCode::SUCCESS)),
                 Err(error) => return status::failed_to_start(error),
             }
@@ -92,6 +105,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     args.stacks.export(&document)?;
     Ok(code)
+}
+
+fn limit(args: &Args) -> Result<ExitCode> {
+    interrupt::install()?;
+    let launch = Launch {
+        input: Input::Null,
+        output: Output::Null,
+        ..args.launch()?
+    };
+    let progress = Progress::new();
+    let found = smallest(&launch, &progress.listener());
+    progress.finish();
+    terminal::present(&found?, args.json, text::memory_limit::render)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Args {

@@ -36,8 +36,10 @@ pub fn finding(moment: &MemoryMoment) -> MemoryFinding {
     }
 }
 
-/// Part of all memory (1 in so many) by which blocks in use must grow for a verdict.
+/// Part of all memory (1 in so many) by which blocks in use must grow for a verdict, and which must be leaked
+/// where nothing else is to be said.
 const GROWN: i64 = 50;
+const SMALL: u64 = 50;
 
 /// What two looks show: growth, if blocks in use took most of what was added, or else what the
 /// second shows.
@@ -55,7 +57,17 @@ pub fn finding_of_growth(growth: &Growth, after: &MemoryMoment) -> MemoryFinding
     let total = after.total().0.cast_signed();
     let is_growth =
         growth.live >= LEAST.cast_signed() && growth.live >= total / GROWN && growth.live >= kept;
+    let leaked = leaked(after);
     match is_growth {
+        // As much was lost as would explain most of the growth.
+        true if leaked >= LEAST && leaked >= growth.live.unsigned_abs() / 2 => MemoryFinding {
+            verdict: MemoryVerdict::Leak,
+            bytes: Bytes(leaked),
+            allocator: None,
+            returnable: None,
+            fixes: Vec::new(),
+            ..alone
+        },
         true => MemoryFinding {
             verdict: MemoryVerdict::Growth,
             bytes: Bytes(growth.live.unsigned_abs()),
@@ -77,7 +89,10 @@ fn holder(verdict: MemoryVerdict, moment: &MemoryMoment) -> Option<AllocatorKind
         MemoryVerdict::Fragmentation => kind == MemoryKind::Pinned,
         MemoryVerdict::AllInUse | MemoryVerdict::Growth => kind == MemoryKind::Live,
         MemoryVerdict::CannotTell => kind == MemoryKind::NotReadable,
-        MemoryVerdict::Bloat | MemoryVerdict::Cache | MemoryVerdict::LimitTooSmall => false,
+        MemoryVerdict::Leak
+        | MemoryVerdict::Bloat
+        | MemoryVerdict::Cache
+        | MemoryVerdict::LimitTooSmall => false,
     };
     let mut sums: BTreeMap<AllocatorKind, u64> = BTreeMap::new();
     for row in moment.rows().iter().filter(|row| is_meant(row.kind)) {
@@ -98,6 +113,12 @@ fn too_small(moment: &MemoryMoment) -> Option<u64> {
     (is_full && cgroup.stalled? >= STALLED).then_some(limit)
 }
 
+/// Bytes in blocks that no pointer leads to, at least.
+fn leaked(moment: &MemoryMoment) -> u64 {
+    let checks = moment.processes.iter().filter_map(|one| one.leaks.as_ref());
+    checks.map(|check| check.leaked.low.0).sum()
+}
+
 /// Bytes by what could be done about them.
 struct Parts {
     total: u64,
@@ -106,6 +127,8 @@ struct Parts {
     pinned: u64,
     pinned_by_threads: u64,
     bloat: u64,
+    /// At least so much is in blocks that no pointer leads to.
+    leaked: u64,
     unread: u64,
 }
 
@@ -126,6 +149,7 @@ impl Parts {
                 row.kind == MemoryKind::Pinned && row.part == Some(HeapPart::Threads)
             }),
             bloat: of(MemoryKind::HugeBloat),
+            leaked: leaked(moment),
             unread: of(MemoryKind::NotReadable),
         }
     }
@@ -139,6 +163,7 @@ impl Parts {
             (MemoryVerdict::Retention, self.kept()),
             (MemoryVerdict::Fragmentation, self.pinned),
             (MemoryVerdict::Bloat, self.bloat),
+            (MemoryVerdict::Leak, self.leaked),
         ];
         let largest = parts.into_iter().max_by_key(|(_, bytes)| *bytes);
         // Not where the cgroup mostly holds other processes.
@@ -159,6 +184,10 @@ impl Parts {
             ),
             _ if self.unread > self.total / MAY_BE_UNREAD => {
                 (MemoryVerdict::CannotTell, self.unread)
+            }
+            // A small leak grows.
+            _ if self.leaked >= LEAST && self.leaked >= self.total / SMALL => {
+                (MemoryVerdict::Leak, self.leaked)
             }
             _ if cache > self.total => (MemoryVerdict::Cache, cache),
             _ => {
@@ -188,6 +217,7 @@ impl Parts {
             MemoryVerdict::Bloat => (0, self.bloat),
             MemoryVerdict::AllInUse
             | MemoryVerdict::Growth
+            | MemoryVerdict::Leak
             | MemoryVerdict::Cache
             | MemoryVerdict::LimitTooSmall
             | MemoryVerdict::CannotTell => return None,
@@ -221,6 +251,12 @@ fn fixes(
             if parts.kept() >= parts.total / WORTH =>
         {
             vec![MemoryFix::JemallocDecay]
+        }
+        (MemoryVerdict::Retention, Some(AllocatorKind::Mimalloc)) => {
+            vec![MemoryFix::MimallocPurge]
+        }
+        (MemoryVerdict::Retention, Some(AllocatorKind::Tcmalloc)) => {
+            vec![MemoryFix::TcmallocDecommit]
         }
         (MemoryVerdict::Retention, Some(AllocatorKind::Go)) => vec![MemoryFix::GoMemoryLimit],
         (MemoryVerdict::Retention, Some(AllocatorKind::Glibc)) => glibc_retention(parts, heaps),
@@ -277,187 +313,4 @@ fn has_many_arenas(heaps: &[&Heap]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pagewise_model::memory::{HeapCheck, MemoryWhen, ProcessMemory, Unread};
-
-    const MIB: u64 = 1 << 20;
-
-    fn row(kind: MemoryKind, part: Option<HeapPart>, mib: u64) -> MemoryRow {
-        MemoryRow {
-            part,
-            allocator: part.map(|_| AllocatorKind::Glibc),
-            unread: (kind == MemoryKind::NotReadable).then_some(Unread::NoKnownAllocator),
-            resident: Bytes(mib * MIB),
-            proportional: Bytes(mib * MIB),
-            ..MemoryRow::new(kind)
-        }
-    }
-
-    fn heap(part: HeapPart, count: u64, free: u64, large_free: u64) -> Heap {
-        Heap {
-            count,
-            free: Bytes(free * MIB),
-            free_blocks: 1,
-            large_free: Bytes(large_free * MIB),
-            returnable: Bytes(free * MIB),
-            raised_mmap_threshold: (large_free > 0).then_some(Bytes(32 * MIB)),
-            ..Heap::new(AllocatorKind::Glibc, part, HeapCheck::Counter)
-        }
-    }
-
-    fn found(rows: Vec<MemoryRow>, heaps: Vec<Heap>) -> MemoryFinding {
-        finding(&moment(rows, heaps))
-    }
-
-    fn moment(rows: Vec<MemoryRow>, heaps: Vec<Heap>) -> MemoryMoment {
-        let resident: Bytes = rows.iter().map(|row| row.resident).sum();
-        MemoryMoment {
-            when: MemoryWhen::Now,
-            elapsed_ns: None,
-            processes: vec![ProcessMemory {
-                pid: 1,
-                name: String::new(),
-                resident,
-                proportional: resident,
-                swapped: Bytes(0),
-                peak_resident: None,
-                page_tables: Bytes(0),
-                huge_unsearched: Bytes(0),
-                stopped_ns: 0,
-                rows,
-                residue: 0,
-                heaps,
-                blocks: Vec::new(),
-                pins: Vec::new(),
-            }],
-            cgroup: None,
-            refused: Vec::new(),
-            look_ns: 0,
-        }
-    }
-
-    const MAIN: Option<HeapPart> = Some(HeapPart::Main);
-    const THREADS: Option<HeapPart> = Some(HeapPart::Threads);
-
-    #[test]
-    fn the_two_opposite_causes_of_retention_get_opposite_fixes() {
-        let rows = vec![
-            row(MemoryKind::Live, MAIN, 10),
-            row(MemoryKind::FreedKept, MAIN, 90),
-        ];
-        let ratchet = found(rows, vec![heap(HeapPart::Main, 1, 90, 80)]);
-        assert_eq!(ratchet.verdict, MemoryVerdict::Retention);
-        assert_eq!(ratchet.returnable.map(|range| range.low.0), Some(90 * MIB));
-        assert_eq!(
-            ratchet.fixes,
-            [MemoryFix::FixedMmapThreshold, MemoryFix::Trim]
-        );
-        let rows = vec![
-            row(MemoryKind::Live, THREADS, 10),
-            row(MemoryKind::FreedKept, THREADS, 90),
-        ];
-        let pool = found(rows, vec![heap(HeapPart::Threads, 8, 90, 0)]);
-        assert_eq!(pool.fixes, [MemoryFix::FewerArenas, MemoryFix::Trim]);
-    }
-
-    #[test]
-    fn an_unknown_above_what_is_kept_cannot_tell() {
-        let rows = vec![
-            row(MemoryKind::Live, MAIN, 30),
-            row(MemoryKind::FreedKept, MAIN, 20),
-            row(MemoryKind::NotReadable, None, 50),
-        ];
-        let found = found(rows, vec![heap(HeapPart::Main, 1, 20, 0)]);
-        assert_eq!(found.verdict, MemoryVerdict::CannotTell);
-        assert_eq!((found.bytes.0, found.returnable), (50 * MIB, None));
-    }
-
-    #[test]
-    fn pinned_space_is_fragmentation_and_a_trim_is_not_its_fix() {
-        let rows = vec![
-            row(MemoryKind::Live, THREADS, 60),
-            row(MemoryKind::Pinned, THREADS, 30),
-            row(MemoryKind::FreedKept, THREADS, 5),
-        ];
-        let found = found(rows, vec![heap(HeapPart::Threads, 4, 35, 0)]);
-        assert_eq!(found.verdict, MemoryVerdict::Fragmentation);
-        assert_eq!(
-            found.fixes,
-            [MemoryFix::FewerArenas, MemoryFix::OtherAllocator]
-        );
-    }
-
-    #[test]
-    fn memory_that_jemalloc_keeps_is_not_returned_by_malloc_trim() {
-        let of = |kind, mib| MemoryRow {
-            allocator: Some(AllocatorKind::Jemalloc),
-            ..row(kind, Some(HeapPart::Arenas), mib)
-        };
-        let rows = vec![of(MemoryKind::Live, 10), of(MemoryKind::FreedKept, 90)];
-        let heap = Heap {
-            allocator: AllocatorKind::Jemalloc,
-            ..heap(HeapPart::Arenas, 4, 90, 0)
-        };
-        let found = found(rows, vec![heap]);
-        assert_eq!(found.verdict, MemoryVerdict::Retention);
-        assert_eq!(found.allocator, Some(AllocatorKind::Jemalloc));
-        assert_eq!(found.fixes, [MemoryFix::JemallocDecay]);
-    }
-
-    #[test]
-    fn stalls_at_a_full_limit_are_a_limit_too_small() {
-        let cgroup = |charged, stalled| CgroupMemory {
-            charged: Bytes(charged * MIB),
-            limit: Some(Bytes(100 * MIB)),
-            anonymous: Bytes(90 * MIB),
-            page_cache: Bytes(0),
-            shared: Bytes(0),
-            kernel: None,
-            swapped: None,
-            stalled: Some(stalled),
-        };
-        let verdict = |cgroup| {
-            let mut moment = moment(vec![row(MemoryKind::Live, MAIN, 95)], Vec::new());
-            moment.cgroup = Some(cgroup);
-            finding(&moment).verdict
-        };
-        assert_eq!(verdict(cgroup(99, 0.2)), MemoryVerdict::LimitTooSmall);
-        assert_eq!(verdict(cgroup(99, 0.001)), MemoryVerdict::AllInUse);
-        assert_eq!(verdict(cgroup(50, 0.2)), MemoryVerdict::AllInUse);
-    }
-
-    #[test]
-    fn blocks_that_were_added_between_two_looks_are_growth() {
-        let look = |live, freed| {
-            let rows = vec![
-                row(MemoryKind::Live, MAIN, live),
-                row(MemoryKind::FreedKept, MAIN, freed),
-            ];
-            moment(rows, vec![heap(HeapPart::Main, 1, freed, 0)])
-        };
-        let verdict = |before: (u64, u64), after: (u64, u64)| {
-            let (before, after) = (look(before.0, before.1), look(after.0, after.1));
-            let growth = Growth::between(&before, &after, 1);
-            let found = finding_of_growth(&growth, &after);
-            (found.verdict, found.bytes.0 / MIB)
-        };
-        assert_eq!(verdict((90, 5), (140, 5)), (MemoryVerdict::Growth, 50));
-        // What was freed and kept grew more; blocks in use shrank; nothing to speak of.
-        assert_eq!(verdict((90, 5), (100, 60)), (MemoryVerdict::Retention, 60));
-        assert_eq!(verdict((90, 5), (80, 5)), (MemoryVerdict::AllInUse, 80));
-        assert_eq!(verdict((90, 5), (91, 5)), (MemoryVerdict::AllInUse, 91));
-    }
-
-    #[test]
-    fn a_small_reserve_is_all_in_use() {
-        let rows = vec![
-            row(MemoryKind::Live, MAIN, 95),
-            row(MemoryKind::Reserve, MAIN, 5),
-        ];
-        let found = found(rows, vec![heap(HeapPart::Main, 1, 0, 0)]);
-        assert_eq!(found.verdict, MemoryVerdict::AllInUse);
-        assert_eq!(found.bytes, Bytes(95 * MIB));
-        assert_eq!(found.fixes, []);
-    }
-}
+mod tests;

@@ -65,11 +65,16 @@ struct Group {
 }
 
 /// Groups of these blocks, of which all together stand for `total` bytes; the largest first.
-pub(crate) fn groups(drawn: &[DrawnBlock], owners: &Owners<'_>, total: u64) -> Vec<BlockGroup> {
+#[must_use]
+pub fn groups(
+    drawn: &[DrawnBlock],
+    owner: impl Fn(u64) -> Option<AllocatorKind>,
+    total: u64,
+) -> Vec<BlockGroup> {
     let mut sums: BTreeMap<(AllocatorKind, Option<Arc<str>>, u64), Group> = BTreeMap::new();
     let mut draws = 0;
     for one in drawn {
-        let Some(allocator) = owners.of(one.draw.block) else {
+        let Some(allocator) = owner(one.draw.block) else {
             continue;
         };
         let class = match one.object {
@@ -191,7 +196,7 @@ mod tests {
         .cycle()
         .take(500)
         .collect();
-        let found = groups(&drawn, &owners, 4000);
+        let found = groups(&drawn, |block| owners.of(block), 4000);
         assert_eq!(found.len(), 2);
         let dict = found.iter().find(|group| group.object.is_some()).unwrap();
         assert_eq!(dict.allocator, AllocatorKind::Cpython);

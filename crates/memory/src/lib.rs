@@ -10,9 +10,13 @@ mod draws;
 mod extents;
 mod finding;
 mod groups;
+mod limit;
+mod reach;
 
 pub use account::{MappingFacts, MappingKind, ProcessFacts, UnreadRange, account};
 pub use draws::Draw;
 pub use extents::{Extent, ExtentSums, Extents, HeapsSeen, PageBytes};
 pub use finding::{finding, finding_of_growth};
-pub use groups::{DrawnBlock, Owners};
+pub use groups::{DrawnBlock, Owners, groups};
+pub use limit::{next_limit, smallest_limit};
+pub use reach::{Block, Graph, LiveBlocks, Unreached};

@@ -40,6 +40,7 @@ pub mod known;
 pub mod looks;
 pub mod loss;
 pub mod memory;
+pub mod memory_limit;
 pub mod mined;
 pub mod normal_name;
 pub mod numa;

@@ -3,8 +3,8 @@
 use crate::answer::{Document, Evidence, SCHEMA_VERSION};
 use crate::{
     balance, bench, capability, fault_diff, fault_paths, findings, gate, huge_simulation,
-    huge_undo, memory, mined, paged_run, paging, paging_simulation, probe, profile_diff,
-    profile_findings, run_diff, tuning, watch,
+    huge_undo, memory, memory_limit, mined, paged_run, paging, paging_simulation, probe,
+    profile_diff, profile_findings, run_diff, tuning, watch,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -41,6 +41,7 @@ pub fn schema() -> Value {
     all.part::<huge_simulation::HugeSimulation>();
     all.part::<mined::Mined>();
     all.part::<memory::Memory>();
+    all.part::<memory_limit::MemoryLimit>();
     all.part::<capability::Check>();
     all.part::<bench::AllocatorBench>();
     all.part::<bench::FaultBench>();

@@ -271,13 +271,23 @@ export type MemoryFix =
   | "other_allocator"
   | "no_huge_pages"
   | "jemalloc_decay"
+  | "mimalloc_purge"
+  | "tcmalloc_decommit"
   | "go_memory_limit"
   | "larger_limit";
 /**
  * What the largest part of the memory that could be saved is.
  */
 export type MemoryVerdict =
-  "all_in_use" | "growth" | "retention" | "fragmentation" | "bloat" | "cache" | "limit_too_small" | "cannot_tell";
+  | "all_in_use"
+  | "growth"
+  | "leak"
+  | "retention"
+  | "fragmentation"
+  | "bloat"
+  | "cache"
+  | "limit_too_small"
+  | "cannot_tell";
 /**
  * What a part of the resident memory is.
  */
@@ -304,6 +314,10 @@ export type HeapPart = "main" | "threads" | "mapped" | "arenas";
  */
 export type HeapCheck = "counter" | "filled";
 /**
+ * Why leaks could not be searched for.
+ */
+export type LeaksUnknown = "not_allowed" | "swapped" | "in_kernel" | "unreadable" | "too_many" | "no_heap";
+/**
  * Why memory could not be read.
  */
 export type Unread = "no_known_allocator" | "not_allowed" | "changed" | "swapped" | "other_layout";
@@ -311,6 +325,14 @@ export type Unread = "no_known_allocator" | "not_allowed" | "changed" | "swapped
  * When it was looked.
  */
 export type MemoryWhen = "before" | "now" | "peak" | "end";
+/**
+ * How it was measured for which part of the time tasks waited for memory.
+ */
+export type StallMeasure = "pressure" | "delays" | "time";
+/**
+ * How a run under a limit went.
+ */
+export type LimitOutcome = "fits" | "stalled" | "killed" | "failed" | "endless";
 /**
  * How a program ended.
  */
@@ -391,6 +413,7 @@ export type Kind =
   | "mined"
   | "huge_undo"
   | "memory"
+  | "memory_limit"
   | "watch";
 
 /**
@@ -522,6 +545,7 @@ export interface Evidence {
   huge_simulation?: HugeSimulation;
   huge_undo?: HugeUndo;
   memory?: Memory;
+  memory_limit?: MemoryLimit;
   mined?: Mined;
   paged_run?: PagedRun;
   paging_simulation?: PagingSimulation;
@@ -3223,6 +3247,7 @@ export interface ProcessMemory {
    */
   heaps?: Heap[];
   huge_unsearched?: Bytes;
+  leaks?: LeakCheck;
   /**
    * Its name.
    */
@@ -3288,6 +3313,35 @@ export interface Heap {
   size: Bytes;
 }
 /**
+ * What a search for leaked blocks found in a process.
+ */
+export interface LeakCheck {
+  /**
+   * Number of these blocks.
+   */
+  blocks: number;
+  /**
+   * The leaked blocks by what they hold, or by size where that cannot be seen, the largest group
+   * first.
+   */
+  groups?: BlockGroup[];
+  leaked: ByteRange;
+  /**
+   * Number of blocks to which no pointer leads.
+   */
+  leaked_blocks: number;
+  searched: Bytes;
+  /**
+   * Snapshots that agree; of a process that ran on, a block is leaked only if it is in all of them.
+   */
+  snapshots: number;
+  unknown?: LeaksUnknown;
+  /**
+   * Whether it was stopped for the snapshot, or about to exit.
+   */
+  was_stopped: boolean;
+}
+/**
  * Part of the resident memory.
  */
 export interface MemoryRow {
@@ -3311,6 +3365,38 @@ export interface RefusedProcess {
    * Why.
    */
   reason: string;
+}
+/**
+ * Runs of a program under memory limits, and the smallest that it fits into.
+ */
+export interface MemoryLimit {
+  measure: StallMeasure;
+  /**
+   * All runs in order; the first had no limit of its own.
+   */
+  runs: LimitRun[];
+  smallest?: Bytes;
+  /**
+   * Share of the elapsed time that a run that fits may wait for memory.
+   */
+  stall_allowed: number;
+  too_small?: Bytes;
+}
+/**
+ * One run.
+ */
+export interface LimitRun {
+  /**
+   * Elapsed time.
+   */
+  elapsed_ns: number;
+  limit?: Bytes;
+  outcome: LimitOutcome;
+  peak?: Bytes;
+  /**
+   * Share of the elapsed time that tasks waited for memory; with several tasks it can exceed 1.
+   */
+  stalled?: number;
 }
 /**
  * What was found in a database of sequences: patterns, or the sequences projected on one.

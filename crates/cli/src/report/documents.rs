@@ -14,6 +14,7 @@ use pagewise_model::gate::Gate;
 use pagewise_model::huge_simulation::HugeSimulation;
 use pagewise_model::huge_undo::HugeUndo;
 use pagewise_model::memory::Memory;
+use pagewise_model::memory_limit::MemoryLimit;
 use pagewise_model::mined::Mined;
 use pagewise_model::paged_run::PagedRun;
 use pagewise_model::paging::PagingTimeline;
@@ -116,6 +117,7 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], request: &Request<'_>) -> R
         Kind::FaultBench => opened.show::<FaultBench>(text::bench_faults::render, None),
         Kind::Mined => opened.show::<Mined>(text::mined::render, None),
         Kind::Memory => opened.show::<Memory>(text::memory::render, None),
+        Kind::MemoryLimit => opened.show::<MemoryLimit>(text::memory_limit::render, None),
         Kind::HugeUndo => opened.show::<HugeUndo>(text::huge_undo::render, None),
         Kind::GateBaseline => {
             bail!("it is a baseline for later runs: use pagewise gate --baseline")

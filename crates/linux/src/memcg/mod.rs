@@ -150,6 +150,19 @@ impl MemoryCgroup {
         memory_pressure_at(&self.folder.join("memory.pressure"))
     }
 
+    /// The most memory that was charged at once; `None` where the kernel does not say (version 2 before
+    /// Linux 5.19).
+    ///
+    /// # Errors
+    /// [`pseudo_file::Error`].
+    pub fn peak(&self) -> Result<Option<Bytes>> {
+        let file = match self.version {
+            Version::V1 => "memory.max_usage_in_bytes",
+            Version::V2 => "memory.peak",
+        };
+        Ok(self.number(file)?.map(Bytes))
+    }
+
     fn number(&self, file: &str) -> Result<Option<u64>> {
         pseudo_file::number(&self.folder.join(file))
     }

@@ -83,6 +83,7 @@ pub struct Place {
 /// A cgroup that we created. Removed when dropped.
 #[derive(Debug)]
 pub struct Temporary {
+    version: Version,
     group: MadeGroup,
     journal: Option<Journal>,
 }
@@ -121,6 +122,30 @@ impl MemoryCgroup {
     }
 }
 
+impl MemoryCgroup {
+    /// Where cgroups with any limits can be made for runs that start in this one: inside it, or in version
+    /// 2, whose groups have either processes or groups inside, next to it. `total` is the machine's
+    /// memory.
+    ///
+    /// # Errors
+    /// [`Error::OutOfReach`] at the top of what is visible in version 2.
+    pub fn beside(&self, total: Bytes) -> Result<Place, Error> {
+        let parent = match self.version {
+            Version::V1 => self.folder.clone(),
+            Version::V2 if self.folder == self.top => return Err(Error::OutOfReach),
+            Version::V2 => self.folder.parent().unwrap_or(&self.top).to_path_buf(),
+        };
+        let limit = self.limit()?;
+        Ok(Place {
+            version: self.version,
+            parent,
+            home: self.folder.clone(),
+            limit: limit.unwrap_or(total),
+            most: limit,
+        })
+    }
+}
+
 impl Place {
     /// Creates a cgroup with this limit.
     ///
@@ -148,6 +173,7 @@ impl Place {
             ..Line::default()
         })?;
         let made = Temporary {
+            version: self.version,
             group,
             journal: Some(journal),
         };
@@ -163,6 +189,17 @@ impl Place {
 }
 
 impl Temporary {
+    /// The group, to read what it has counted.
+    #[must_use]
+    pub fn group(&self) -> MemoryCgroup {
+        let folder = self.group.folder.clone();
+        MemoryCgroup {
+            version: self.version,
+            top: folder.clone(),
+            folder,
+        }
+    }
+
     /// Moves a process in. Memory that it has touched so far stays charged to its old cgroup.
     ///
     /// # Errors

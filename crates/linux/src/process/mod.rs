@@ -22,7 +22,7 @@ mod usage;
 
 pub use orphans::{adopt, still_running};
 pub use running::{Finished, Gated, Running};
-pub use stopped::while_stopped;
+pub use stopped::{ThreadRegisters, registers, while_stopped};
 
 pub use crate::sys::file_lock::{is_byte_locked, try_lock};
 pub use crate::sys::own_code::release as release_own_code;

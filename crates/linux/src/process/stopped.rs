@@ -1,7 +1,7 @@
 //! A process that is stopped for a moment, so that what is read of it belongs together.
 
 use crate::proc::ProcRoot;
-use crate::sys::ptrace::{self, Stop};
+use crate::sys::ptrace::{self, Registers, Stop};
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
@@ -37,6 +37,36 @@ pub fn while_stopped<T: Send>(
         tracer
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the tracer panicked")))
+    })
+}
+
+/// What the registers of a thread hold, and where its stack ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadRegisters {
+    /// All words.
+    pub words: Vec<u64>,
+    /// The stack pointer.
+    pub stack_pointer: u64,
+}
+
+/// Where the stack pointer is among the general registers (`struct user_regs_struct`,
+/// `struct user_pt_regs`).
+const STACK_POINTER: usize = if cfg!(target_arch = "x86_64") { 19 } else { 31 };
+
+/// The registers of a thread that [`while_stopped`] has stopped, from its `work`.
+///
+/// # Errors
+/// If the thread is gone, or was not stopped.
+pub fn registers(tid: i32) -> io::Result<ThreadRegisters> {
+    let mut words = ptrace::registers(tid, Registers::General)?;
+    let stack_pointer = words.get(STACK_POINTER).copied().unwrap_or_default();
+    for further in [Registers::Vector, Registers::Extended] {
+        // Which sets there are depends on the processor; those of vectors are in both.
+        words.extend(ptrace::registers(tid, further).unwrap_or_default());
+    }
+    Ok(ThreadRegisters {
+        words,
+        stack_pointer,
     })
 }
 

@@ -69,6 +69,48 @@ pub fn detach(tid: i32, signal: i32) -> io::Result<()> {
     )
 }
 
+/// Sets of a stopped thread's registers (`NT_PRSTATUS`, `NT_PRFPREG`, `NT_X86_XSTATE` of elf(5) and
+/// linux/elf.h): the general ones first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registers {
+    /// General registers.
+    General = 1,
+    /// Those for floating point and vectors.
+    Vector = 2,
+    /// All of an x86 processor's further ones.
+    Extended = 0x202,
+}
+
+/// Most words in a set: the extended one of AVX-512 and AMX has 11 KiB.
+const MOST_WORDS: usize = 2048;
+
+/// The words of a stopped thread's registers.
+///
+/// # Errors
+/// `ESRCH` if it is not stopped by us, `EINVAL` or `ENODEV` if there is no such set.
+pub fn registers(tid: i32, set: Registers) -> io::Result<Vec<u64>> {
+    let mut words = vec![0_u64; MOST_WORDS];
+    let mut room = libc::iovec {
+        iov_base: words.as_mut_ptr().cast(),
+        iov_len: words.len() * 8,
+    };
+    // SAFETY: the kernel writes at most `iov_len` bytes to `iov_base`, which `words` owns, and the new
+    // length to `room`, a live local.
+    let result = unsafe {
+        libc::ptrace(
+            libc::PTRACE_GETREGSET,
+            tid,
+            set as usize as *mut libc::c_void,
+            (&raw mut room).cast::<libc::c_void>(),
+        )
+    };
+    if result == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    words.truncate(room.iov_len / 8);
+    Ok(words)
+}
+
 fn request(request: libc::c_uint, tid: i32, data: usize) -> io::Result<()> {
     // SAFETY: these requests take numbers only: no address is read or written in either process
     // (ptrace(2)); the kernel checks that the thread is ours to trace.

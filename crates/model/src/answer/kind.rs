@@ -52,6 +52,8 @@ pub enum Kind {
     HugeUndo,
     /// Where memory went: [`crate::memory::Memory`].
     Memory,
+    /// The smallest memory limit: [`crate::memory_limit::MemoryLimit`].
+    MemoryLimit,
     /// One reading of a process tree: [`crate::watch::Row`].
     Watch,
 }

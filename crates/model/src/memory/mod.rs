@@ -4,6 +4,7 @@ mod blocks;
 mod growth;
 mod holders;
 mod holders_profile;
+mod leaks;
 mod pages;
 mod tiles;
 
@@ -11,6 +12,7 @@ pub use blocks::{BlockGroup, size_class};
 pub use growth::{BlockChange, Growth, RowChange};
 pub use holders::{Held, HeldStack, HolderFunction, Holders, ProcessHolders};
 pub use holders_profile::IN_USE;
+pub use leaks::{LeakCheck, LeaksUnknown};
 pub use pages::{PageRun, PageState, Presence};
 pub use tiles::{HeapFacts, Returns, Tile, TileSink, TileState};
 
@@ -38,6 +40,10 @@ impl Memory {
     /// The moment that the finding is about.
     #[must_use]
     pub fn judged(&self) -> Option<&MemoryMoment> {
+        if self.finding.verdict == MemoryVerdict::Leak {
+            // Leaks are searched for at the end.
+            return self.moments.last();
+        }
         let peak = |moment: &&MemoryMoment| moment.when == MemoryWhen::Peak;
         self.moments.iter().find(peak).or(self.moments.last())
     }
@@ -143,7 +149,7 @@ pub struct RefusedProcess {
 }
 
 /// The account of one process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessMemory {
     /// Process id.
@@ -181,6 +187,9 @@ pub struct ProcessMemory {
     /// The blocks that hold pages with free space: each page counts for the smallest block in use on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<BlockGroup>,
+    /// Blocks to which no pointer leads, where they were searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaks: Option<LeakCheck>,
 }
 
 #[allow(
@@ -465,6 +474,8 @@ pub enum MemoryVerdict {
     AllInUse,
     /// Blocks in use grew from one look to the next.
     Growth,
+    /// Blocks in use to which no pointer leads.
+    Leak,
     /// Freed memory that the allocator keeps.
     Retention,
     /// Free space on pages that blocks in use hold.
@@ -499,6 +510,10 @@ pub enum MemoryFix {
     NoHugePages,
     /// Let jemalloc purge freed pages soon, and in threads of its own.
     JemallocDecay,
+    /// Let mimalloc return freed pages at once.
+    MimallocPurge,
+    /// Let tcmalloc return freed spans at once.
+    TcmallocDecommit,
     /// A limit from which Go collects garbage and returns freed pages.
     GoMemoryLimit,
     /// A larger limit for the memory cgroup.

@@ -6,7 +6,7 @@ use crate::memory::{
     BlockGroup, ByteRange, Memory, MemoryFinding, MemoryKind, MemoryMoment, MemoryVerdict,
     MemoryWhen, RowChange,
 };
-use crate::quantity::{count, percent, share};
+use crate::quantity::{count, counted, percent, share};
 use crate::units::{Bytes, Nanos};
 
 impl Evidence for Memory {
@@ -35,6 +35,7 @@ fn sentence(memory: &Memory) -> String {
             format!("All in use: {part} of {whole}.{}", largest(moment))
         }
         MemoryVerdict::Growth => growth(memory, &whole),
+        MemoryVerdict::Leak => leak(finding, moment, &whole),
         MemoryVerdict::Retention => format!(
             "Retention: {part} of {whole} was freed and is kept by the allocator.{}",
             comes_back(finding)
@@ -110,6 +111,21 @@ fn growth(memory: &Memory, whole: &str) -> String {
     format!("Growth: blocks in use grew by {added} in {time}, to {whole}.{who}")
 }
 
+/// What is lost, and what most of it is.
+fn leak(finding: &MemoryFinding, moment: &MemoryMoment, whole: &str) -> String {
+    let checks = moment.processes.iter().filter_map(|one| one.leaks.as_ref());
+    let blocks: u64 = checks.clone().map(|check| check.leaked_blocks).sum();
+    let groups: Vec<BlockGroup> = checks.flat_map(|check| check.groups.clone()).collect();
+    let who = named(&groups).map_or_else(String::new, |(group, part)| {
+        format!(" {} of it: {}.", percent(part), group.name())
+    });
+    format!(
+        "Leak: no pointer leads to {} in {} of {whole}.{who}",
+        finding.bytes,
+        counted(blocks, "block")
+    )
+}
+
 /// Share of the blocks in use from which their largest group is worth a sentence.
 const WORTH_NAMING: f64 = 0.1;
 
@@ -161,6 +177,7 @@ fn comes_back(finding: &MemoryFinding) -> String {
                 Some(AllocatorKind::Glibc) | None => "malloc_trim",
                 Some(AllocatorKind::Jemalloc) => "A purge (mallctl arena.<i>.purge)",
                 Some(AllocatorKind::Go) => "debug.FreeOSMemory",
+                Some(AllocatorKind::Tcmalloc) => "MallocExtension::ReleaseFreeMemory",
                 Some(_) => "The allocator",
             };
             format!(" {how} would return {}.", between(range))

@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Ended with all its descendants when dropped: a shell that is terminated leaves its children, and
 /// a server that keeps running keeps its port.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     /// `None` once it was waited for.
     running: Option<Running>,
     pid: i32,
@@ -33,7 +33,7 @@ struct Member {
 
 impl Group {
     /// Starts a program, in a control group of its own if there is one.
-    pub(super) fn start(launch: &Launch, room: Option<&Temporary>) -> Result<Self> {
+    pub(crate) fn start(launch: &Launch, room: Option<&Temporary>) -> Result<Self> {
         let gated = gated(launch, room)?;
         let clock = CpuClock::of(gated.pid());
         let running = gated.release()?;
@@ -50,13 +50,13 @@ impl Group {
         self.clock.as_ref()?.read()
     }
 
-    pub(super) fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
 
     /// Waits up to `timeout` for the end of the program itself, or until a signal comes. Also
     /// `None` if it had ended before.
-    pub(super) fn wait_for(&mut self, timeout: Duration) -> Result<Option<Finished>> {
+    pub(crate) fn wait_for(&mut self, timeout: Duration) -> Result<Option<Finished>> {
         let Some(running) = &mut self.running else {
             return Ok(None);
         };
@@ -68,7 +68,7 @@ impl Group {
     }
 
     /// Ends all processes. Returns the usage of the program itself; `None` if it had ended before.
-    pub(super) fn stop(mut self) -> Result<Option<Finished>> {
+    pub(crate) fn stop(mut self) -> Result<Option<Finished>> {
         self.end()
     }
 

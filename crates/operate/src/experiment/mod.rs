@@ -21,6 +21,7 @@ mod server;
 
 pub use advice::{Listeners, Request, offer, prove_advice};
 pub use arms::Candidate;
+pub(crate) use group::Group;
 pub use input::SavedInput;
 pub use larger_limit::LargerLimit;
 pub use reach::Reach;

@@ -50,7 +50,7 @@ pub enum Refusal {
 /// the process is looked at again, or stopped.
 const MAY_CHANGE: u64 = 100;
 /// Longest time for which a process is stopped.
-const LONGEST_STOP: Duration = Duration::from_millis(40);
+pub(super) const LONGEST_STOP: Duration = Duration::from_millis(40);
 /// Part of it after which reading ends: letting all threads go takes time, too.
 const READING: Duration = Duration::from_millis(25);
 /// A look that took longer while the process ran will not fit into that.
@@ -65,7 +65,37 @@ pub enum Stops {
     Never,
 }
 
-/// The account of a process.
+/// Whether leaked blocks are searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaks {
+    /// No.
+    Ignored,
+    /// Yes, beside the process or while it is stopped for a moment.
+    Searched,
+    /// Yes; the process stands still, about to exit.
+    SearchedAtExit,
+}
+
+/// What a look may do, and what it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manner {
+    /// Whether a process may be stopped.
+    pub stops: Stops,
+    /// Whether leaks are searched for.
+    pub leaks: Leaks,
+}
+
+impl Manner {
+    /// Heaps alone.
+    pub const fn of(stops: Stops) -> Self {
+        Self {
+            stops,
+            leaks: Leaks::Ignored,
+        }
+    }
+}
+
+/// The account of a process, without its leaks.
 ///
 /// # Errors
 /// [`Refusal`].
@@ -101,21 +131,33 @@ pub fn process(proc: &ProcRoot, pid: i32, stops: Stops) -> Result<ProcessMemory,
     Ok(account)
 }
 
-/// Names what the drawn blocks hold; without the right to look, or where the process has ended, they
-/// stay without names.
+/// Names what the drawn blocks hold.
 fn name_drawn(proc: &ProcRoot, facts: &mut ProcessFacts) {
-    let Ok(Some(maps)) = proc.maps(facts.pid) else {
-        return;
-    };
-    let Ok(presence) = pages(proc, facts.pid, &maps, mappings::may_hold_objects) else {
-        return;
-    };
-    let source = ProcessSource::open(facts.pid);
-    let page = page_size() as u64;
-    let mut objects = Objects::new(&source, &presence, &maps, page, (proc, facts.pid));
     let owners = Owners::new(&facts.heaps, &facts.extents);
-    for one in facts.live.iter_mut().chain(&mut facts.pins) {
-        if let Some(allocator) = owners.of(one.draw.block) {
+    for drawn in [&mut facts.live, &mut facts.pins] {
+        name_blocks(proc, facts.pid, drawn, |block| owners.of(block));
+    }
+}
+
+/// Names what blocks of these allocators hold; without the right to look, or where the process has
+/// ended, they stay without names.
+pub(super) fn name_blocks(
+    proc: &ProcRoot,
+    pid: i32,
+    drawn: &mut [DrawnBlock],
+    owner: impl Fn(u64) -> Option<AllocatorKind>,
+) {
+    let Ok(Some(maps)) = proc.maps(pid) else {
+        return;
+    };
+    let Ok(presence) = pages(proc, pid, &maps, mappings::may_hold_objects) else {
+        return;
+    };
+    let source = ProcessSource::open(pid);
+    let page = page_size() as u64;
+    let mut objects = Objects::new(&source, &presence, &maps, page, (proc, pid));
+    for one in drawn {
+        if let Some(allocator) = owner(one.draw.block) {
             one.object = objects.name(allocator, one.draw.block, one.draw.size);
         }
     }
@@ -212,11 +254,7 @@ fn stack_pointers(proc: &ProcRoot, pid: i32) -> Vec<u64> {
 /// time enough.
 fn read_stopped(proc: &ProcRoot, pid: i32, found: &mut Option<Zeros>) -> Option<(Heaps, Duration)> {
     let stopped = while_stopped(proc, pid, LONGEST_STOP, |_| {
-        let source = Timed {
-            source: ProcessSource::open(pid),
-            until: Instant::now() + READING,
-        };
-        Heaps::read(proc, pid, &source, found).ok()
+        Heaps::read(proc, pid, &Timed::open(pid), found).ok()
     });
     let (heaps, time) = stopped.ok()?;
     let is_whole = |heaps: &Heaps| !heaps.unread.iter().any(|one| one.why == Unread::Changed);
@@ -224,9 +262,19 @@ fn read_stopped(proc: &ProcRoot, pid: i32, found: &mut Option<Zeros>) -> Option<
 }
 
 /// Memory that can be read until a moment.
-struct Timed {
+pub(super) struct Timed {
     source: ProcessSource,
     until: Instant,
+}
+
+impl Timed {
+    /// The memory of a process that was stopped just now.
+    pub fn open(pid: i32) -> Self {
+        Self {
+            source: ProcessSource::open(pid),
+            until: Instant::now() + READING,
+        }
+    }
 }
 
 impl Source for Timed {
@@ -315,7 +363,7 @@ impl Heaps {
 }
 
 /// The pages of these mappings.
-fn pages(
+pub(super) fn pages(
     proc: &ProcRoot,
     pid: i32,
     maps: &[MapsEntry],

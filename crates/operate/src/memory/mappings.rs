@@ -93,6 +93,22 @@ pub fn may_hold_objects(entry: &MapsEntry) -> bool {
     is_file || is_private_and_writable(entry)
 }
 
+/// Whether the mapping may hold pointers to blocks: all memory but code from files and devices.
+pub fn may_hold_pointers(entry: &MapsEntry) -> bool {
+    let is_text = entry.file().is_some() && entry.is_executable();
+    let is_device = entry.file().is_some_and(|file| {
+        file.starts_with("/dev/")
+            && !file.starts_with("/dev/shm/")
+            && !file.starts_with("/dev/zero")
+    });
+    !is_text && !is_device && !entry.mapping.path.starts_with("[v")
+}
+
+/// Whether what the program writes there goes to a file, or to memory that it shares.
+pub fn is_shared_and_writable(entry: &MapsEntry) -> bool {
+    entry.mapping.flags & libc::MAP_SHARED.cast_unsigned() != 0 && is_writable(entry)
+}
+
 /// Whether anything lies above 4 GiB, where a 64-bit process has at least its stack.
 pub fn is_64_bit(maps: &[MapsEntry]) -> bool {
     maps.iter()

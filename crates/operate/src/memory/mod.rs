@@ -2,23 +2,28 @@
 
 mod allocations;
 mod cgroup;
+mod leaks;
+mod limit;
 mod look;
 mod mappings;
 mod peak;
 mod run;
 
 pub use allocations::{Rate, Sampling};
+pub use limit::smallest;
 pub use look::Refusal;
 pub(crate) use peak::{Pace, PeakWatch};
 pub use run::{Ran, program};
 
-use look::Stops;
+use look::{Leaks, Manner, Stops};
 use pagewise_answer::memory::explain;
 use pagewise_linux::proc::{ProcRoot, family};
 use pagewise_linux::process::interrupt;
 use pagewise_memory::{finding, finding_of_growth};
 use pagewise_model::answer::{Document, Subject};
-use pagewise_model::memory::{Growth, Memory, MemoryMoment, MemoryWhen, RefusedProcess};
+use pagewise_model::memory::{
+    Growth, Memory, MemoryMoment, MemoryVerdict, MemoryWhen, ProcessMemory, RefusedProcess,
+};
 use pagewise_model::units::Nanos;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -32,16 +37,27 @@ pub enum Scope {
     Tree,
 }
 
-/// Looks at a running process.
+/// Looks at a running process; with `leaks`, searches for blocks that no pointer leads to.
 ///
 /// # Errors
 /// [`Refusal`] if the process itself cannot be read; those of its descendants that cannot are
 /// listed.
-pub fn running(pid: i32, scope: Scope) -> Result<Document<Memory>, Refusal> {
+pub fn running(pid: i32, scope: Scope, leaks: bool) -> Result<Document<Memory>, Refusal> {
     let proc = ProcRoot::default();
-    let moment = moment(&proc, pid, scope, MemoryWhen::Now, Stops::Allowed)?;
+    let moment = moment(&proc, pid, scope, MemoryWhen::Now, manner(leaks))?;
     let pids = moment.processes.iter().map(|one| one.pid).collect();
     Ok(answer(vec![moment], None, Subject::of_processes(pids)))
+}
+
+/// A look that was asked for.
+fn manner(leaks: bool) -> Manner {
+    Manner {
+        stops: Stops::Allowed,
+        leaks: match leaks {
+            true => Leaks::Searched,
+            false => Leaks::Ignored,
+        },
+    }
 }
 
 /// Time between two questions whether the wait is over.
@@ -51,10 +67,15 @@ const PATIENCE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// As [`running`], for the first look. If the process ends before the second, a note says so.
-pub fn twice(pid: i32, scope: Scope, apart: Duration) -> Result<Document<Memory>, Refusal> {
+pub fn twice(
+    pid: i32,
+    scope: Scope,
+    apart: Duration,
+    leaks: bool,
+) -> Result<Document<Memory>, Refusal> {
     let proc = ProcRoot::default();
     let started = Instant::now();
-    let before = moment(&proc, pid, scope, MemoryWhen::Before, Stops::Allowed)?;
+    let before = moment(&proc, pid, scope, MemoryWhen::Before, manner(false))?;
     let is_there = || proc.statm(pid).ok().flatten().is_some();
     while started.elapsed() < apart && interrupt::requested().is_none() && is_there() {
         sleep(PATIENCE.min(apart.saturating_sub(started.elapsed())));
@@ -62,9 +83,12 @@ pub fn twice(pid: i32, scope: Scope, apart: Duration) -> Result<Document<Memory>
     let elapsed = Nanos::from(started.elapsed()).0;
     let pids = before.processes.iter().map(|one| one.pid).collect();
     let subject = Subject::of_processes(pids);
-    match moment(&proc, pid, scope, MemoryWhen::Now, Stops::Allowed) {
-        Ok(after) => {
+    match moment(&proc, pid, scope, MemoryWhen::Now, manner(leaks)) {
+        Ok(mut after) => {
             let growth = Growth::between(&before, &after, elapsed);
+            if !leaks && finding_of_growth(&growth, &after).verdict == MemoryVerdict::Growth {
+                search(&proc, &mut after);
+            }
             Ok(answer(vec![before, after], Some(growth), subject))
         }
         Err(refusal) => {
@@ -76,22 +100,32 @@ pub fn twice(pid: i32, scope: Scope, apart: Duration) -> Result<Document<Memory>
     }
 }
 
+/// Searches for leaks, which may be what grew.
+fn search(proc: &ProcRoot, moment: &mut MemoryMoment) {
+    for process in &mut moment.processes {
+        add_leaks(proc, process, false);
+    }
+}
+
 /// The document about these moments.
 fn answer(
     moments: Vec<MemoryMoment>,
     growth: Option<Growth>,
     subject: Subject,
 ) -> Document<Memory> {
-    let judged = moments
-        .iter()
-        .find(|moment| moment.when == MemoryWhen::Peak)
-        .or(moments.last());
     let found = |moment: &MemoryMoment| match &growth {
         Some(growth) => finding_of_growth(growth, moment),
         None => finding(moment),
     };
+    let is_peak = |moment: &&MemoryMoment| moment.when == MemoryWhen::Peak;
+    let peak = moments.iter().find(is_peak).map(found);
+    let last = moments.last().map(found);
+    // What is leaked at the end was leaked before.
+    let leak = last
+        .clone()
+        .filter(|last| last.verdict == MemoryVerdict::Leak);
     let memory = Memory {
-        finding: judged.map(found).unwrap_or_default(),
+        finding: leak.or(peak).or(last).unwrap_or_default(),
         moments,
         growth,
         holders: None,
@@ -101,24 +135,47 @@ fn answer(
     document
 }
 
+/// The account of a process, with its leaks if they are asked for.
+fn process(proc: &ProcRoot, pid: i32, manner: Manner) -> Result<ProcessMemory, Refusal> {
+    let mut account = look::process(proc, pid, manner.stops)?;
+    if manner.leaks != Leaks::Ignored {
+        add_leaks(proc, &mut account, manner.leaks == Leaks::SearchedAtExit);
+    }
+    Ok(account)
+}
+
+fn add_leaks(proc: &ProcRoot, process: &mut ProcessMemory, at_exit: bool) {
+    let (check, stopped) = leaks::check(proc, process.pid, at_exit);
+    process.leaks = Some(check);
+    process.stopped_ns = process.stopped_ns.max(Nanos::from(stopped).0);
+}
+
 /// One look at the processes.
 fn moment(
     proc: &ProcRoot,
     pid: i32,
     scope: Scope,
     when: MemoryWhen,
-    stops: Stops,
+    manner: Manner,
 ) -> Result<MemoryMoment, Refusal> {
     let started = Instant::now();
-    let first = look::process(proc, pid, stops)?;
+    let first = process(proc, pid, manner)?;
     let mut processes = vec![first];
     let mut refused = Vec::new();
     let others = match scope {
         Scope::Process => Vec::new(),
         Scope::Tree => family(proc, pid).into_iter().skip(1).collect(),
     };
+    // Only the first is about to exit.
+    let others_manner = Manner {
+        leaks: match manner.leaks {
+            Leaks::SearchedAtExit => Leaks::Searched,
+            leaks => leaks,
+        },
+        ..manner
+    };
     for other in others {
-        match look::process(proc, other, stops) {
+        match process(proc, other, others_manner) {
             Ok(process) => processes.push(process),
             // It ended meanwhile, or has no memory.
             Err(Refusal::Gone(_) | Refusal::NoMemory(_)) => {}

@@ -1,6 +1,6 @@
 //! The largest account of a process tree while it runs.
 
-use super::look::Stops;
+use super::look::{Manner, Stops};
 use super::{Scope, moment};
 use pagewise_linux::proc::{ProcRoot, family};
 use pagewise_memory::finding;
@@ -90,10 +90,10 @@ pub fn look(
     pid: i32,
     started: Instant,
     when: MemoryWhen,
-    stops: Stops,
+    manner: Manner,
 ) -> Option<MemoryMoment> {
     let elapsed = Nanos::from(started.elapsed()).0;
-    let mut found = moment(proc, pid, Scope::Tree, when, stops).ok()?;
+    let mut found = moment(proc, pid, Scope::Tree, when, manner).ok()?;
     found.elapsed_ns = Some(elapsed);
     Some(found)
 }
@@ -125,7 +125,7 @@ fn watch(
             continue;
         }
         let before = Instant::now();
-        let found = look(proc, pid, started, MemoryWhen::Peak, pace.stops);
+        let found = look(proc, pid, started, MemoryWhen::Peak, Manner::of(pace.stops));
         let took = before.elapsed();
         spent += took;
         if resident >= TELLING {

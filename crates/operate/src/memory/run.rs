@@ -1,7 +1,7 @@
 //! A program from its start to its end: a look at the peak, and one before its memory is gone.
 
 use super::answer;
-use super::look::Stops;
+use super::look::{Leaks, Manner, Stops};
 use super::peak::{Pace, PeakWatch, look};
 use anyhow::Result;
 use pagewise_linux::proc::ProcRoot;
@@ -24,18 +24,31 @@ pub struct Ran {
     pub ending: Ending,
 }
 
-/// Runs a program and looks at its memory.
+/// Resident memory up to which leaks are searched for without being asked: that takes a second.
+const QUICK: u64 = 1 << 30;
+
+/// Runs a program and looks at its memory. At its end, leaks are searched for if it is small, or with
+/// `leaks`.
 ///
 /// # Errors
 /// If it cannot be started or waited for.
-pub fn program(launch: &Launch) -> Result<Ran> {
+pub fn program(launch: &Launch, leaks: bool) -> Result<Ran> {
     let proc = ProcRoot::default();
     let running = launch.spawn()?;
     let (pid, started) = (running.pid(), Instant::now());
     let mut end = None;
     let watch = PeakWatch::start(pid, Pace::CLOSE);
     let finished = running.wait_with_end(|| {
-        end = look(&proc, pid, started, MemoryWhen::End, Stops::Allowed);
+        let resident = proc.statm(pid).ok().flatten();
+        let is_small = resident.is_some_and(|statm| statm.resident.0 <= QUICK);
+        let manner = Manner {
+            stops: Stops::Allowed,
+            leaks: match leaks || is_small {
+                true => Leaks::SearchedAtExit,
+                false => Leaks::Ignored,
+            },
+        };
+        end = look(&proc, pid, started, MemoryWhen::End, manner);
     });
     let peak = watch.and_then(PeakWatch::stop);
     let finished = finished?;

@@ -16,6 +16,7 @@ pub mod huge_probe;
 pub mod huge_simulation;
 pub mod huge_undo;
 pub mod memory;
+pub mod memory_limit;
 pub mod mined;
 mod page;
 pub mod paged_run;

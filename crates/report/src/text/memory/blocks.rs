@@ -31,6 +31,18 @@ pub fn holders(page: &mut Page, moment: &MemoryMoment) {
     }
 }
 
+/// What the blocks to which no pointer leads are.
+pub fn leaks(page: &mut Page, moment: &MemoryMoment) {
+    let leaked = moment.groups(|process| match &process.leaks {
+        Some(check) => &check.groups,
+        None => &[],
+    });
+    if !leaked.is_empty() {
+        let heads = named("blocks", &["bytes", "±", "share", "about"]);
+        groups(page, "Leaked, by type or size of block", &heads, &leaked);
+    }
+}
+
 /// Bytes in blocks from which it is worth showing who has them.
 const LEAST_HELD: f64 = (1 << 20) as f64;
 

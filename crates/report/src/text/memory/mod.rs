@@ -51,6 +51,7 @@ pub fn render(document: &Document<Memory>, width: usize, style: Style) -> String
         stacks::holders(&mut page, holders);
     }
     if let Some(moment) = memory.judged() {
+        blocks::leaks(&mut page, moment);
         blocks::holders(&mut page, moment);
         heaps(&mut page, moment);
         processes(&mut page, moment);
@@ -98,6 +99,7 @@ fn mark(verdict: MemoryVerdict) -> (&'static str, Ink) {
     match verdict {
         MemoryVerdict::AllInUse | MemoryVerdict::Cache => ("● healthy", Ink::Good),
         MemoryVerdict::Growth
+        | MemoryVerdict::Leak
         | MemoryVerdict::Retention
         | MemoryVerdict::Fragmentation
         | MemoryVerdict::Bloat

@@ -22,16 +22,8 @@ fn a_runs_report_joins_small_rows_and_says_what_no_look_saw() {
         name: "server".to_owned(),
         resident,
         proportional: resident,
-        swapped: Bytes(0),
-        peak_resident: None,
-        page_tables: Bytes(0),
-        huge_unsearched: Bytes(0),
-        stopped_ns: 0,
         rows,
-        residue: 0,
-        heaps: Vec::new(),
-        blocks: Vec::new(),
-        pins: Vec::new(),
+        ..ProcessMemory::default()
     };
     let memory = Memory {
         finding: MemoryFinding {
@@ -76,11 +68,7 @@ fn the_account_adds_up_and_says_what_was_not_readable() {
         name: "server".to_owned(),
         resident: Bytes(200 << 20),
         proportional: Bytes(200 << 20),
-        swapped: Bytes(0),
-        peak_resident: None,
         page_tables: Bytes(1 << 20),
-        huge_unsearched: Bytes(0),
-        stopped_ns: 0,
         rows: vec![
             heap(MemoryKind::Live, 60),
             heap(MemoryKind::FreedKept, 100),
@@ -90,10 +78,7 @@ fn the_account_adds_up_and_says_what_was_not_readable() {
                 ..row(MemoryKind::NotReadable, 30)
             },
         ],
-        residue: 0,
-        heaps: Vec::new(),
-        blocks: Vec::new(),
-        pins: Vec::new(),
+        ..ProcessMemory::default()
     };
     let document = Document::of(Memory {
         finding: MemoryFinding {
