@@ -1,8 +1,8 @@
 //! Who frees and requests the memory behind churn: an allocator, a runtime, or the program itself.
 
 use super::case::{Case, Owner, faults_of, is_one_process, plain};
+use super::fitting::has_own_heap;
 use super::overridden;
-use super::rules::has_own_heap;
 use super::symptom::Symptom;
 use pagewise_families::{self as families, families};
 use pagewise_faults::runtimes::Runtimes;

@@ -1,7 +1,7 @@
 //! Settings of allocators and runtimes that the user has made: named where they may be the cause, and
 //! taken away as an arm of a proof.
 
-use super::advise::ANY_GAIN;
+use super::prediction::ANY_GAIN;
 use super::say;
 use super::symptom::Symptom;
 use pagewise_faults::runtimes::Runtimes;
