@@ -68,8 +68,9 @@ pub fn trials(findings: &Findings, rules: &Rules, around: &Surroundings) -> Vec<
     trials::all(findings, &symptoms::of(findings), rules, around)
 }
 
-/// Findings that cost at least this share of the largest are about as large.
-const LIKE_MOST: f64 = 0.5;
+/// Findings that cost at least this share of the largest are about as large: shares of one program differ
+/// as much between two runs on a busy machine.
+const LIKE_MOST: f64 = 0.75;
 
 /// Moves the finding that the best setting fixes to the front where it is about as large as the
 /// first one, so that headline and advice are about the same thing.
