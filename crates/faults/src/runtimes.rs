@@ -82,6 +82,7 @@ mod tests {
                 "os::pd_uncommit_memory(char*, unsigned long, bool)",
                 Some(AllocatorKind::Jvm),
             ),
+            ("collect_garbage", Some(AllocatorKind::Sbcl)),
             ("main.main", None),
             ("malloc", None),
         ];
