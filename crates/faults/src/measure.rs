@@ -9,7 +9,7 @@ use crate::churn::churn;
 use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
 use crate::latency::{Times, times};
 use crate::numa::with_time;
-use pagewise_model::account::{Account, FORKED, KernelWork, TimePart};
+use pagewise_model::account::{Account, FORKED, KernelWork, SPAWNED, TimePart};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{
@@ -70,6 +70,7 @@ pub fn measure(
         sidecar.cost.cpu(),
     );
     account.work.extend(faults_of_forks(attribution, &times));
+    account.work.extend(copied_to_spawn(attribution, &account));
     ledger.give_huge_pages(huge.faults / scale.factor);
     let stacks = fault_weights(attribution, &ledger, &scale, |_| true);
     let mut collection = sidecar.collection.clone();
@@ -396,6 +397,19 @@ fn faults_of_forks(attribution: &Attribution, times: &Times) -> Option<KernelWor
         id: FORKED.to_owned(),
         time,
         in_faults: time,
+    })
+}
+
+/// What copying page tables took for processes that then executed another program: all copies are
+/// of one size.
+fn copied_to_spawn(attribution: &Attribution, account: &Account) -> Option<KernelWork> {
+    let tally = &attribution.tally;
+    let share = tally.spawned as f64 / tally.forks.max(1) as f64;
+    let copied = account.work("fork").filter(|_| tally.spawned > 0)?;
+    Some(KernelWork {
+        id: SPAWNED.to_owned(),
+        time: copied.time.scaled(share.min(1.0)),
+        in_faults: Estimate::exact(0.0),
     })
 }
 

@@ -12,6 +12,9 @@ pub const COLLECTOR: &str = "collector";
 /// Name of the work on faults of processes that are forked for one task each.
 pub const FORKED: &str = "forked";
 
+/// Name of the copying of page tables for processes that then execute another program.
+pub const SPAWNED: &str = "spawned";
+
 /// What the CPU time of a run went into. Sums to the exact CPU time that the run used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -67,9 +67,11 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
         Symptom::NumaBalancing | Symptom::NumaRemote | Symptom::NumaOneNode => {
             numa::evidence(findings, symptom)
         }
-        Symptom::ForkTables | Symptom::ForkEach | Symptom::TlbFlush | Symptom::FileRemap => {
-            works::evidence(findings, symptom)
-        }
+        Symptom::ForkTables
+        | Symptom::ForkSpawn
+        | Symptom::ForkEach
+        | Symptom::TlbFlush
+        | Symptom::FileRemap => works::evidence(findings, symptom),
         Symptom::ChurnBrk
         | Symptom::ChurnPopulated
         | Symptom::ChurnMmap

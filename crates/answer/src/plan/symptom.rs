@@ -56,6 +56,8 @@ symptoms! {
     ForkCopies = "cow.fork",
     /// Forks copy page tables.
     ForkTables = "fork.tables",
+    /// Forks copy page tables for processes that execute another program at once.
+    ForkSpawn = "fork.spawn",
     /// Processes are forked for a little work each.
     ForkEach = "fork.each",
     /// Pages of mapped files fault.
@@ -134,10 +136,10 @@ impl Symptom {
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnPopulated
             | ChurnProbable => true,
             FirstTouch | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback
-            | ForkCopies | ForkTables | ForkEach | File | FileCopies | Shared | FileRemap
-            | FileReads | Swap | UnknownFaults | WriteProtect | HotAllocator | HotCollector
-            | Runtime | Limit | Thrashing | Reclaim | LockWait | LockSpin | TlbFlush
-            | NumaBalancing | NumaRemote | NumaOneNode | KernelThreads | KernelWork
+            | ForkCopies | ForkTables | ForkSpawn | ForkEach | File | FileCopies | Shared
+            | FileRemap | FileReads | Swap | UnknownFaults | WriteProtect | HotAllocator
+            | HotCollector | Runtime | Limit | Thrashing | Reclaim | LockWait | LockSpin
+            | TlbFlush | NumaBalancing | NumaRemote | NumaOneNode | KernelThreads | KernelWork
             | KernelUnexplained | Healthy | Open | Short | Computing => false,
         }
     }
@@ -151,8 +153,8 @@ impl Symptom {
     pub(super) fn is_of_cpu(self) -> bool {
         use Symptom::*;
         match self {
-            ChurnPopulated | HotAllocator | HotCollector | ForkTables | ForkEach | LockSpin
-            | TlbFlush | NumaBalancing | NumaRemote | NumaOneNode | KernelWork
+            ChurnPopulated | HotAllocator | HotCollector | ForkTables | ForkSpawn | ForkEach
+            | LockSpin | TlbFlush | NumaBalancing | NumaRemote | NumaOneNode | KernelWork
             | KernelUnexplained | Healthy | Open | Short | Computing => true,
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies

@@ -246,6 +246,7 @@ impl Attributor {
             self.settle(thread, false);
             let process = self.process(pid);
             self.leave_kin(process);
+            self.tally.spawned += u64::from(self.processes[process].forked.is_some());
             self.processes[process] = Process {
                 threads: 1,
                 ..Process::default()

@@ -153,6 +153,8 @@ pub struct Tally {
     pub huge_refused: u64,
     /// Processes created by forks.
     pub forks: u64,
+    /// Those that executed another program.
+    pub spawned: u64,
     /// Those that ended soon without executing another program, and their faults.
     pub short_lived: u64,
     /// See [`Self::short_lived`].

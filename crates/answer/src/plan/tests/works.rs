@@ -52,6 +52,36 @@ fn forks_of_large_processes_include_their_teardown() {
 }
 
 #[test]
+fn forks_for_programs_are_told_as_starting_programs() {
+    let of = |spawned: f64| {
+        let work = [("fork", 0.4), ("exit", 0.45), ("spawned", spawned)];
+        concluded(working("call.process", &work))
+    };
+    let starts = of(0.39);
+    assert_eq!(ids(&starts)[0], "fork.spawn");
+    assert!(!ids(&starts).contains(&"kernel.work"), "{:?}", ids(&starts));
+    assert_eq!(starts.advice[0].rule, "fork.spawn");
+    // Workers beside some programs.
+    assert_eq!(ids(&of(0.1))[0], "fork.tables");
+}
+
+#[test]
+fn few_faults_leave_the_teardown_to_the_copies() {
+    let cost = |faults: u64| {
+        let mut findings = working("call.process", &[("fork", 0.4), ("exit", 0.45)]);
+        findings.cost.minor_faults = faults;
+        let answer = concluded(findings);
+        let mut found = answer.diagnoses.into_iter();
+        let tables = found.find(|one| one.id == "fork.tables").unwrap();
+        tables.share_of_cpu.unwrap()
+    };
+    // 0.38 of 4 s copied, and as much freed: 2,000 faults are 1 ms of it.
+    assert!(cost(2_000).low > 0.75, "{:?}", cost(2_000));
+    assert!(cost(2_000_000).low > 0.5, "{:?}", cost(2_000_000));
+    assert!(cost(8_000_000).low < 0.4, "{:?}", cost(8_000_000));
+}
+
+#[test]
 fn memory_that_is_kept_makes_each_fork_dearer() {
     let gain = |forked: f64| {
         let mut findings = zlib_churn();

@@ -485,7 +485,8 @@ fn short_children_differ_from_programs_and_workers() {
         }
     }
     let tally = stream.finish().tally;
-    assert_eq!((tally.forks, tally.short_lived), (4, 2));
+    let kinds = (tally.forks, tally.short_lived, tally.spawned);
+    assert_eq!(kinds, (4, 2, 1));
     assert!((tally.faults_of_short_lived - 20.0).abs() < 1e-9);
 }
 
