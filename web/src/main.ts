@@ -5,7 +5,7 @@ import type { Page } from "./data/page";
 import { visible } from "./data/visible";
 import { saveButtons } from "./draw/save";
 import { h, type Attributes, type Child } from "./dom";
-import { SECTIONS } from "./sections";
+import { sectionsOf } from "./sections";
 import { glossary } from "./sections/glossary";
 import type { Section } from "./sections/section";
 import { installTheme, themeButton } from "./theme";
@@ -74,7 +74,7 @@ async function show(): Promise<void> {
   try {
     const page = await load(document.getElementById("pagewise-data")!, document.getElementById("pagewise-bytes")!);
     document.title = `Pagewise: ${visible(page.subject)}`;
-    const sections = SECTIONS.filter((section) => section.applies(page));
+    const sections = sectionsOf(page);
     const isHalf = (at: number): boolean => sections[at]?.half === true && (sections[at - 1]?.half === true || sections[at + 1]?.half === true);
     const parts = sections.map((section, at) => shown(page, section, isHalf(at)));
     const words = glossary(parts);

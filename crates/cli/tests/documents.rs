@@ -93,6 +93,16 @@ fn commands(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
         .collect()
 }
 
+/// Kinds whose pages are tables.
+const OF_TABLES: [&str; 6] = [
+    "mined",
+    "tuning",
+    "gate",
+    "check",
+    "allocator_bench",
+    "fault_bench",
+];
+
 fn done(words: &[&str]) -> Vec<u8> {
     let output = pagewise(words);
     let told = String::from_utf8_lossy(&output.stderr);
@@ -132,6 +142,13 @@ fn each_document_fits_its_schema_and_is_read_back_as_it_was() {
             "{words:?}: report --json prints another document"
         );
         assert!(!done(&["report", &path]).is_empty(), "{words:?}");
+        if OF_TABLES.contains(&kind) {
+            let page = own("page.html");
+            done(&["report", &path, "-o", &page]);
+            let page = std::fs::read_to_string(page).expect("a page");
+            let rows = page.contains(r#""sheets":{"badge""#) && page.contains(r#"[{"text":"#);
+            assert!(rows, "{words:?}: no table on its page");
+        }
         kinds.insert(kind);
     }
     assert!(kinds.len() > 8, "{kinds:?}");

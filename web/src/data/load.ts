@@ -10,7 +10,7 @@ export async function load(element: HTMLElement, columns: HTMLElement): Promise<
   const text = element.textContent ?? "";
   const json = element.dataset["encoding"] === "deflate" ? await inflateText(text) : text;
   const page = JSON.parse(json) as Page;
-  for (const data of [page.profile, page.profile_diff]) if (data) data.profiles = await unpack(data.pack, reader(decodeBytes((columns.textContent ?? "").trim())));
+  for (const data of [page.profile, page.profile_diff, page.samples]) if (data) data.profiles = await unpack(data.pack, reader(decodeBytes((columns.textContent ?? "").trim())));
   return page;
 }
 

@@ -7,6 +7,7 @@ import type { Head } from "./head";
 import type { ProfileData } from "./profile";
 import type { ProfileDiffPage } from "./profileDiff";
 import type { Balance, HugeSimulation, PagingTimeline, RunDiff } from "./schema";
+import type { Samples, Sheets } from "./sheets";
 import type { Report } from "./types";
 
 /** The parts; a page has those of its document. */
@@ -29,6 +30,10 @@ export interface Parts {
   profile_diff: ProfileDiffPage;
   /** Two traces. */
   paths_diff: FaultDiffPage;
+  /** Tables of an answer without parts of its own. */
+  sheets: Sheets;
+  /** Samples beside them. */
+  samples: Samples;
 }
 
 export interface Page extends Partial<Parts>, Head {

@@ -12,6 +12,7 @@ import { answer as simulation } from "./page_sizes/simulation";
 import { answer as paging } from "./paging/answer";
 import { answer as profile } from "./profile/answer";
 import { answer as profileDiff } from "./profile_diff/answer";
+import { answer as sheets } from "./sheets";
 import { answer as runDiff, differs } from "./run_diff/answer";
 import type { Section } from "./section";
 
@@ -31,7 +32,7 @@ export interface Answer<P> {
 const of = <K extends keyof Parts>(part: K, answer: Answer<Parts[K]>): [keyof Parts, Answer<never>] => [part, answer as Answer<never>];
 
 /** The order of parts if a page has several. */
-const ANSWERS = [of("run_diff", runDiff), of("profile_diff", profileDiff), of("paths_diff", pathsDiff), of("faults", faults), of("profile", profile), of("paths", paths), of("paging", paging), of("balance", balance), of("simulation", simulation)];
+const ANSWERS = [of("run_diff", runDiff), of("profile_diff", profileDiff), of("paths_diff", pathsDiff), of("faults", faults), of("profile", profile), of("paths", paths), of("paging", paging), of("balance", balance), of("simulation", simulation), of("sheets", sheets)];
 
 /**
  * Samples are more informative than faults for a whole machine, and for a file of another tool,

@@ -3,6 +3,7 @@
  * faults, paths, paging, page sizes), machine, method, what is missing. All documents have this
  * order: each section decides from the data whether it applies.
  */
+import type { Page } from "../data/page";
 import { answer, beside } from "./answer";
 import { SECTIONS as explore } from "./explore/section";
 import { causes } from "./faults/causes";
@@ -50,6 +51,7 @@ import { counters as countersOfBoth } from "./profile_diff/counters";
 import { runs } from "./run_diff/runs";
 import { settings } from "./run_diff/settings";
 import { about, type Section } from "./section";
+import { samples, sheetsOf } from "./sheets";
 
 const TIME: Section[] = [about("faults", tasks), about("faults", timeline), about("profile_diff", functions), about("profile_diff", stacks), ...explore, about("profile", counters), about("profile_diff", countersOfBoth)];
 const FAULTS: Section[] = [memory, causes, flame, map, sites, latency, churnSizes, threads].map((section) => about("faults", section));
@@ -68,8 +70,10 @@ const PAGE_SIZES: Section[] = [
   about("simulation", reuse),
 ];
 
-/** All sections. A new plot is one module and one line here. */
-export const SECTIONS: Section[] = [
+/** The sections of a page that has something for them. A new plot is one module and one line here. */
+export const sectionsOf = (page: Page): Section[] => [...FIRST, ...sheetsOf(page), ...LAST].filter((section) => section.applies(page));
+
+const FIRST: Section[] = [
   answer,
   ...beside,
   about("run_diff", runs),
@@ -82,7 +86,14 @@ export const SECTIONS: Section[] = [
   ...PATHS,
   ...PAGING,
   ...PAGE_SIZES,
+];
+
+const LAST: Section[] = [
+  samples,
   machine,
   method,
   missing,
 ];
+
+/** All sections but those of tables, which a page brings itself. */
+export const SECTIONS: Section[] = [...FIRST, ...LAST];

@@ -85,7 +85,7 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], request: &Request<'_>) -> R
     };
     let opened = Opened { bytes, head, show };
     match kind {
-        Kind::Tuning => opened.show::<Tuning>(text::tune::render, None),
+        Kind::Tuning => opened.show::<Tuning>(text::tune::render, Some(html::render_tuning)),
         Kind::HugeBalance => {
             opened.show::<Balance>(text::huge_balance::render, Some(html::render_huge_balance))
         }
@@ -103,7 +103,7 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], request: &Request<'_>) -> R
         Kind::RunDiff => {
             opened.show::<RunDiff>(text::run_diff::render, Some(html::render_run_diff))
         }
-        Kind::Gate => opened.show::<Gate>(text::gate::render, None),
+        Kind::Gate => opened.show::<Gate>(text::gate::render, Some(html::render_gate)),
         Kind::PagedRun => opened.show::<PagedRun>(text::paged_run::render, None),
         Kind::PagingTimeline => opened.show::<PagingTimeline>(
             text::paging_timeline::render,
@@ -112,10 +112,14 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], request: &Request<'_>) -> R
         Kind::PagingSimulation => {
             opened.show::<PagingSimulation>(text::paging_simulation::render, None)
         }
-        Kind::Check => opened.show::<Check>(text::check::render, None),
-        Kind::AllocatorBench => opened.show::<AllocatorBench>(text::bench_alloc::render, None),
-        Kind::FaultBench => opened.show::<FaultBench>(text::bench_faults::render, None),
-        Kind::Mined => opened.show::<Mined>(text::mined::render, None),
+        Kind::Check => opened.show::<Check>(text::check::render, Some(html::render_check)),
+        Kind::AllocatorBench => {
+            opened.show::<AllocatorBench>(text::bench_alloc::render, Some(html::render_allocators))
+        }
+        Kind::FaultBench => {
+            opened.show::<FaultBench>(text::bench_faults::render, Some(html::render_faults))
+        }
+        Kind::Mined => opened.show::<Mined>(text::mined::render, Some(html::render_mined)),
         Kind::Memory => opened.show::<Memory>(text::memory::render, None),
         Kind::MemoryLimit => opened.show::<MemoryLimit>(text::memory_limit::render, None),
         Kind::HugeUndo => opened.show::<HugeUndo>(text::huge_undo::render, None),

@@ -8,6 +8,7 @@ use super::faults::Faults;
 use super::head::Head;
 use super::paths::{Paths, PathsDiff};
 use super::samples::{ProfileData, ProfileDiffData};
+use super::sheets::{Said, Samples, Sheets};
 use super::{DATA_LIMIT, Encoded, Error, TEXT_STYLE, TEXT_WIDTH, TRACE_DATA_LIMIT, encode, page};
 use crate::text;
 use crate::visible::{command_line, named};
@@ -26,7 +27,7 @@ use serde::Serialize;
 
 /// The content of a page (`web/src/data/page.ts`): each part that is present.
 #[derive(Serialize)]
-struct Page<'a> {
+pub(super) struct Page<'a> {
     generator: String,
     /// The observed command, or the files.
     subject: String,
@@ -60,15 +61,30 @@ struct Page<'a> {
     /// Two traces.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths_diff: Option<PathsDiff>,
+    /// Tables, where an answer has no parts of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sheets: Option<&'a Sheets>,
+    /// Samples beside them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) samples: Option<Samples<'a>>,
 }
 
 impl<'a> Page<'a> {
     /// Starts with the head of a document, without any part.
-    fn of(document: &'a Document<impl Evidence>, subject: impl Into<String>) -> Self {
+    pub(super) fn of(document: &'a Document<impl Evidence>, subject: impl Into<String>) -> Self {
+        Self::with(Head::of(document), subject.into())
+    }
+
+    /// Starts with what is said without a document.
+    pub(super) fn said(said: &'a Said<'a>) -> Self {
+        Self::with(Head::said(said), said.subject.to_owned())
+    }
+
+    fn with(head: Head<'a>, subject: String) -> Self {
         Self {
             generator: format!("pagewise {}", env!("CARGO_PKG_VERSION")),
-            subject: subject.into(),
-            head: Head::of(document),
+            subject,
+            head,
             faults: None,
             profile: None,
             paths: None,
@@ -78,12 +94,14 @@ impl<'a> Page<'a> {
             run_diff: None,
             profile_diff: None,
             paths_diff: None,
+            sheets: None,
+            samples: None,
         }
     }
 
     /// The page. If its data are too large, the distributions of traces become coarser, then the
     /// smallest frames of the flame graph are left out and counted.
-    fn page(mut self, columns: &Columns, text: &str) -> Result<String, Error> {
+    pub(super) fn page(mut self, columns: &Columns, text: &str) -> Result<String, Error> {
         let mut encoded = encode(&self)?;
         while !self.fits(&encoded) && self.shrink() {
             encoded = encode(&self)?;

@@ -1,11 +1,13 @@
 //! The fields common to all documents, in the form that the page reads (`web/src/data/page.ts`).
 
+use super::sheets::Said;
 use pagewise_model::advice::Advice;
 use pagewise_model::answer::{Document, Evidence};
 use pagewise_model::findings::Diagnosis;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::proof::Proof;
 use serde::Serialize;
+use std::sync::LazyLock;
 
 /// A document without its evidence.
 #[derive(Serialize)]
@@ -34,6 +36,22 @@ impl<'a> Head<'a> {
             proof: document.proof.as_ref(),
             losses: document.losses.descriptions().collect(),
             notes: &document.notes,
+        }
+    }
+
+    /// What is said without a document: about several machines.
+    pub(super) fn said(said: &'a Said<'a>) -> Self {
+        static UNKNOWN: LazyLock<HostSnapshot> = LazyLock::new(HostSnapshot::default);
+        Self {
+            command: &[],
+            pids: &[],
+            host: &UNKNOWN,
+            verdict: said.verdict,
+            diagnoses: &[],
+            advice: &[],
+            proof: None,
+            losses: said.losses.clone(),
+            notes: said.notes,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! encoded in base64. `document` writes any document; parts that need preparation have a module
 //! each.
 
+mod answers;
 mod bytes;
 mod document;
 mod faults;
@@ -14,8 +15,12 @@ mod pack;
 mod paths;
 mod ranks;
 mod samples;
+pub mod sheets;
 mod track;
 
+pub use answers::{
+    render_allocators, render_check, render_faults, render_gate, render_mined, render_tuning,
+};
 pub use document::{
     render, render_fault_diff, render_fault_paths, render_huge_balance, render_huge_simulation,
     render_paging, render_profile, render_profile_diff, render_run_diff, render_with_profile,

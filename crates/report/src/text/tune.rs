@@ -3,7 +3,8 @@
 use super::Style;
 use super::columns::{Row, figures, words};
 use super::page::{Ink, Page};
-use super::scatter::{bytes, scatter};
+pub(crate) use super::scatter::bytes;
+use super::scatter::scatter;
 use crate::settings_export::{command_line, exports};
 use crate::visible::visible;
 use pagewise_model::answer::Document;
@@ -105,7 +106,7 @@ fn row(point: &Point, comparison: Option<&Comparison>, letter: char, clock: Cloc
 }
 
 /// Two pairs give an interval too wide to be useful.
-fn speed_up(comparison: &Comparison, clock: Clock) -> String {
+pub(crate) fn speed_up(comparison: &Comparison, clock: Clock) -> String {
     let ratio = clock.speed_up(comparison);
     match told_factor(ratio).filter(|_| comparison.pairs >= 3) {
         Some(found) => found,
@@ -113,7 +114,7 @@ fn speed_up(comparison: &Comparison, clock: Clock) -> String {
     }
 }
 
-fn word(verdict: Verdict) -> &'static str {
+pub(crate) fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "faster",
         Verdict::NoDifference => "no difference",

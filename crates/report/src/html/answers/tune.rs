@@ -1,0 +1,159 @@
+//! The page of `pagewise tune`.
+
+use super::sheet;
+use crate::html::Error;
+use crate::html::sheets::{Cell, Look, Sheet, Sheets, Tile, Tone, render_sheets};
+use crate::settings_export::{command_line, exports};
+use crate::text::tune::{bytes, speed_up, word};
+use pagewise_model::answer::Document;
+use pagewise_model::proof::{Clock, Verdict};
+use pagewise_model::quantity::percent_change;
+use pagewise_model::tuning::{Tuning, Winner};
+use pagewise_model::units::{Estimate, Nanos};
+
+/// The page about settings that were tried.
+///
+/// # Errors
+/// Only if it could not be encoded, which the model's types rule out.
+pub fn render_tuning(document: &Document<Tuning>, text: &str) -> Result<String, Error> {
+    let found = &document.evidence;
+    let command = crate::visible::command_line(&document.subject.command);
+    let (badge, tone) = match &found.winner {
+        Some(_) => ("Faster", Tone::Good),
+        None => ("Nothing faster", Tone::Neutral),
+    };
+    let winner = found.winner.as_ref();
+    let mut sheets: Vec<Sheet> = winner
+        .map(|winner| settings(winner, &document.subject.command))
+        .into_iter()
+        .collect();
+    sheets.push(tried(found));
+    let sheets = Sheets {
+        badge: (badge.to_owned(), tone),
+        tiles: winner.map(tiles).unwrap_or_default(),
+        sheets,
+    };
+    render_sheets(document, &command, &sheets, text)
+}
+
+fn tiles(winner: &Winner) -> Vec<Tile> {
+    let tile = |name: &str, figure: &str, note: &str| Tile {
+        name: name.to_owned(),
+        figure: figure.to_owned(),
+        note: note.to_owned(),
+    };
+    let value = winner
+        .smallest_sufficient_value
+        .map(|value| value.to_string());
+    let value = value.map(|value| tile("Enough", &value, "more gains nothing"));
+    let best = tile("Best setting", &winner.name, &winner.summary);
+    [best, tile("Price", &winner.price, "")]
+        .into_iter()
+        .chain(value)
+        .collect()
+}
+
+fn settings(winner: &Winner, command: &[String]) -> Sheet {
+    let rows = exports(&winner.settings).into_iter().map(|export| {
+        let is_command =
+            export.label == "One command" && !command.iter().any(|word| word.contains('\n'));
+        let text = match is_command {
+            true => command_line(&winner.settings, command),
+            false => export.text,
+        };
+        vec![Cell::from(export.label), text.into()]
+    });
+    sheet(
+        "settings",
+        "The best setting",
+        &[("where", Look::Text), ("setting", Look::Code)],
+        rows.collect(),
+    )
+}
+
+/// How much faster: nothing at 0.
+fn gain(ratio: &Estimate) -> Estimate {
+    Estimate {
+        value: ratio.value - 1.0,
+        low: ratio.low - 1.0,
+        high: ratio.high - 1.0,
+    }
+}
+
+/// A row for each setting, the fastest first.
+fn tried(found: &Tuning) -> Sheet {
+    let time = match found.clock {
+        Clock::Wall => "time",
+        Clock::Cpu => "CPU time",
+    };
+    let mut points: Vec<_> = found.time_and_memory.iter().collect();
+    points.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let rows = points.into_iter().map(|point| {
+        let comparison = found
+            .comparisons
+            .iter()
+            .find(|other| other.arm == point.arm);
+        let speed = comparison.map_or_else(Cell::default, |comparison| {
+            let ratio = found.clock.speed_up(comparison);
+            let text = speed_up(comparison, found.clock);
+            match comparison.pairs >= 3 {
+                true => Cell::estimate(text, &gain(ratio)),
+                false => text.into(),
+            }
+        });
+        let verdict = comparison.map_or_else(Cell::default, |comparison| {
+            let tone = match comparison.verdict {
+                Verdict::Faster => Tone::Good,
+                Verdict::Slower | Verdict::TooMuchMemory => Tone::Bad,
+                _ => Tone::Neutral,
+            };
+            Cell::from(word(comparison.verdict)).toned(tone)
+        });
+        vec![
+            Cell::from(&*point.arm).with_note(if point.on_front {
+                "beaten by no other"
+            } else {
+                ""
+            }),
+            Cell::figure(
+                Nanos::from_secs_f64(point.seconds).to_string(),
+                point.seconds,
+            ),
+            speed,
+            comparison.map_or_else(Cell::default, |found| {
+                percent_change(found.fault_ratio.value).into()
+            }),
+            Cell::figure(bytes(point.peak_bytes), point.peak_bytes),
+            comparison.map_or_else(Cell::default, |found| found.pairs.to_string().into()),
+            verdict,
+        ]
+    });
+    let failed = found.arms.iter().filter_map(|arm| {
+        let why = arm.failed.as_ref()?;
+        let none = Cell::default;
+        Some(vec![
+            Cell::from(&*arm.name),
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
+            Cell::from("failed").toned(Tone::Bad).with_note(&**why),
+        ])
+    });
+    let columns = [
+        ("setting", Look::Text),
+        (time, Look::Bar),
+        ("speed-up [95 %]", Look::Interval),
+        ("faults", Look::Number),
+        ("memory", Look::Bar),
+        ("pairs", Look::Number),
+        ("verdict", Look::Text),
+    ];
+    sheet(
+        "tried",
+        "Settings tried",
+        &columns,
+        rows.chain(failed).collect(),
+    )
+}
