@@ -182,6 +182,29 @@ fn a_program_that_does_not_end_is_killed_with_its_children() {
     }
 }
 
+#[test]
+fn an_interrupt_sent_to_run_alone_reaches_the_program() {
+    let program = "import os, signal, sys, time\n\
+        def end(*_): os.write(1, b'interrupted\\n'); sys.exit(7)\n\
+        signal.signal(signal.SIGINT, end)\n\
+        os.write(1, b'ready\\n')\ntime.sleep(600)";
+    let mut run = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .args(["run", "--memory", "32M", "--", "python3", "-c", program])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("pagewise starts");
+    let mut lines = BufReader::new(run.stdout.take().expect("a pipe")).lines();
+    let first = lines.next().expect("a line").expect("text");
+    assert_eq!(first, "ready");
+    let kill = format!("kill -INT {}", run.id());
+    let status = Command::new("sh").args(["-c", &kill]).status();
+    assert!(status.expect("sh runs").success());
+    let next = lines.next().expect("a line").expect("text");
+    assert_eq!(next, "interrupted");
+    assert_eq!(run.wait().expect("it ends").code(), Some(7));
+}
+
 /// The kernel's state of a process that has not ended.
 fn state_of(process: u32) -> Option<String> {
     let state = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

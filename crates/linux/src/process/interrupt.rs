@@ -1,7 +1,7 @@
 //! Ctrl-C ends the observed program, but keeps the data gathered so far.
 //!
 //! The terminal sends SIGINT to the whole foreground group, so the observed program receives it
-//! directly. Our process only notes it, and commands check [`requested`] between two steps. The
+//! directly; what a process sends to us alone is passed on. Our process only notes it, and commands check [`requested`] between two steps. The
 //! third unhandled request ends the process, as a way out of a hang.
 
 use super::Error;
@@ -22,6 +22,12 @@ pub fn install() -> Result<(), Error> {
 #[must_use]
 pub fn requested() -> Option<i32> {
     sys::noted_signal()
+}
+
+/// Whether the observed program has the requested signal, too: that of the terminal's Ctrl-C.
+#[must_use]
+pub fn is_of_terminal() -> bool {
+    requested() == Some(libc::SIGINT) && !sys::was_sent()
 }
 
 /// Marks a request as handled: the phase that it ended is over.

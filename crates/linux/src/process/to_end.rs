@@ -40,7 +40,7 @@ impl Running {
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                     // The terminal sends SIGINT to the program itself.
-                    let asked = interrupt::requested().filter(|signal| *signal != libc::SIGINT);
+                    let asked = interrupt::requested().filter(|_| !interrupt::is_of_terminal());
                     if let Some(signal) = asked {
                         interrupt::clear();
                         let _ = self.signal(signal);

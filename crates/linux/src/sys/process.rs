@@ -1,11 +1,11 @@
 //! Processes: a fork that waits before `execve(2)`, `wait4(2)`, pidfds and signal handlers.
 
 use super::numa;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Whether two processes have one memory, as a child of vfork(2) and its parent have; `false` where the
@@ -327,8 +327,15 @@ static ASKED: AtomicU32 = AtomicU32::new(0);
 /// The third unhandled request ends the process at once.
 const PATIENCE: u32 = 3;
 
+/// Whether a process sent it to us: the terminal sends to the whole foreground group.
+static WAS_SENT: AtomicBool = AtomicBool::new(false);
+
 /// The handler. Calls: atomics, `_exit`.
-extern "C" fn note_request(signal: c_int) {
+extern "C" fn note_request(signal: c_int, info: *const libc::siginfo_t, _: *const c_void) {
+    // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo_t, or none.
+    let code = unsafe { info.as_ref() }.map_or(libc::SI_KERNEL, |info| info.si_code);
+    // Codes of kill(2), tgkill(2) and sigqueue(3) are 0 or less.
+    WAS_SENT.store(code <= 0, Ordering::Relaxed);
     ASKED_BY.store(signal, Ordering::Relaxed);
     if ASKED.fetch_add(1, Ordering::Relaxed) + 1 >= PATIENCE {
         // SAFETY: `_exit` is async-signal-safe and takes an integer.
@@ -350,8 +357,10 @@ pub fn note_signal(signal: i32) -> io::Result<()> {
         {
             return Ok(());
         }
-        action.sa_sigaction = note_request as extern "C" fn(c_int) as libc::sighandler_t;
-        action.sa_flags = 0;
+        action.sa_sigaction = note_request
+            as extern "C" fn(c_int, *const libc::siginfo_t, *const c_void)
+            as libc::sighandler_t;
+        action.sa_flags = libc::SA_SIGINFO;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(signal, &raw const action, ptr::null_mut()) != 0
     };
@@ -366,6 +375,12 @@ pub fn note_signal(signal: i32) -> io::Result<()> {
 #[must_use]
 pub fn noted_signal() -> Option<i32> {
     (ASKED.load(Ordering::Relaxed) > 0).then(|| ASKED_BY.load(Ordering::Relaxed))
+}
+
+/// Whether a process sent the last noted signal to us, so that others may not have it.
+#[must_use]
+pub fn was_sent() -> bool {
+    WAS_SENT.load(Ordering::Relaxed)
 }
 
 /// Forgets noted signals: the request was handled.

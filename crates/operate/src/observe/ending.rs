@@ -13,8 +13,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// # Errors
 /// If it cannot be waited for.
 pub fn end(mut running: Running) -> Result<Finished, process::Error> {
-    let by_terminal = interrupt::requested() == Some(libc::SIGINT);
-    if by_terminal {
+    if interrupt::is_of_terminal() {
         let deadline = Instant::now() + GRACE;
         while let Some(left) = deadline.checked_duration_since(Instant::now()) {
             if let Some(finished) = running.wait_for(left)? {

@@ -2,8 +2,8 @@
 //!
 //! The terminal's Ctrl-C reaches the program directly, and many programs (shells, Python, gdb)
 //! continue after it; so do we. Three times within a second means that the program is stuck.
-//! SIGTERM and SIGHUP are passed on, and what is left after ten seconds is killed, with all
-//! processes of the run, because a stuck one may be the child of a shell.
+//! What a process sends to us alone is passed on: SIGINT so often as it comes. After SIGTERM and SIGHUP, what is left after ten
+//! seconds is killed, with all processes of the run, because a stuck one may be the child of a shell.
 
 use super::figures::Figures;
 use anyhow::Result;
@@ -30,8 +30,12 @@ impl Requests {
     pub fn see_to(&mut self, running: &Running, shared: &File, say: &dyn Fn(&str)) -> Result<()> {
         let now = Instant::now();
         if let Some(signal) = interrupt::requested() {
+            let has_it = interrupt::is_of_terminal();
             interrupt::clear();
             if signal == SIGINT {
+                if !has_it {
+                    running.signal(signal)?;
+                }
                 self.pressed.push(now);
                 self.pressed.retain(|then| now - *then < HURRY);
             } else if self.deadline.is_none() {
