@@ -207,6 +207,51 @@ fn pages_are_built_split_and_given_back() {
     both_ways(&program, runtime.path());
 }
 
+#[test]
+fn a_counter_that_stands_still_is_called_that() {
+    let runtime = tempfile::tempdir().expect("a folder");
+    let Some(program) = server(runtime.path()) else {
+        return skipped!("no C compiler");
+    };
+    if !allowed(runtime.path()) {
+        return;
+    }
+    let server = Server::start(&program, &[]);
+    let is_huge = server.huge_bytes() > 0;
+    let counter = runtime.path().join("requests");
+    std::fs::write(&counter, "5\n").expect("written");
+    let progress = format!("file:{}", counter.display());
+    let controller = if is_huge { "never" } else { "always" };
+    let pid = server.pid();
+    let found = json(&pagewise(
+        &[
+            "huge",
+            "balance",
+            "-p",
+            &pid,
+            "--apply",
+            "--controller",
+            controller,
+            "--max-cpu",
+            "100%",
+            "--duration",
+            "1500ms",
+            "--progress",
+            &progress,
+            "--json",
+        ],
+        runtime.path(),
+    ));
+    let notes = found["notes"].to_string();
+    assert!(
+        notes.contains("stood still") && !notes.contains("--progress"),
+        "{notes}"
+    );
+    assert_ne!(server.huge_bytes() > 0, is_huge, "{found}");
+    let before = &found["evidence"]["huge_balance"]["before"]["huge"];
+    assert_eq!(before.as_u64().expect("a number") > 0, is_huge, "{found}");
+}
+
 /// A server that requests nothing, whatever the machine's settings.
 fn both_ways(program: &Path, runtime: &Path) {
     let server = Server::start(program, &[]);

@@ -160,10 +160,7 @@ impl Session<'_> {
             );
         }
         if self.points.iter().all(|point| point.cost_ns.is_none()) && !self.points.is_empty() {
-            self.notes.push(format!(
-                "No work was seen ({}): name a counter with --progress.",
-                self.signal.label()
-            ));
+            self.notes.push(self.signal.remedy());
         }
     }
 }

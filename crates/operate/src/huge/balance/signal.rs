@@ -93,6 +93,22 @@ impl Signal {
         }
     }
 
+    /// What to do where no work was seen.
+    pub fn remedy(&self) -> String {
+        match &self.work {
+            Work::Named(progress) => format!(
+                "{} stood still while it was observed: name one that counts work as it is done.",
+                progress.label()
+            ),
+            Work::Instructions | Work::Calls => {
+                format!(
+                    "No work was seen ({}): name a counter with --progress.",
+                    self.label()
+                )
+            }
+        }
+    }
+
     /// Text for the user.
     pub fn label(&self) -> String {
         match &self.work {

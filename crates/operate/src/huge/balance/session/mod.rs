@@ -65,6 +65,8 @@ pub struct Session<'a> {
     pub is_comparing: bool,
     /// Whether any work has been seen.
     has_begun: bool,
+    /// Whether a page has changed its size by us.
+    has_acted: bool,
     /// State at the last look.
     pub last: PageState,
     /// The number to stay at until the account has filled up again.
@@ -115,6 +117,7 @@ impl<'a> Session<'a> {
             is_searching: false,
             is_comparing: false,
             has_begun: false,
+            has_acted: false,
             last: PageState::default(),
             resting_at: None,
             chase: None,
@@ -228,7 +231,8 @@ impl<'a> Session<'a> {
         if self.population.rss() > Bytes(0) {
             self.last = self.state();
         }
-        if !self.has_begun {
+        self.has_acted |= self.changes_before > 0;
+        if !self.has_begun && !self.has_acted {
             self.before = self.last;
         }
         Ok(())
