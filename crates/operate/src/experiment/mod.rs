@@ -7,6 +7,7 @@ mod arms;
 mod budget;
 mod group;
 mod input;
+mod killed;
 mod larger_limit;
 mod measuring;
 mod order;

@@ -1,6 +1,7 @@
 //! What an experiment asks of the world: runs of a command, and the time.
 
 use super::group::spawn;
+use super::killed::Kills;
 use super::larger_limit::LargerLimit;
 use super::reach::{Observer, Reach};
 use super::server::{self, Failure};
@@ -95,6 +96,8 @@ impl Live<'_> {
         }
         let larger = arm.larger_limit.as_ref();
         let room = larger.map(LargerLimit::make).transpose()?;
+        // The unchanged command may be one that is killed each time.
+        let kills = (!arm.settings.0.is_empty()).then(Kills::so_far).flatten();
         let mut reach = Reach::Unseen;
         let ended = match &self.options.load {
             Some(load) => server::once(&launch, load, room.as_ref(), patience),
@@ -112,7 +115,10 @@ impl Live<'_> {
             }
         };
         let run = match ended {
-            Ok(Some(finished)) => Run::Ended(finished),
+            Ok(Some(finished)) => match kills.and_then(|kills| kills.told_of(&finished)) {
+                Some(failure) => Run::Failed(failure),
+                None => Run::Ended(finished),
+            },
             Ok(None) => Run::TooLong,
             Err(error) => Run::Failed(error.downcast()?),
         };
