@@ -4,6 +4,7 @@
 //! here: both are known here alone.
 
 use crate::cluster::{Cluster, Job, Read};
+use crate::engine::reading;
 use anyhow::{Context, Result, bail};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
@@ -78,12 +79,20 @@ async fn attempt(
     here: &SessionContext,
     question: &Question<'_>,
 ) -> Result<Answer> {
-    let plan = cluster.context().sql(question.sql).await?;
+    let plan = cluster
+        .context()
+        .sql_with_options(question.sql, reading())
+        .await?;
     let plan = plan.create_physical_plan().await?;
     if !reads_files(&plan) {
         let batches = match question.rest {
             Some(_) => Vec::new(),
-            None => here.sql(question.sql).await?.collect().await?,
+            None => {
+                here.sql_with_options(question.sql, reading())
+                    .await?
+                    .collect()
+                    .await?
+            }
         };
         return Ok((batches, Ok(Read::default())));
     }

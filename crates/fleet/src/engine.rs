@@ -9,13 +9,14 @@ use crate::data::{
 use crate::distributed::{self, Question};
 use anyhow::{Context, Result, bail};
 use datafusion::arrow::array::{AsArray, RecordBatch};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -127,7 +128,10 @@ impl Engine {
         let Some(condition) = condition else {
             return Ok(self.runs.runs.clone());
         };
-        let sql = format!("SELECT run_id FROM runs WHERE {}", predicate(condition));
+        let sql = format!(
+            "SELECT run_id FROM runs WHERE {}",
+            self.predicate(condition)
+        );
         let all: BTreeSet<usize> = (0..self.data.folders.len()).collect();
         let tables: Vec<(&str, &BTreeSet<usize>)> = match condition.contains("settings") {
             true => vec![("settings", &all)],
@@ -150,6 +154,21 @@ impl Engine {
             ),
             false => Ok(runs),
         }
+    }
+
+    /// `cpu=Xeon, 2.1 GHz` as SQL where that is what a run has; anything else is SQL already.
+    fn predicate(&self, condition: &str) -> String {
+        let has = |key: &str, value: &str| {
+            let column = self.runs.table.column_by_name(key)?;
+            let texts = cast(column, &DataType::Utf8View).ok()?;
+            Some(
+                texts
+                    .as_string_view()
+                    .iter()
+                    .any(|text| text == Some(value)),
+            )
+        };
+        predicate(condition, has)
     }
 
     fn columns(&self) -> String {
@@ -263,7 +282,7 @@ impl Engine {
             return Ok(batches);
         }
         let (batches, plan) = self.runtime.block_on(async {
-            let plan = context.sql(question.sql).await?;
+            let plan = context.sql_with_options(question.sql, reading()).await?;
             let plan = plan.create_physical_plan().await?;
             let batches = collect(Arc::clone(&plan), context.task_ctx()).await?;
             anyhow::Ok((batches, plan))
@@ -320,6 +339,37 @@ impl Engine {
         Ok(())
     }
 
+    /// Folders whose files of these tables cannot all be used: what they say of their hosts is not known.
+    pub fn incomplete(&self, tables: &[&str]) -> BTreeSet<usize> {
+        let is_bad = |path: &String| self.unusable.iter().any(|bad| bad.path == *path);
+        let folders = self.data.folders.iter().enumerate();
+        let folders = folders.filter(|(_, folder)| {
+            let files = tables.iter().filter_map(|&table| folder.tables.get(table));
+            files.flatten().any(is_bad)
+        });
+        folders.map(|pair| pair.0).collect()
+    }
+
+    /// What the path of a folder says of its host.
+    pub fn host_of(&self, folder: usize) -> Option<&str> {
+        self.data
+            .folders
+            .get(folder)?
+            .labels
+            .get("host")
+            .map(String::as_str)
+    }
+
+    /// The report beside the tables of a folder.
+    pub fn report_in(&self, folder: usize) -> Option<&str> {
+        self.data.folders.get(folder)?.report.as_deref()
+    }
+
+    /// Starts anew to count what is read.
+    pub fn forget_scans(&mut self) {
+        self.scans.clear();
+    }
+
     /// Files that were left out so far.
     pub fn unusable(&self) -> Vec<Unusable> {
         self.unusable.iter().cloned().collect()
@@ -346,8 +396,21 @@ impl Engine {
     }
 }
 
-/// `day=2026-11-22` as SQL; anything else is SQL already.
-fn predicate(condition: &str) -> String {
+/// Queries that read: none that makes, changes or writes anything.
+pub fn reading() -> SQLOptions {
+    SQLOptions::new()
+        .with_allow_ddl(false)
+        .with_allow_dml(false)
+        .with_allow_statements(false)
+}
+
+/// `day=2026-11-22` as SQL; anything else is SQL already. `has` says whether any run has a value, and nothing
+/// where there is no such column.
+fn predicate(condition: &str, has: impl Fn(&str, &str) -> Option<bool>) -> String {
+    let quoted = |text: &str, mark: char| {
+        let twice = format!("{mark}{mark}");
+        format!("{mark}{}{mark}", text.replace(mark, &twice))
+    };
     let is_word = |text: &str| {
         !text.is_empty()
             && text
@@ -355,7 +418,9 @@ fn predicate(condition: &str) -> String {
                 .all(|c| c.is_alphanumeric() || "_.:-+".contains(c))
     };
     match condition.split_once('=') {
-        Some((key, value)) if is_word(key) && is_word(value) => format!("\"{key}\" = '{value}'"),
+        Some((key, value)) if is_word(key) && (is_word(value) || has(key, value) == Some(true)) => {
+            format!("{} = {}", quoted(key, '"'), quoted(value, '\''))
+        }
         _ => condition.to_owned(),
     }
 }
@@ -398,8 +463,31 @@ mod tests {
 
     #[test]
     fn a_label_becomes_a_condition_and_sql_stays() {
-        assert_eq!(predicate("day=2026-11-22"), "\"day\" = '2026-11-22'");
-        assert_eq!(predicate("kernel like '6.12%'"), "kernel like '6.12%'");
-        assert_eq!(predicate("a = 'b' or c = 'd'"), "a = 'b' or c = 'd'");
+        let sql = |condition| predicate(condition, |_, value| Some(value == "O'Neill, 2 GHz"));
+        assert_eq!(sql("day=2026-11-22"), "\"day\" = '2026-11-22'");
+        assert_eq!(sql("kernel like '6.12%'"), "kernel like '6.12%'");
+        assert_eq!(sql("a = 'b' or c = 'd'"), "a = 'b' or c = 'd'");
+        assert_eq!(sql("role='db' OR 1=1"), "role='db' OR 1=1");
+        assert_eq!(sql("cpu=O'Neill, 2 GHz"), "\"cpu\" = 'O''Neill, 2 GHz'");
+    }
+
+    #[test]
+    fn sql_reads_and_writes_nothing() {
+        let context = SessionContext::new();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let ask = |sql: &str| runtime.block_on(context.sql_with_options(sql, reading()));
+        assert!(ask("SELECT 1").is_ok() && ask("EXPLAIN SELECT 1").is_ok());
+        for sql in [
+            "CREATE TABLE x AS SELECT 1",
+            "DROP TABLE IF EXISTS runs",
+            "COPY (SELECT 1) TO 'x.csv'",
+            "CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '/etc/passwd'",
+            "SET datafusion.execution.batch_size = 1",
+            "SELECT 1; SELECT 2",
+        ] {
+            assert!(ask(sql).is_err(), "{sql}");
+        }
     }
 }

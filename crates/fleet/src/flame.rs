@@ -1,37 +1,36 @@
 //! Flame graphs: what a fleet spends its CPU time on, or what changed, as one SVG file.
 
-use crate::data::Samples;
 use anyhow::{Context, Result};
+use pagewise_model::profile::Profile;
 use pagewise_report::exports::stacks::Stacks;
 use pagewise_report::exports::svg::{self, Picture};
-use std::fs;
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
+
+use crate::answer::Flame;
 
 const UNIT: &str = "nanoseconds of CPU time per day and host";
 
-/// The flame graph of one set of units: for each unit, what a nanosecond there weighs.
-pub fn of(title: &str, samples: &Samples, scales: &[f64]) -> Result<String> {
-    draw(title, &Stacks::of(&samples.profile(scales), 0), false)
-}
-
-/// The change from one set of units to another.
-pub fn of_change(title: &str, samples: &Samples, before: &[f64], after: &[f64]) -> Result<String> {
-    let (before, after) = (samples.profile(before), samples.profile(after));
-    draw(title, &Stacks::of_both((&before, 0), (&after, 0)), true)
-}
-
-fn draw(title: &str, stacks: &Stacks, is_diff: bool) -> Result<String> {
-    let mut out = Vec::new();
+/// Writes a flame graph to a file.
+pub fn write(path: &Path, flame: &Flame) -> Result<()> {
+    let all = |profile: &Profile| Stacks::of(profile, 0);
+    let (title, stacks, is_diff) = match flame {
+        Flame::Of(name, profile) => (name.clone(), all(profile), false),
+        Flame::Change(sides) => {
+            let [(before, a), (after, b)] = &**sides;
+            let stacks = Stacks::of_both((a, 0), (b, 0));
+            (format!("{after} against {before}"), stacks, true)
+        }
+    };
     let picture = Picture {
-        title,
+        title: &title,
         unit: UNIT,
         is_diff,
     };
-    svg::write(stacks, picture, &mut out)?;
-    Ok(String::from_utf8(out)?)
-}
-
-/// Writes a flame graph to a file.
-pub fn write(path: &Path, picture: &str) -> Result<()> {
-    fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))
+    let written = || -> Result<()> {
+        svg::write(&stacks, picture, &mut BufWriter::new(File::create(path)?))?;
+        Ok(())
+    };
+    written().with_context(|| format!("cannot write {}", path.display()))
 }

@@ -4,19 +4,21 @@
 //! they are others, two groups are compared. Of all figures that are claimed to differ, at most 5 %
 //! are expected to do so by chance.
 
+use super::complete::answered;
 use super::findings::lost;
 use super::settings::{Settings, Shared};
 use super::units::Units;
-use crate::answer::{Answer, told};
-use crate::data::{Run, Samples};
+use crate::answer::{Answer, Flame};
+use crate::data::{Identifier, Run, Samples};
 use crate::engine::{Engine, Scan};
 use crate::flame;
 use crate::statistics::{FALSE_DISCOVERIES, Resamples, discoveries, moments, paired, unpaired};
-use crate::text::{Table, innermost, number, percent};
+use crate::text::{Table, chance, hours, hours_within, innermost, percent, within_cell};
 use crate::{Common, Output};
 use anyhow::{Result, bail};
 use clap::Args;
 use pagewise_model::units::Estimate;
+use pagewise_report::html::sheets::{Cell, Tile, Tone};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -72,6 +74,9 @@ struct Diff {
 #[derive(Clone, Debug, Serialize)]
 struct Change {
     name: String,
+    /// What it says, if it is a finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
     before: f64,
     after: f64,
     change: Estimate,
@@ -116,8 +121,24 @@ pub fn run(options: &Options) -> Result<Answer> {
         }
     };
     let (before, after) = (side(&options.before)?, side(&options.after)?);
-    let sides = Sides::of(&before, &after)?;
-    let samples = Samples::read(&mut engine, &sides.units, None)?;
+    let first: BTreeSet<Identifier> = before.iter().map(|run| run.id).collect();
+    if after.iter().any(|run| first.contains(&run.id)) {
+        bail!("--before and --after have runs in common: each run can be on one side only");
+    }
+    let runs = before.into_iter().chain(after).collect();
+    answered(&mut engine, runs, |engine, runs| {
+        answer(engine, runs, &first, options)
+    })
+}
+
+fn answer(
+    engine: &mut Engine,
+    runs: &[Run],
+    first: &BTreeSet<Identifier>,
+    options: &Options,
+) -> Result<Answer> {
+    let sides = Sides::of(runs, first)?;
+    let samples = Samples::read(engine, &sides.units, None)?;
     let cpu = sides.compare("CPU time", &samples.all());
     let least = cpu.before.max(cpu.after) * LEAST_SHARE;
     let functions = samples.heaviest(MOST_FUNCTIONS).into_iter().map(|at| {
@@ -126,10 +147,11 @@ pub fn run(options: &Options) -> Result<Answer> {
     });
     let functions = functions.filter(|(_, change)| change.before.max(change.after) >= least);
     let functions: Vec<Change> = functions.map(|pair| pair.1).collect();
-    let findings = lost(&mut engine, &sides.units)?;
-    let findings = findings
-        .iter()
-        .map(|(name, weights)| sides.compare(name, weights));
+    let findings = lost(engine, &sides.units)?;
+    let findings = findings.iter().map(|(name, lost)| Change {
+        title: Some(lost.title.clone()),
+        ..sides.compare(name, &lost.weights)
+    });
     let findings: Vec<Change> = findings.collect();
     // One family of tests: whatever is claimed is claimed at one rate.
     let all: Vec<&Change> = std::iter::once(&cpu)
@@ -162,10 +184,12 @@ pub fn run(options: &Options) -> Result<Answer> {
     };
     let picture = match options.flame.is_some() || options.output.page.is_some() {
         true => {
-            let title = format!("{} against {}", options.after, options.before);
-            let [before, after] =
-                [&sides.before, &sides.after].map(|side| sides.units.scales(side.iter().copied()));
-            Some(flame::of_change(&title, &samples, &before, &after)?)
+            let names = [&options.before, &options.after];
+            let profile =
+                |side: &Vec<usize>| samples.profile(&sides.units.scales(side.iter().copied()));
+            let [before, after] = [&sides.before, &sides.after].map(profile);
+            let sides = [(names[0].clone(), before), (names[1].clone(), after)];
+            Some(Flame::Change(Box::new(sides)))
         }
         false => None,
     };
@@ -173,7 +197,7 @@ pub fn run(options: &Options) -> Result<Answer> {
         flame::write(path, picture)?;
     }
     let after: BTreeSet<u32> = sides.after.iter().map(|&unit| unit as u32).collect();
-    let settings = Settings::read(&mut engine, &sides.units)?.shared_by(&after, sides.units.len());
+    let settings = Settings::read(engine, &sides.units)?.shared_by(&after, sides.units.len());
     let diff = Diff {
         hosts_before: sides.before.len(),
         hosts_after: sides.after.len(),
@@ -188,22 +212,22 @@ pub fn run(options: &Options) -> Result<Answer> {
         figures_tested: found.len(),
         scans: engine.scans(),
     };
-    let notes = engine.notes().into_iter().chain(sides.units.note());
+    let notes = engine.notes().into_iter().chain(sides.units.notes());
     let tables = diff.tables(options.rows);
+    let (badge, tone) = match any {
+        true => ("Differs", Tone::Bad),
+        false => ("No difference found", Tone::Good),
+    };
     Ok(Answer::new("fleet_diff", diff.verdict(), &diff, tables)
+        .shown_as(badge, tone, diff.tiles())
         .with_flame(picture)
-        .with_notes(notes.collect())
-        .without(engine.unusable()))
+        .with_notes(notes))
 }
 
 impl Sides {
-    fn of(before: &[Run], after: &[Run]) -> Result<Self> {
-        let first: BTreeSet<_> = before.iter().map(|run| run.id).collect();
-        if after.iter().any(|run| first.contains(&run.id)) {
-            bail!("--before and --after have runs in common: each run can be on one side only");
-        }
-        let runs: Vec<Run> = before.iter().chain(after).cloned().collect();
-        let units = Units::by(&runs, |run| {
+    /// Of these runs, the `first` are those before.
+    fn of(runs: &[Run], first: &BTreeSet<Identifier>) -> Result<Self> {
+        let units = Units::by(runs, |run| {
             let side = if first.contains(&run.id) { 'a' } else { 'b' };
             Some(format!("{side}{}", run.host))
         });
@@ -222,6 +246,9 @@ impl Sides {
             .values()
             .filter_map(|[before, after]| before.zip(*after))
             .collect();
+        if before.is_empty() || after.is_empty() {
+            bail!("one side has no recording that can be used");
+        }
         // Hosts that are on one side only say nothing about a change on the others.
         let most = before.len().min(after.len());
         let is_paired = pairs.len() * 3 >= most * 2 && pairs.len() >= 2;
@@ -264,6 +291,7 @@ impl Sides {
         };
         Change {
             name: name.to_owned(),
+            title: None,
             before: moments(&before).0,
             after: moments(&after).0,
             change,
@@ -334,30 +362,52 @@ impl Diff {
         };
         match self.functions.first() {
             Some(first) => format!(
-                "{cpu} {}; the most by {}: {} CPU-hours per day and host.",
+                "{cpu} {}; most of it is {}: {} of CPU time per day and host.",
                 match self.functions.len() {
                     1 => "One function differs".to_owned(),
                     many => format!("{many} functions differ"),
                 },
                 first.name,
-                told(&first.change)
+                hours_within(&first.change)
             ),
             None => format!("{cpu} No function differs beyond chance."),
         }
     }
 
+    fn tiles(&self) -> Vec<Tile> {
+        let tile = |name: &str, figure: String, note: &str| Tile {
+            name: name.to_owned(),
+            figure,
+            note: note.to_owned(),
+        };
+        let per = "per day and host";
+        vec![
+            tile("CPU time before", hours(self.cpu_before), per),
+            tile("CPU time after", hours(self.cpu_after), per),
+            tile(
+                "Functions that differ",
+                self.functions.len().to_string(),
+                "beyond chance",
+            ),
+        ]
+    }
+
     fn tables(&self, rows: usize) -> Vec<Table> {
-        let changes = |title: &str, changes: &[Change]| {
+        let changes = |title: &str, what: &str, changes: &[Change]| {
             let shown = changes.iter().take(rows).map(|change| {
+                let name = match &change.title {
+                    Some(title) => Cell::from(&**title).with_note(&*change.name),
+                    None => (&*change.name).into(),
+                };
                 vec![
-                    told(&change.change),
-                    number(change.before),
-                    number(change.after),
-                    format!("{:.1e}", change.p_value),
-                    change.name.clone(),
+                    within_cell(&change.change),
+                    hours(change.before).into(),
+                    hours(change.after).into(),
+                    chance(change.p_value).into(),
+                    name,
                 ]
             });
-            let heads = ["change", "before", "after", "p", ""];
+            let heads = ["change", "before", "after", "chance", what];
             Table {
                 more: changes.len().saturating_sub(rows),
                 ..Table::new(title, &heads, shown.collect())
@@ -365,24 +415,32 @@ impl Diff {
         };
         let stacks = self.stacks.iter().map(|change| {
             vec![
-                number(change.after - change.before),
-                number(change.before),
-                number(change.after),
-                innermost(&change.stack),
+                hours(change.after - change.before).into(),
+                hours(change.before).into(),
+                hours(change.after).into(),
+                innermost(&change.stack).into(),
             ]
         });
         let settings = self.settings.iter().take(rows).map(|shared| {
             vec![
-                format!("{} of {}", shared.hosts, shared.of_hosts),
-                format!("{} of {}", shared.others, shared.of_others),
-                format!("{} = {}", shared.setting, shared.value),
+                format!("{} of {}", shared.hosts, shared.of_hosts).into(),
+                format!("{} of {}", shared.others, shared.of_others).into(),
+                format!("{} = {}", shared.setting, shared.value).into(),
             ]
         });
         let stack_heads = ["change", "before", "after", "stack"];
         let heads = ["after", "before", "setting"];
         vec![
-            changes("Functions, in CPU-hours per day and host", &self.functions),
-            changes("Findings, in CPU-hours per day and host", &self.findings),
+            changes(
+                "Functions, in CPU time per day and host",
+                "function",
+                &self.functions,
+            ),
+            changes(
+                "Findings, in CPU time per day and host",
+                "finding",
+                &self.findings,
+            ),
             Table::new("Stacks", &stack_heads, stacks.collect()),
             Table::new("Settings that go with it", &heads, settings.collect()),
         ]
@@ -403,11 +461,16 @@ mod tests {
         }
     }
 
+    fn sides(before: &[Run], after: &[Run]) -> Sides {
+        let runs: Vec<Run> = before.iter().chain(after).cloned().collect();
+        Sides::of(&runs, &before.iter().map(|run| run.id).collect()).unwrap()
+    }
+
     #[test]
     fn hosts_on_both_sides_are_compared_with_themselves() {
         let before = [run(1, "a", "1"), run(2, "b", "1"), run(3, "c", "1")];
         let after = [run(4, "a", "2"), run(5, "b", "2"), run(6, "c", "2")];
-        let sides = Sides::of(&before, &after).unwrap();
+        let sides = sides(&before, &after);
         assert_eq!(sides.pairs, [(0, 3), (1, 4), (2, 5)]);
         // Hosts differ by far more than each changed.
         let weights: Vec<f64> = [1.0, 100.0, 1000.0, 2.0, 101.1, 1000.9]
@@ -415,14 +478,14 @@ mod tests {
             .to_vec();
         let change = sides.compare("x", &weights);
         assert!((change.change.value - 1.0).abs() < 1e-9 && change.p_value < 0.01);
-        assert!(Sides::of(&before, &before).is_err());
+        assert!(Sides::of(&after, &BTreeSet::new()).is_err());
     }
 
     #[test]
     fn other_hosts_are_two_groups() {
         let before = [run(1, "a", "1"), run(2, "b", "1"), run(3, "c", "1")];
         let after = [run(4, "d", "1"), run(5, "e", "1"), run(6, "f", "1")];
-        let sides = Sides::of(&before, &after).unwrap();
+        let sides = sides(&before, &after);
         assert!(sides.pairs.is_empty());
         let weights: Vec<f64> = [1.0, 1.1, 0.9, 5.0, 5.1, 4.9].map(|w| w * 1e9).to_vec();
         let change = sides.compare("x", &weights);

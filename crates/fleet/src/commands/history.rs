@@ -1,16 +1,18 @@
 //! A finding or a function over days, and the days on which it changed.
 
+use super::complete::answered;
 use super::findings::lost;
 use super::units::Units;
-use crate::answer::{Answer, told};
-use crate::data::Samples;
+use crate::answer::Answer;
+use crate::data::{Run, Samples};
 use crate::engine::{Engine, Scan};
 use crate::statistics::{ENOUGH_DAYS, FALSE_DISCOVERIES, Resamples, change_points};
-use crate::text::{Table, number};
+use crate::text::{Table, hours, within_cell};
 use crate::{Common, Output};
 use anyhow::{Result, bail};
 use clap::Args;
 use pagewise_model::units::Estimate;
+use pagewise_report::html::sheets::{Tile, Tone};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -60,10 +62,16 @@ struct Level {
 pub fn run(options: &Options) -> Result<Answer> {
     let mut engine = Engine::open(&options.common)?;
     let runs = engine.select(options.common.condition.as_deref())?;
-    let units = Units::by(&runs, |run| {
+    answered(&mut engine, runs, |engine, runs| {
+        answer(engine, runs, options)
+    })
+}
+
+fn answer(engine: &mut Engine, runs: &[Run], options: &Options) -> Result<Answer> {
+    let units = Units::by(runs, |run| {
         (!run.day.is_empty()).then(|| format!("{}\u{1f}{}", run.day, run.host))
     });
-    let (of, weights) = figure(&mut engine, &units, options)?;
+    let (of, weights) = figure(engine, &units, options)?;
     let rates = units.rates(&weights);
     let mut by_day: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (key, rate) in units.keys.iter().zip(rates) {
@@ -101,15 +109,17 @@ pub fn run(options: &Options) -> Result<Answer> {
         days,
         scans: engine.scans(),
     };
-    let notes = engine.notes().into_iter().chain(units.note());
-    Ok(Answer::new(
-        "fleet_history",
-        history.verdict(),
-        &history,
-        history.tables(),
+    let notes = engine.notes().into_iter().chain(units.notes());
+    let (badge, tone) = match history.changes.is_empty() {
+        true => ("No change found", Tone::Good),
+        false => ("Changed", Tone::Bad),
+    };
+    let tables = history.tables();
+    Ok(
+        Answer::new("fleet_history", history.verdict(), &history, tables)
+            .shown_as(badge, tone, history.tiles())
+            .with_notes(notes),
     )
-    .with_notes(notes.collect())
-    .without(engine.unusable()))
 }
 
 /// What is followed, and its weight by unit.
@@ -119,7 +129,7 @@ fn figure(engine: &mut Engine, units: &Units, options: &Options) -> Result<(Stri
         let names: Vec<&str> = all.keys().map(String::as_str).collect();
         let names = names.join(", ");
         return match all.remove(finding) {
-            Some(weights) => Ok((finding.clone(), weights)),
+            Some(lost) => Ok((lost.title, lost.weights)),
             None => bail!("no run has the finding {finding}; there are: {names}"),
         };
     }
@@ -154,28 +164,37 @@ impl History {
                 self.days.len()
             ),
             Some(last) => format!(
-                "{of} changed {} in {} days; last on {}, from {} to {} CPU-hours per day and \
-                 host.",
+                "{of} changed {} in {} days; last on {}, from {} to {} of CPU time per day and host.",
                 times(self.changes.len()),
                 self.days.len(),
                 last.day,
-                number(last.before),
-                number(last.after)
+                hours(last.before),
+                hours(last.after)
             ),
         }
+    }
+
+    fn tiles(&self) -> Vec<Tile> {
+        let ends = [self.days.first(), self.days.last()].into_iter().flatten();
+        let tiles = ends.map(|day| Tile {
+            name: day.day.clone(),
+            figure: hours(day.cpu_hours.value),
+            note: "per day and host".to_owned(),
+        });
+        tiles.collect()
     }
 
     fn tables(&self) -> Vec<Table> {
         let rows = self.days.iter().map(|day| {
             let starts = self.changes.iter().any(|level| level.day == day.day);
             vec![
-                day.day.clone(),
-                day.hosts.to_string(),
-                told(&day.cpu_hours),
-                if starts { "new level" } else { "" }.to_owned(),
+                day.day.as_str().into(),
+                day.hosts.to_string().into(),
+                within_cell(&day.cpu_hours),
+                if starts { "new level" } else { "" }.into(),
             ]
         });
-        let heads = ["day", "hosts", "CPU-hours per day and host", ""];
-        vec![Table::new("", &heads, rows.collect())]
+        let heads = ["day", "hosts", "CPU time per day and host", "change"];
+        vec![Table::new("Days", &heads, rows.collect())]
     }
 }

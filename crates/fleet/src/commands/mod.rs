@@ -1,8 +1,10 @@
 //! One file per command: options → tables → statistics → answer.
 
+mod complete;
 pub mod diff;
 mod findings;
 pub mod history;
+mod hosts;
 pub mod outliers;
 pub mod put;
 pub mod save;

@@ -1,18 +1,22 @@
 //! Hosts that differ from their like: from the hosts of their role, kernel and CPU. Which those are,
-//! `statistics/likeness.rs` says; among hosts, at most 5 % of the discoveries are expected to be false.
+//! `statistics/alike.rs` and `statistics/likeness` say; among hosts, at most 5 % of the discoveries are expected to be false.
 
+use super::complete::answered;
+use super::findings::lost;
+use super::hosts::Hosts;
 use super::settings::{Settings, Shared};
 use super::units::Units;
 use crate::answer::Answer;
-use crate::data::Samples;
+use crate::data::{Run, Samples};
 use crate::engine::{Engine, Scan};
 use crate::statistics::{
-    FALSE_DISCOVERIES, Figure, Judgement, LEAST_HOSTS, discoveries, judge, quantile,
+    Alike, FALSE_DISCOVERIES, Figure, Judgement, LEAST_HOSTS, Power, discoveries, judge, quantile,
 };
-use crate::text::{Table, number, percent};
+use crate::text::{Table, bytes, chance, hours, percent};
 use crate::{Common, Output};
 use anyhow::Result;
 use clap::Args;
+use pagewise_report::html::sheets::{Cell, Tile, Tone};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,8 +42,10 @@ pub struct Options {
 struct Outliers {
     hosts: usize,
     groups: usize,
-    /// Hosts in groups that are too small.
+    /// Hosts to which too few are alike.
     not_compared: usize,
+    /// What a host would have to differ in to be found; absent in large fleets.
+    would_be_found: Option<Power>,
     /// Figures by which each host is compared.
     figures: usize,
     outliers: Vec<Outlier>,
@@ -69,6 +75,9 @@ struct Difference {
     median_of_others: f64,
 }
 
+/// Names of figures that are no shares.
+const CPU_TIME: &str = "CPU time per day";
+const PEAK: &str = "peak memory";
 /// A function is compared if it takes this share of some host's CPU time.
 const LEAST_SHARE: f64 = 0.01;
 /// A fifth of a percent of the CPU time: ratios of less are noise of sampling.
@@ -80,15 +89,18 @@ const MOST_FUNCTIONS: usize = 300;
 pub fn run(options: &Options) -> Result<Answer> {
     let mut engine = Engine::open(&options.common)?;
     let runs = engine.select(options.common.condition.as_deref())?;
-    let units = Units::hosts(&runs);
-    let groups = groups(&units, &options.like)?;
-    let samples = Samples::read(&mut engine, &units, None)?;
+    answered(&mut engine, runs, |engine, runs| {
+        answer(engine, runs, options)
+    })
+}
+
+fn answer(engine: &mut Engine, runs: &[Run], options: &Options) -> Result<Answer> {
+    let units = Units::hosts(runs);
+    let alike = alike(&units, &options.like)?;
+    let samples = Samples::read(engine, &units, None)?;
     let figures = figures(&samples, &units);
-    let compared = groups
-        .iter()
-        .filter(|group| group.len() >= LEAST_HOSTS)
-        .count();
-    let judged = judge(&figures, &groups, &samples.counts());
+    let counts = samples.counts();
+    let judged = judge(&figures, &alike, &counts);
     let tested: Vec<usize> = (0..units.len())
         .filter(|&host| judged[host].p_value.is_finite())
         .collect();
@@ -128,14 +140,15 @@ pub fn run(options: &Options) -> Result<Answer> {
     let (settings, findings) = match set.is_empty() {
         true => (Vec::new(), Vec::new()),
         false => (
-            Settings::read(&mut engine, &units)?.shared_by(&set, units.len()),
-            Settings::of_findings(&mut engine, &units)?.shared_by(&set, units.len()),
+            Settings::read(engine, &units)?.shared_by(&set, units.len()),
+            Settings::of_findings(engine, &units)?.shared_by(&set, units.len()),
         ),
     };
     let answer = Outliers {
         hosts: units.len(),
-        groups: compared,
+        groups: alike.groups.len(),
         not_compared: units.len() - tested.len(),
+        would_be_found: Power::of(&figures, &alike, &counts, FALSE_DISCOVERIES),
         figures: figures.len(),
         figures_that_differ: differences(&figures, &set, &found, &judged),
         outliers,
@@ -145,37 +158,63 @@ pub fn run(options: &Options) -> Result<Answer> {
     };
     let small = (answer.not_compared > 0).then(|| {
         format!(
-            "{} hosts are not compared: fewer than {LEAST_HOSTS} hosts are alike in {}. --like names \
-             other columns.",
-            answer.not_compared,
+            "{} not compared: fewer than {LEAST_HOSTS} hosts are alike in {}, or no other has the same kernel \
+             or CPU. --like names other columns.",
+            match answer.not_compared {
+                1 => "1 host is".to_owned(),
+                hosts => format!("{hosts} hosts are"),
+            },
             options.like.join(", ")
         )
     });
-    let notes = engine.notes().into_iter().chain(units.note()).chain(small);
-    Ok(Answer::new(
-        "fleet_outliers",
-        answer.verdict(),
-        &answer,
-        answer.tables(options.rows),
+    let power = answer
+        .would_be_found
+        .as_ref()
+        .filter(|_| !answer.outliers.is_empty());
+    let power = power.map(Power::sentence);
+    let notes = engine
+        .notes()
+        .into_iter()
+        .chain(units.notes())
+        .chain(small)
+        .chain(power);
+    let findings = lost(engine, &units)?;
+    let hosts = Hosts {
+        units: &units,
+        samples: &samples,
+        findings: &findings,
+    };
+    let shown = || found.iter().take(options.rows).copied();
+    let names = shown().map(|host| hosts.cell(engine, &options.output, host));
+    let tables = answer.tables(names.collect(), options.rows);
+    let details = match options.output.page.is_some() {
+        true => shown().map(|host| hosts.detail(host)).collect(),
+        false => Vec::new(),
+    };
+    let (badge, tone) = match answer.outliers.is_empty() {
+        true => ("No outlier found", Tone::Good),
+        false => ("Hosts differ", Tone::Bad),
+    };
+    Ok(
+        Answer::new("fleet_outliers", answer.verdict(), &answer, tables)
+            .shown_as(badge, tone, answer.tiles())
+            .with_details(details)
+            .with_notes(notes),
     )
-    .with_notes(notes.collect())
-    .without(engine.unusable()))
 }
 
 /// Hosts that are alike.
-fn groups(units: &Units, like: &[String]) -> Result<Vec<Vec<usize>>> {
-    let mut groups: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
-    for (host, run) in units.first.iter().enumerate() {
+fn alike(units: &Units, like: &[String]) -> Result<Alike> {
+    let keys = units.first.iter().map(|run| {
         let of = |column: &String| match column.as_str() {
             "role" => Ok(run.role.clone()),
             "kernel" => Ok(run.kernel.clone()),
             "cpu" => Ok(run.cpu.clone()),
             other => anyhow::bail!("--like takes role, kernel and cpu, not {other}"),
         };
-        let key = like.iter().map(of).collect::<Result<Vec<String>>>()?;
-        groups.entry(key).or_default().push(host);
-    }
-    Ok(groups.into_values().collect())
+        like.iter().map(of).collect::<Result<Vec<String>>>()
+    });
+    Ok(Alike::of(&keys.collect::<Result<Vec<_>>>()?))
 }
 
 fn figures(samples: &Samples, units: &Units) -> Vec<Figure> {
@@ -188,7 +227,7 @@ fn figures(samples: &Samples, units: &Units) -> Vec<Figure> {
     };
     let mut figures = vec![
         Figure {
-            name: "CPU-hours per day".to_owned(),
+            name: CPU_TIME.to_owned(),
             values: units.rates(&cpu),
             least: 0.01,
             is_share: false,
@@ -202,7 +241,7 @@ fn figures(samples: &Samples, units: &Units) -> Vec<Figure> {
     ];
     if units.peak_bytes.iter().any(|&bytes| bytes > 0.0) {
         figures.push(Figure {
-            name: "peak memory in bytes".to_owned(),
+            name: PEAK.to_owned(),
             values: units.peak_bytes.clone(),
             least: 1e6,
             is_share: false,
@@ -257,10 +296,14 @@ impl Outliers {
     fn verdict(&self) -> String {
         let first = match self.outliers.len() {
             0 => {
+                let power = self.would_be_found.as_ref().map(Power::sentence);
                 return format!(
-                    "None of {} hosts differs from its like beyond chance.",
-                    self.hosts
-                );
+                    "None of {} hosts differs from its like beyond chance. {}",
+                    self.hosts,
+                    power.unwrap_or_default()
+                )
+                .trim_end()
+                .to_owned();
             }
             1 => format!("1 of {} hosts differs from its like", self.hosts),
             some => format!("{some} of {} hosts differ from their like", self.hosts),
@@ -274,18 +317,40 @@ impl Outliers {
         }
     }
 
-    fn tables(&self, rows: usize) -> Vec<Table> {
-        let told = |figure: &str, value: f64| match figure.starts_with("share") {
-            true => percent(value),
-            false => number(value),
+    fn tiles(&self) -> Vec<Tile> {
+        let tile = |name: &str, figure: usize, note: String| Tile {
+            name: name.to_owned(),
+            figure: figure.to_string(),
+            note,
         };
-        let hosts = self.outliers.iter().take(rows).map(|outlier| {
+        vec![
+            tile(
+                "Hosts that differ",
+                self.outliers.len(),
+                format!("of {}", self.hosts),
+            ),
+            tile("Figures compared", self.figures, "of each host".to_owned()),
+            tile(
+                "Groups",
+                self.groups,
+                format!("{} hosts have none", self.not_compared),
+            ),
+        ]
+    }
+
+    fn tables(&self, names: Vec<Cell>, rows: usize) -> Vec<Table> {
+        let told = |figure: &str, value: f64| match figure {
+            CPU_TIME => hours(value),
+            PEAK => bytes(value),
+            _ => percent(value),
+        };
+        let hosts = self.outliers.iter().zip(names).map(|(outlier, name)| {
             vec![
-                outlier.host.clone(),
-                outlier.figure.clone(),
-                told(&outlier.figure, outlier.here),
-                told(&outlier.figure, outlier.median_of_like),
-                format!("{:.1e}", outlier.p_value),
+                name,
+                (&*outlier.figure).into(),
+                told(&outlier.figure, outlier.here).into(),
+                told(&outlier.figure, outlier.median_of_like).into(),
+                chance(outlier.p_value).into(),
             ]
         });
         let heads = [
@@ -293,13 +358,13 @@ impl Outliers {
             "figure that differs most",
             "here",
             "median of its like",
-            "p",
+            "chance",
         ];
         let hosts = Table {
             more: self.outliers.len().saturating_sub(rows),
             ..Table::new("", &heads, hosts.collect())
         };
-        let shared = |title: &str, list: &[Shared]| {
+        let shared = |title: &str, what: &str, list: &[Shared]| {
             let rows = list.iter().take(10).map(|shared| {
                 let name = match shared.value.as_str() {
                     "" => shared.setting.clone(),
@@ -307,17 +372,17 @@ impl Outliers {
                 };
                 let of = |some, all| format!("{some} of {all}");
                 vec![
-                    of(shared.hosts, shared.of_hosts),
-                    of(shared.others, shared.of_others),
-                    name,
+                    of(shared.hosts, shared.of_hosts).into(),
+                    of(shared.others, shared.of_others).into(),
+                    name.into(),
                 ]
             });
-            Table::new(title, &["of these", "of the others", ""], rows.collect())
+            Table::new(title, &["of these", "of the others", what], rows.collect())
         };
         vec![
             hosts,
-            shared("Settings that go with it", &self.settings),
-            shared("Findings that go with it", &self.findings),
+            shared("Settings that go with it", "setting", &self.settings),
+            shared("Findings that go with it", "finding", &self.findings),
         ]
     }
 }

@@ -1,16 +1,20 @@
 //! What the advice would bring if it were followed wherever it was given.
 
+use super::complete::answered;
 use super::units::Units;
 use crate::answer::{Answer, told};
+use crate::data::Run;
 use crate::engine::{Engine, Scan};
 use crate::statistics::Resamples;
-use crate::text::{Table, number, percent};
+use crate::text::{Table, hours, number, percent, within_cell};
 use crate::{Common, Output};
 use anyhow::Result;
 use clap::Args;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{Float64Type, Int64Type};
+use pagewise_model::quantity::counted;
 use pagewise_model::units::Estimate;
+use pagewise_report::html::sheets::{Cell, Tile, Tone};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -105,7 +109,13 @@ const SQL: &str = "\
 pub fn run(options: &Options) -> Result<Answer> {
     let mut engine = Engine::open(&options.common)?;
     let runs = engine.select(options.common.condition.as_deref())?;
-    let units = Units::hosts(&runs);
+    answered(&mut engine, runs, |engine, runs| {
+        answer(engine, runs, options)
+    })
+}
+
+fn answer(engine: &mut Engine, runs: &[Run], options: &Options) -> Result<Answer> {
+    let units = Units::hosts(runs);
     let resamples = Resamples::of(units.len());
     let mut changes: BTreeMap<String, Gains> = BTreeMap::new();
     // Changes for one run overlap: of all, each run counts its best.
@@ -174,12 +184,26 @@ pub fn run(options: &Options) -> Result<Answer> {
     let notes = engine
         .notes()
         .into_iter()
-        .chain(units.note())
+        .chain(units.notes())
         .chain(predicted);
+    let tables = all.tables(options.rows);
+    let (badge, tone) = match all.changes.is_empty() {
+        true => ("No advice", Tone::Neutral),
+        false => ("Time to save", Tone::Bad),
+    };
+    let tiles = [
+        ("Used per day", hours(all.cpu_hours)),
+        ("Saved per day", hours(all.saved_cpu_hours.value)),
+    ];
+    let tiles = tiles.map(|(name, figure)| Tile {
+        name: name.to_owned(),
+        figure,
+        note: "CPU time".to_owned(),
+    });
     Ok(
-        Answer::new("fleet_save", all.verdict(), &all, all.tables(options.rows))
-            .with_notes(notes.collect())
-            .without(engine.unusable()),
+        Answer::new("fleet_save", all.verdict(units.if_all_day()), &all, tables)
+            .shown_as(badge, tone, tiles.to_vec())
+            .with_notes(notes),
     )
 }
 
@@ -251,46 +275,47 @@ impl Gains {
 }
 
 impl Savings {
-    fn verdict(&self) -> String {
+    fn verdict(&self, if_all_day: &str) -> String {
         let Some(first) = self.changes.first() else {
             return format!("There is no advice for any of {} hosts.", self.hosts);
         };
         format!(
             "Following the best advice for each run on {} of {} hosts saves {} of {} CPU-hours per \
-             day ({}). The change worth most is {}: {} on {} hosts.",
+             day{if_all_day} ({}). The change worth most is this: {}. {} on {}.",
             self.advised_hosts,
             self.hosts,
             told(&self.saved_cpu_hours),
             number(self.cpu_hours),
             percent(self.saved_cpu_hours.value / self.cpu_hours.max(f64::MIN_POSITIVE)),
-            first.advice,
+            first.headline.trim_end_matches('.'),
             told(&first.saved_cpu_hours),
-            first.hosts
+            counted(first.hosts as u64, "host")
         )
     }
 
     fn tables(&self, rows: usize) -> Vec<Table> {
         let shown = self.changes.iter().take(rows).map(|saving| {
+            let gib = (saving.price_gib >= 0.005).then(|| format!("{:.2} GiB", saving.price_gib));
             vec![
-                told(&saving.saved_cpu_hours),
-                saving.hosts.to_string(),
-                saving.proved_on.to_string(),
-                number(saving.price_gib),
-                saving.risk.clone(),
-                format!("{}: {}", saving.advice, saving.headline),
+                within_cell(&saving.saved_cpu_hours),
+                saving.hosts.to_string().into(),
+                saving.proved_on.to_string().into(),
+                gib.unwrap_or_else(|| "0".to_owned()).into(),
+                (&*saving.risk).into(),
+                Cell::from(&*saving.headline).with_note(&*saving.advice),
             ]
         });
         let heads = [
-            "CPU-hours per day",
+            "CPU time per day",
             "hosts",
             "proved on",
-            "costs GiB",
+            "costs memory",
             "risk",
             "change",
         ];
         vec![Table {
             more: self.changes.len().saturating_sub(rows),
-            ..Table::new("", &heads, shown.collect())
+            ..Table::new("Changes", &heads, shown.collect())
         }]
     }
 }

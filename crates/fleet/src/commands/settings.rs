@@ -53,12 +53,12 @@ impl Settings {
     /// The same for findings that cost something: each has one value.
     pub fn of_findings(engine: &mut Engine, units: &Units) -> Result<Self> {
         let findings = super::findings::lost(engine, units)?.into_iter();
-        let held = findings.map(|(finding, lost)| {
+        let held = findings.map(|(_, lost)| {
             let units = (0..)
-                .zip(lost)
+                .zip(lost.weights)
                 .filter(|pair| pair.1 > 0.0)
                 .map(|pair| pair.0);
-            ((finding, String::new()), units.collect())
+            ((lost.title, String::new()), units.collect())
         });
         Ok(Self(held.collect()))
     }

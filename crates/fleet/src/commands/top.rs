@@ -1,19 +1,24 @@
 //! What costs the fleet most.
 
-use super::findings::lost;
+use super::complete::answered;
+use super::findings::{Lost, lost};
+use super::hosts::Hosts;
 use super::settings::Settings;
 use super::units::Units;
-use crate::answer::{Answer, told};
-use crate::data::Samples;
+use crate::answer::{Answer, Flame, told};
+use crate::data::{Run, Samples};
 use crate::engine::{Engine, Scan};
 use crate::flame;
 use crate::statistics::{FALSE_DISCOVERIES, Resamples, discoveries, moments, unpaired};
-use crate::text::{Table, innermost, number, percent};
+use crate::text::{Table, chance, hours, hours_cell, innermost, percent, within_cell};
 use crate::{Common, Output};
 use anyhow::Result;
 use clap::Args;
+use pagewise_model::quantity::counted;
 use pagewise_model::units::Estimate;
+use pagewise_report::html::sheets::{Cell, Tile, Tone};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Options of `top`.
@@ -56,6 +61,7 @@ struct Top {
 #[derive(Debug, Serialize)]
 struct Cause {
     finding: String,
+    title: String,
     hosts: usize,
     cpu_hours: Estimate,
     share_of_cpu: f64,
@@ -92,9 +98,15 @@ struct SettingCost {
 pub fn run(options: &Options) -> Result<Answer> {
     let mut engine = Engine::open(&options.common)?;
     let runs = engine.select(options.common.condition.as_deref())?;
-    let units = Units::hosts(&runs);
+    answered(&mut engine, runs, |engine, runs| {
+        answer(engine, runs, options)
+    })
+}
+
+fn answer(engine: &mut Engine, runs: &[Run], options: &Options) -> Result<Answer> {
+    let units = Units::hosts(runs);
     let resamples = Resamples::of(units.len());
-    let samples = Samples::read(&mut engine, &units, options.event.as_deref())?;
+    let samples = Samples::read(engine, &units, options.event.as_deref())?;
     let hosts = |weights: &[f64]| weights.iter().filter(|&&weight| weight > 0.0).count();
     let rate = |weights: &[f64]| resamples.sum(&units.rates(weights));
     // Samples know the CPU time of what was sampled; where there are none, the runs' own count.
@@ -104,13 +116,8 @@ pub fn run(options: &Options) -> Result<Answer> {
         false => units.cpu_ns.clone(),
     };
     let cpu_hours = rate(&cpu);
-    let causes = causes(
-        &mut engine,
-        &units,
-        &resamples,
-        options.rows,
-        cpu_hours.value,
-    )?;
+    let findings = lost(engine, &units)?;
+    let causes = causes(&findings, &units, &resamples, options.rows, cpu_hours.value);
     let functions = samples.heaviest(options.rows).into_iter().map(|at| {
         let own = samples.own(at);
         FunctionCost {
@@ -132,15 +139,17 @@ pub fn run(options: &Options) -> Result<Answer> {
         });
     let paths = paths.collect();
     let settings = costly(
-        &Settings::read(&mut engine, &units)?,
+        &Settings::read(engine, &units)?,
         &units.rates(&cpu),
         options.rows,
     );
     let picture = match options.flame.is_some() || options.output.page.is_some() {
         true => {
-            let title = format!("{} hosts", units.len());
             let scales = units.scales(0..units.len());
-            Some(flame::of(&title, &samples, &scales)?)
+            Some(Flame::Of(
+                format!("{} hosts", units.len()),
+                Box::new(samples.profile(&scales)),
+            ))
         }
         false => None,
     };
@@ -173,29 +182,68 @@ pub fn run(options: &Options) -> Result<Answer> {
     let notes = engine
         .notes()
         .into_iter()
-        .chain(units.note())
+        .chain(units.notes())
         .chain(unnamed);
-    Ok(Answer::new("fleet_top", top.verdict(), &top, top.tables())
-        .with_flame(picture)
-        .with_notes(notes.collect())
-        .without(engine.unusable()))
+    let hosts = Hosts {
+        units: &units,
+        samples: &samples,
+        findings: &findings,
+    };
+    let busiest = busiest(&units.rates(&cpu), options.rows);
+    let names = busiest.iter().map(|&(host, rate)| {
+        vec![
+            hosts.cell(engine, &options.output, host),
+            hours_cell(rate),
+            units.first[host].kernel.as_str().into(),
+        ]
+    });
+    let mut busy = Table::new(
+        "Hosts that use most",
+        &["host", "CPU time per day", "kernel"],
+        names.collect(),
+    );
+    busy.more = units.len() - busiest.len();
+    let mut tables = top.tables();
+    tables.push(busy);
+    let details = match options.output.page.is_some() {
+        true => busiest
+            .iter()
+            .map(|&(host, _)| hosts.detail(host))
+            .collect(),
+        false => Vec::new(),
+    };
+    Ok(
+        Answer::new("fleet_top", top.verdict(units.if_all_day()), &top, tables)
+            .shown_as("Fleet", Tone::Neutral, top.tiles())
+            .with_details(details)
+            .with_flame(picture)
+            .with_notes(notes),
+    )
+}
+
+/// The hosts that use most, with what they use.
+fn busiest(rates: &[f64], most: usize) -> Vec<(usize, f64)> {
+    let mut hosts: Vec<(usize, f64)> = rates.iter().copied().enumerate().collect();
+    hosts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    hosts.truncate(most);
+    hosts
 }
 
 fn causes(
-    engine: &mut Engine,
+    lost: &BTreeMap<String, Lost>,
     units: &Units,
     resamples: &Resamples,
     rows: usize,
     whole: f64,
-) -> Result<Vec<Cause>> {
-    let lost = lost(engine, units)?;
+) -> Vec<Cause> {
     let mut causes: Vec<Cause> = lost
-        .into_iter()
-        .map(|(finding, weights)| {
-            let cpu_hours = resamples.sum(&units.rates(&weights));
+        .iter()
+        .map(|(finding, lost)| {
+            let cpu_hours = resamples.sum(&units.rates(&lost.weights));
             Cause {
-                finding,
-                hosts: weights.iter().filter(|&&weight| weight > 0.0).count(),
+                finding: finding.clone(),
+                title: lost.title.clone(),
+                hosts: lost.weights.iter().filter(|&&weight| weight > 0.0).count(),
                 share_of_cpu: cpu_hours.value / whole.max(f64::MIN_POSITIVE),
                 cpu_hours,
             }
@@ -203,7 +251,7 @@ fn causes(
         .collect();
     causes.sort_by(|a, b| b.cpu_hours.value.total_cmp(&a.cpu_hours.value));
     causes.truncate(rows);
-    Ok(causes)
+    causes
 }
 
 /// Fewest hosts on either side of a comparison.
@@ -245,19 +293,22 @@ fn costly(settings: &Settings, rates: &[f64], rows: usize) -> Vec<SettingCost> {
 }
 
 impl Top {
-    fn verdict(&self) -> String {
+    fn verdict(&self, if_all_day: &str) -> String {
         let busy = format!(
-            "{} hosts use {} CPU-hours per day, {} of them in the kernel.",
-            self.hosts,
+            "{} {} CPU-hours per day{if_all_day}, {} of them in the kernel.",
+            match self.hosts {
+                1 => "1 host uses".to_owned(),
+                hosts => format!("{hosts} hosts use"),
+            },
             told(&self.cpu_hours),
             percent(self.kernel_cpu_hours.value / self.cpu_hours.value.max(f64::MIN_POSITIVE))
         );
         match (self.causes.first(), self.functions.first()) {
             (Some(cause), _) => format!(
-                "{busy} Most is lost to {}: {} CPU-hours per day on {} hosts.",
-                cause.finding,
+                "{busy} Most is lost to this: {}. {} CPU-hours per day on {}.",
+                cause.title.trim_end_matches('.'),
                 told(&cause.cpu_hours),
-                cause.hosts
+                counted(cause.hosts as u64, "host")
             ),
             (None, Some(first)) => format!(
                 "{busy} No finding says what is lost. The function that takes most is {}: {}.",
@@ -268,59 +319,78 @@ impl Top {
         }
     }
 
+    fn tiles(&self) -> Vec<Tile> {
+        let tile = |name: &str, found: &Estimate| Tile {
+            name: name.to_owned(),
+            figure: hours(found.value),
+            note: format!("{} to {}", hours(found.low), hours(found.high)),
+        };
+        let memory = Tile {
+            name: "Peak memory, all hosts".to_owned(),
+            figure: format!("{:.1} GiB", self.peak_gib.value),
+            note: String::new(),
+        };
+        let times = [
+            tile("CPU time per day", &self.cpu_hours),
+            tile("In the kernel", &self.kernel_cpu_hours),
+        ];
+        times
+            .into_iter()
+            .chain((self.peak_gib.value > 0.0).then_some(memory))
+            .collect()
+    }
+
     fn tables(&self) -> Vec<Table> {
-        let heads = ["CPU-hours per day", "of all", "hosts", "finding"];
+        const CPU_TIME: &str = "CPU time per day";
         let causes = self.causes.iter().map(|cause| {
             vec![
-                told(&cause.cpu_hours),
-                percent(cause.share_of_cpu),
-                cause.hosts.to_string(),
-                cause.finding.clone(),
+                within_cell(&cause.cpu_hours),
+                percent(cause.share_of_cpu).into(),
+                cause.hosts.to_string().into(),
+                Cell::from(&*cause.title).with_note(&*cause.finding),
             ]
         });
-        let causes = Table::new("Causes", &heads, causes.collect());
-        let heads = [
-            "CPU-hours per day",
-            "with callees",
-            "hosts",
-            "function",
-            "module",
-        ];
+        let causes = Table::new(
+            "Causes",
+            &[CPU_TIME, "of all", "hosts", "finding"],
+            causes.collect(),
+        );
         let functions = self.functions.iter().map(|cost| {
             vec![
-                told(&cost.own_cpu_hours),
-                number(cost.total_cpu_hours),
-                cost.hosts.to_string(),
-                cost.function.clone(),
-                cost.module.clone(),
+                within_cell(&cost.own_cpu_hours),
+                hours(cost.total_cpu_hours).into(),
+                cost.hosts.to_string().into(),
+                (&*cost.function).into(),
+                (&*cost.module).into(),
             ]
         });
+        let heads = [CPU_TIME, "with callees", "hosts", "function", "module"];
         let functions = Table::new("Functions", &heads, functions.collect());
         let paths = self.paths.iter().map(|cost| {
             vec![
-                told(&cost.cpu_hours),
-                cost.hosts.to_string(),
-                innermost(&cost.stack),
+                within_cell(&cost.cpu_hours),
+                cost.hosts.to_string().into(),
+                innermost(&cost.stack).into(),
             ]
         });
-        let heads = ["CPU-hours per day", "hosts", "stack"];
-        let paths = Table::new("Stacks", &heads, paths.collect());
+        let paths = Table::new("Stacks", &[CPU_TIME, "hosts", "stack"], paths.collect());
         let settings = self.settings.iter().map(|cost| {
             vec![
-                number(cost.cpu_hours_a_host),
-                number(cost.cpu_hours_of_others),
-                cost.hosts.to_string(),
-                format!("{} = {}", cost.setting, cost.value),
+                hours(cost.cpu_hours_a_host).into(),
+                hours(cost.cpu_hours_of_others).into(),
+                cost.hosts.to_string().into(),
+                chance(cost.p_value).into(),
+                format!("{} = {}", cost.setting, cost.value).into(),
             ]
         });
         let heads = [
-            "CPU-hours per day and host",
+            "CPU time per day and host",
             "of the others",
             "hosts",
+            "chance",
             "setting",
         ];
-        let title = "Settings whose hosts use more";
-        let settings = Table::new(title, &heads, settings.collect());
+        let settings = Table::new("Settings whose hosts use more", &heads, settings.collect());
         vec![causes, functions, paths, settings]
     }
 }

@@ -1,6 +1,7 @@
 //! What is counted once: a host, or a host on a day, with all its runs.
 
 use crate::data::{Identifier, Run};
+use pagewise_model::quantity::counted;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// CPU-hours per day of one CPU that is always busy.
@@ -30,6 +31,9 @@ pub struct Units {
     pub folders_of: Vec<BTreeSet<usize>>,
     /// Runs that do not say for how long they observed, and are left out.
     pub timeless: usize,
+    /// Runs of commands, of all that count.
+    pub commands: usize,
+    runs: usize,
 }
 
 impl Units {
@@ -43,6 +47,8 @@ impl Units {
                 continue;
             }
             if let Some(key) = key(run) {
+                units.runs += 1;
+                units.commands += usize::from(run.scope == "run");
                 groups.entry(key).or_default().push(run);
             }
         }
@@ -105,15 +111,31 @@ impl Units {
             .collect()
     }
 
-    /// What a reader should know about runs that are left out.
-    pub fn note(&self) -> Option<String> {
-        (self.timeless > 0).then(|| {
+    /// What belongs to figures per day.
+    pub fn if_all_day(&self) -> &'static str {
+        match self.commands > 0 {
+            true => ", if the commands that were observed ran all day",
+            false => "",
+        }
+    }
+
+    /// What a reader should know about runs that are left out, and about those of commands.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let commands = (self.commands > 0).then(|| {
             format!(
-                "{} runs do not say for how long they observed (folded stacks, results without \
-                 times): they are left out.",
-                self.timeless
+                "{} of {} are runs of a command (record -- CMD, doctor -- CMD), not of a host. Figures per day \
+                 are what these commands would use if they ran all day. pagewise record -a observes hosts.",
+                self.commands,
+                counted(self.runs as u64, "recording")
             )
-        })
+        });
+        let timeless = (self.timeless > 0).then(|| {
+            format!(
+                "{} without times (folded stacks, results without times): left out.",
+                counted(self.timeless as u64, "recording")
+            )
+        });
+        commands.into_iter().chain(timeless)
     }
 }
 
@@ -129,6 +151,23 @@ mod tests {
             elapsed_ns: elapsed_s * 1e9,
             ..Run::default()
         }
+    }
+
+    #[test]
+    fn runs_of_commands_are_no_days_of_hosts() {
+        let command = Run {
+            scope: "run".to_owned(),
+            ..run(1, "a", 2.0)
+        };
+        let units = Units::hosts(&[command, run(2, "b", 10.0)]);
+        assert!(units.if_all_day().contains("ran all day"));
+        let note = units.notes().next().unwrap();
+        assert!(
+            note.starts_with("1 of 2 recordings are runs of a command"),
+            "{note}"
+        );
+        let units = Units::hosts(&[run(2, "b", 10.0)]);
+        assert_eq!((units.if_all_day(), units.notes().count()), ("", 0));
     }
 
     #[test]

@@ -25,7 +25,12 @@ pub struct Folder {
     pub labels: BTreeMap<String, String>,
     /// The files of each table.
     pub tables: BTreeMap<&'static str, Vec<String>>,
+    /// The report of the recording, if somebody put it beside its tables.
+    pub report: Option<String>,
 }
+
+/// The name of a report beside tables.
+const REPORT: &str = "report.html";
 
 /// A file that can be used.
 #[derive(Clone, Debug)]
@@ -53,16 +58,21 @@ impl Data {
         let mut folders: BTreeMap<Vec<String>, Folder> = BTreeMap::new();
         let root = labels(&store.root());
         for (parts, file) in store.files()? {
-            let Some(table) = table_of(&file) else {
+            let table = table_of(&file);
+            if table.is_none() && file != REPORT {
                 continue;
-            };
+            }
             let path = store.path(&parts, &file);
             let folder = folders.entry(parts).or_insert_with_key(|parts| Folder {
                 labels: root.clone().into_iter().chain(labels(parts)).collect(),
                 ..Folder::default()
             });
-            folder.tables.entry(table).or_default().push(path);
+            match table {
+                Some(table) => folder.tables.entry(table).or_default().push(path),
+                None => folder.report = Some(path),
+            }
         }
+        folders.retain(|_, folder| !folder.tables.is_empty());
         if folders.is_empty() {
             bail!(
                 "{name} has no tables: write some with pagewise report FILE --export parquet -o \

@@ -27,6 +27,8 @@ pub struct Run {
     pub day: String,
     /// What the host is for, if the path says.
     pub role: String,
+    /// What was observed: `machine`, `processes`, or the `run` of a command.
+    pub scope: String,
     /// The kernel's release.
     pub kernel: String,
     /// The CPU's model.
@@ -232,6 +234,7 @@ fn of_batch(batch: &RecordBatch, folder: usize) -> Vec<Run> {
         host: text("host", row),
         day: text("day", row),
         role: text("role", row),
+        scope: text("scope", row),
         kernel: text("kernel", row),
         cpu: text("cpu", row),
         elapsed_ns: number("elapsed_ns", row),

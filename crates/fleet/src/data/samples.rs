@@ -206,6 +206,23 @@ impl Samples {
             .collect()
     }
 
+    /// The functions whose own weight is largest on one unit.
+    pub fn heaviest_on(&self, unit: usize, most: usize) -> Vec<usize> {
+        let weight = |stacks: &Vec<u32>| -> f64 {
+            let weights = stacks
+                .iter()
+                .flat_map(|&number| &self.stacks[number as usize].weights);
+            weights
+                .filter(|pair| pair.0 as usize == unit)
+                .map(|pair| pair.1)
+                .sum()
+        };
+        let weighed = self.own.iter().map(weight).enumerate();
+        let mut weighed: Vec<(usize, f64)> = weighed.filter(|pair| pair.1 > 0.0).collect();
+        weighed.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        weighed.into_iter().take(most).map(|pair| pair.0).collect()
+    }
+
     /// Stacks of functions with their weights by unit, the heaviest first: stacks of different builds
     /// are one if their functions are.
     pub fn paths(&self, most: usize) -> Vec<(Vec<&str>, Vec<f64>)> {

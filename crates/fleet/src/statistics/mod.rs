@@ -1,14 +1,19 @@
 //! Statistics with the host as the unit.
 
+mod adjusted;
+mod alike;
 mod changes;
 mod distributions;
 mod likeness;
+mod power;
 mod resamples;
 mod spreads;
 
+pub use alike::{Alike, LEAST_HOSTS};
 pub use changes::{ENOUGH_DAYS, change_points};
 pub use distributions::student_tail;
-pub use likeness::{Figure, Judgement, LEAST_HOSTS, judge};
+pub use likeness::{Figure, Judgement, judge};
+pub use power::Power;
 pub use resamples::Resamples;
 
 /// The false discovery rate of everything that is claimed.
