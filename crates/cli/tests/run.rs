@@ -188,8 +188,14 @@ fn an_interrupt_sent_to_run_alone_reaches_the_program() {
         def end(*_): os.write(1, b'interrupted\\n'); sys.exit(7)\n\
         signal.signal(signal.SIGINT, end)\n\
         os.write(1, b'ready\\n')\ntime.sleep(600)";
-    let mut run = Command::new(env!("CARGO_BIN_EXE_pagewise"))
-        .args(["run", "--memory", "32M", "--", "python3", "-c", program])
+    // A shell that started the tests in the background made them ignore SIGINT.
+    let heeding = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); \
+        os.execv(sys.argv[1], sys.argv[1:])";
+    let pagewise = env!("CARGO_BIN_EXE_pagewise");
+    let mut run = Command::new("python3")
+        .args([
+            "-c", heeding, pagewise, "run", "--memory", "32M", "--", "python3", "-c", program,
+        ])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -10,6 +10,7 @@ pub mod account;
 pub mod address_space;
 pub mod advice;
 pub mod allocator;
+pub mod annotated;
 pub mod answer;
 pub mod balance;
 pub mod bench;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use pagewise_answer::recording::{self, Analysis, Code};
 use pagewise_formats::perf_data::{BuildId, PerfData};
 use pagewise_linux::symbols::unwind::StackFollower;
-use pagewise_linux::symbols::{KernelIdentity, Symbolizer};
+use pagewise_linux::symbols::{CodePlace, KernelIdentity, Symbolizer};
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::address_space::AddressSpace;
 use pagewise_model::event::Event;
@@ -48,13 +48,13 @@ pub fn analyse_with_builds(
 }
 
 /// Programs and libraries, read from files.
-struct Files {
+pub(crate) struct Files {
     follower: StackFollower,
     symbolizer: Symbolizer,
 }
 
 impl Files {
-    fn of(data: &PerfData<'_>) -> Self {
+    pub(crate) fn of(data: &PerfData<'_>) -> Self {
         let architecture = match data.sidecar() {
             Some(sidecar) => &sidecar.host.architecture,
             None => &data.origin().arch,
@@ -63,6 +63,23 @@ impl Files {
             follower: StackFollower::new(architecture).with_build_ids(data.build_ids()),
             symbolizer: Symbolizer::new().of_kernel(kernel(data)),
         }
+    }
+
+    /// What follows from an event: see [`Code::follow`].
+    pub(crate) fn follow(&mut self, event: &Event<'_>) -> Option<Vec<u64>> {
+        self.follower.take(event)
+    }
+
+    /// The names of addresses.
+    pub(crate) fn names(&mut self, keys: &[FrameKey]) -> NamedList {
+        self.symbolizer
+            .names(keys, self.follower.code_ever_mapped())
+    }
+
+    /// Where addresses are in the source.
+    pub(crate) fn places(&mut self, keys: &[FrameKey]) -> Vec<CodePlace> {
+        self.symbolizer
+            .places(keys, self.follower.code_ever_mapped())
     }
 
     /// Short names of files with their build ids: of mapped code, and of the kernel where the
@@ -106,12 +123,11 @@ fn short(path: &str) -> String {
 
 impl Code for Files {
     fn follow(&mut self, event: &Event<'_>) -> Option<Vec<u64>> {
-        self.follower.take(event)
+        Self::follow(self, event)
     }
 
     fn names(&mut self, keys: &[FrameKey]) -> NamedList {
-        self.symbolizer
-            .names(keys, self.follower.code_ever_mapped())
+        Self::names(self, keys)
     }
 
     fn note(&self) -> Option<String> {

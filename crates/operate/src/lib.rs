@@ -13,6 +13,7 @@
 mod skipped;
 
 pub mod analysis;
+pub mod annotate;
 pub mod bench;
 pub mod busiest;
 pub mod capture;

@@ -1,5 +1,6 @@
 //! `pagewise report`: opens recordings and shows their findings.
 
+mod annotate;
 mod descent;
 mod documents;
 mod push;
@@ -27,6 +28,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   pagewise report perf.data                    what it shows, on the terminal
   pagewise report perf.data -o report.html     the same as one HTML page
+  pagewise report perf.data --annotate fill    one function by line and instruction
   pagewise report perf.data --range 12s..13s   one second of it
   pagewise report perf.data.zst --json         the same as JSON
   perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -
@@ -114,6 +116,13 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["export", "push"])]
     redact: bool,
 
+    /// Show where the samples of this function are, by line of its source and by instruction
+    ///
+    /// For perf.data of programs with debug information (-g). Page faults and CPU time, with and
+    /// without what the function calls.
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["export", "push", "json", "redact"])]
+    annotate: Option<String>,
+
     #[command(flatten)]
     descent: descent::Options,
 }
@@ -155,8 +164,18 @@ fn report(file: &Path, args: &Args) -> Result<()> {
         Opened::Trace(trace) => report_trace(trace, file, args.request(Input::Trace)?),
         Opened::Profile(kind, input) => {
             let request = of_samples()?;
+            if args.annotate.is_some() {
+                bail!(
+                    "--annotate needs the addresses of a perf.data file, which text does not have"
+                );
+            }
             let profile = profile_input::read_text(kind, input, file)?;
             recording::report_profile(profile, file, &request)
+        }
+        Opened::PerfData(bytes) if args.annotate.is_some() => {
+            args.request(Input::Samples)?;
+            let function = args.annotate.as_deref().unwrap_or_default();
+            annotate::show(&bytes, function, args.output.as_deref())
         }
         Opened::PerfData(bytes) => recording::report(&bytes, file, &of_samples()?),
         Opened::Other(format, input) => match format.and_then(read_elsewhere) {

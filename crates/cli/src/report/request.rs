@@ -100,7 +100,13 @@ const TRACES: &str = "function_graph traces";
 const SAMPLES: &str = "recordings of samples";
 
 /// What each option applies to. Those that apply to all inputs are missing.
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
+    (
+        "--annotate",
+        |args| args.annotate.is_some(),
+        &[Input::Samples],
+        SAMPLES,
+    ),
     (
         "--layer",
         |args| args.descent.layer.is_some(),

@@ -5,6 +5,7 @@ use super::build_id_cache::BuildIdCache;
 use super::deadline;
 use super::debuginfod::{Artefact, Debuginfod};
 use super::functions::{Found, Function};
+use super::lines::{self, CodePlace};
 use super::symbol_file::{Identity, Refused, SymbolFile, names_a_file};
 use super::{Batch, short_name, unknown};
 use pagewise_model::address_space::FileId;
@@ -93,6 +94,21 @@ impl ElfFiles {
             for &(at, _) in same {
                 named.of[at] = name;
             }
+        }
+    }
+
+    /// Lines of the source of the file that is now at `place` and was mapped as `path`, by key.
+    pub fn lines(&self, place: &Path, path: &str, batch: &Batch<'_>, places: &mut [CodePlace]) {
+        let Ok(file) = self.open(place, path, batch.build_id, batch.file) else {
+            return;
+        };
+        let file = Arc::new(file);
+        let (program, root) = (Arc::clone(&file), self.root.clone());
+        let offsets: Vec<u64> = batch.offsets.iter().map(|&(_, offset)| offset).collect();
+        let found = self.in_time(&file, path, move || lines::at(&program, &root, &offsets));
+        let found = found.flatten().unwrap_or_default();
+        for (&(at, _), place) in batch.offsets.iter().zip(found) {
+            places[at] = place;
         }
     }
 

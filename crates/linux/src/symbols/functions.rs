@@ -212,7 +212,10 @@ impl FoundFunctions {
 
 /// Addresses of these file offsets by the file's own layout, which separate debug information uses
 /// too. Offsets that are not mapped get the end of memory.
-fn virtual_addresses(file: &[u8], offsets: impl Iterator<Item = u64>) -> Option<Vec<u64>> {
+pub(super) fn virtual_addresses(
+    file: &[u8],
+    offsets: impl Iterator<Item = u64>,
+) -> Option<Vec<u64>> {
     let elf = object::File::parse(file).ok()?;
     let segments: Vec<(u64, u64, u64)> = elf
         .segments()

@@ -14,6 +14,7 @@ mod elf;
 mod functions;
 mod kallsyms;
 mod kernel;
+mod lines;
 mod perf_map;
 mod symbol_file;
 mod trampoline;
@@ -28,6 +29,7 @@ use vdso::Vdso;
 pub use build_id_cache::BuildIdCache;
 pub use debuginfod::Debuginfod;
 pub use kernel::KernelIdentity;
+pub use lines::{CodeLine, CodePlace};
 
 use pagewise_model::address_space::{AddressSpace, FileId, Mapping};
 use pagewise_model::event::CpuMode;
@@ -190,6 +192,37 @@ impl Symbolizer {
         self.name_generated(keys, generated, &mut named);
         self.name_files(batches, &mut named);
         named
+    }
+
+    /// Where these addresses are in the source, as far as debug information says so; see
+    /// [`Self::names`].
+    #[must_use]
+    pub fn places<S: BuildHasher>(
+        &mut self,
+        keys: &[FrameKey],
+        spaces: &HashMap<i32, AddressSpace, S>,
+    ) -> Vec<CodePlace> {
+        let mut batches = Batches::default();
+        let mut namespaces: FxHashMap<i32, i32> = FxHashMap::default();
+        for (at, key) in keys.iter().enumerate() {
+            let Place::File(mapping) = place(*key, spaces) else {
+                continue;
+            };
+            let offset = key.address - mapping.start + mapping.file_offset;
+            let build_id = mapping.build_id.as_deref();
+            let pid = namespaces.entry(key.pid);
+            let namespace = *pid.or_insert_with(|| self.namespace(key.pid));
+            let identity = (namespace, &*mapping.path, build_id, mapping.file);
+            let batch = batches.entry(identity).or_default();
+            (batch.build_id, batch.file) = (build_id, mapping.file);
+            batch.offsets.push((at, offset));
+        }
+        let mut places = vec![CodePlace::default(); keys.len()];
+        for ((namespace, path, ..), batch) in batches {
+            let file = self.path_for(namespace, path);
+            self.files.lines(&file, path, &batch, &mut places);
+        }
+        places
     }
 
     /// Names code of the vdso if the recorded kernel is the running one: another kernel has another

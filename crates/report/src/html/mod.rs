@@ -19,7 +19,8 @@ pub mod sheets;
 mod track;
 
 pub use answers::{
-    render_allocators, render_check, render_faults, render_gate, render_mined, render_tuning,
+    render_allocators, render_annotated, render_check, render_faults, render_gate, render_mined,
+    render_tuning,
 };
 pub use document::{
     render, render_fault_diff, render_fault_paths, render_huge_balance, render_huge_simulation,

@@ -1,6 +1,7 @@
 //! The terminal summary, in the order of the page: verdict, account, findings, fix, proof, evidence
 //! in short tables, what is missing. Its first screen is the answer.
 
+pub mod annotated;
 mod answer;
 pub mod bench_alloc;
 pub mod bench_faults;

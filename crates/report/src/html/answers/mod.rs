@@ -1,11 +1,13 @@
 //! Pages of commands whose answers are tables: `tune`, `gate`, `mine`, `check`, `bench`.
 
+mod annotate;
 mod bench;
 mod check;
 mod gate;
 mod mined;
 mod tune;
 
+pub use annotate::render_annotated;
 pub use bench::{render_allocators, render_faults};
 pub use check::render_check;
 pub use gate::render_gate;
