@@ -12,7 +12,7 @@ use pagewise_model::fault_diff::{Explanation, FaultDiff, Finding, Subject, Trace
 use pagewise_model::fault_paths::Source;
 use pagewise_model::quantity::{count, counted, duration_interval, percent};
 use pagewise_model::units::{Estimate, Nanos};
-use tables::{classes, extra, functions, layers, quantiles};
+use tables::{classes, contrary, extra, functions, layers, quantiles};
 
 /// Caution for raw latencies when the tracer's cost exceeds what it measures.
 pub(super) const DOUBTFUL: &str = "CAUTION: more than half of the traced latency is the tracer's own; \
@@ -33,6 +33,9 @@ pub fn render(diff: &Document<FaultDiff>, width: usize, style: Style) -> String 
     explanation(&mut page, "Why the means differ", &diff.mean);
     let tail = "Why the slowest hundredths differ";
     explanation(&mut page, tail, &diff.tail);
+    if let Some(note) = contrary(&diff.whole, &diff.tail) {
+        page.paragraph("", Ink::Plain, &note);
+    }
     quantiles(&mut page, diff);
     classes(&mut page, &diff.classes);
     layers(&mut page, &diff.layers);

@@ -4,9 +4,10 @@ use crate::text::columns::{Row, named, words};
 use crate::text::page::Page;
 use crate::visible::visible;
 use pagewise_model::fault_diff::{
-    ClassChange, FaultDiff, FunctionChange, LayerChange, Pair, QuantileShift, Test,
+    ClassChange, Explanation, FaultDiff, FunctionChange, LayerChange, Pair, QuantileShift, Shift,
+    Test,
 };
-use pagewise_model::fault_paths::Latency;
+use pagewise_model::fault_paths::{Latency, Layer};
 use pagewise_model::quantity::{count, duration, duration_change, percent};
 use pagewise_model::units::{Estimate, Nanos};
 
@@ -29,9 +30,58 @@ pub fn quantiles(page: &mut Page, diff: &FaultDiff) {
         };
         shift(&name, at.ns.raw, at.ns.corrected, &at.change, at.test)
     });
-    let rows = std::iter::once(mean).chain(rows);
+    let rows = std::iter::once(mean)
+        .chain(rows)
+        .chain(on_the_cpu(&diff.layers));
     let of = ["A raw", "B raw", "A", "B", "change [95 %]"];
-    page.table("Whole time of a fault", &named("", &of), rows);
+    page.table(
+        "Whole time of a fault, waits included",
+        &named("", &of),
+        rows,
+    );
+}
+
+/// What the reports on each trace say first: the outermost function without waits.
+fn on_the_cpu(layers: &[LayerChange]) -> Vec<Row> {
+    let is_outermost = |layer: &&LayerChange| {
+        layer.class.is_none() && matches!(layer.layer, Layer::Fault | Layer::MmFault)
+    };
+    let Some(LayerChange { shift: found, .. }) = layers.iter().find(is_outermost) else {
+        return Vec::new();
+    };
+    let of = |name: &str, at: fn(&Latency) -> u64| {
+        let pair = |a: &Latency, b: &Latency| [at(a), at(b)].map(|ns| duration(ns as f64));
+        let ([a_raw, b_raw], [a, b]) = (pair(&found.a_raw, &found.b_raw), pair(&found.a, &found.b));
+        Row::new([
+            format!("  on the CPU: {name}"),
+            a_raw,
+            b_raw,
+            a,
+            b,
+            String::new(),
+        ])
+    };
+    vec![
+        of("median", |found| found.p50_ns),
+        of("99th percentile", |found| found.p99_ns),
+    ]
+}
+
+/// Says why the slowest hundredths may differ the other way than the 99th percentile, if they do.
+#[must_use]
+pub fn contrary(whole: &Shift, slowest: &Explanation) -> Option<String> {
+    let tail = whole.quantiles.iter().find(|at| at.quantile == 0.99)?;
+    let Pair { a, b } = tail.ns.corrected;
+    let is_contrary = slowest.change_ns * (b - a) < 0.0;
+    (is_contrary && !slowest.sentences.is_empty()).then(|| {
+        format!(
+            "The 99th percentile {} all the same, from {} to {}: the faults beyond it are few, and one of them \
+             can decide their mean.",
+            if b > a { "rose" } else { "fell" },
+            duration(a),
+            duration(b)
+        )
+    })
 }
 
 fn means(a: &Latency, b: &Latency) -> Pair {
@@ -168,4 +218,64 @@ fn or_none(values: u64, ns: u64) -> String {
 fn trimmed(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::fault_diff::Pairs;
+
+    #[test]
+    fn a_percentile_against_the_mean_beyond_it_is_told() {
+        let pair = Pair {
+            a: 20_000.0,
+            b: 210_000.0,
+        };
+        let whole = Shift {
+            quantiles: vec![QuantileShift {
+                quantile: 0.99,
+                ns: Pairs {
+                    raw: pair,
+                    corrected: pair,
+                },
+                change: Estimate::exact(190_000.0),
+                test: None,
+            }],
+            ..Shift::default()
+        };
+        let slowest = |change_ns| Explanation {
+            figures: Pairs::default(),
+            change_ns,
+            parts: Vec::new(),
+            sentences: vec!["The mean of the slowest hundredth …".to_owned()],
+        };
+        let told = contrary(&whole, &slowest(-3.98e6)).expect("a note");
+        assert!(
+            told.starts_with("The 99th percentile rose all the same, from 20.0 µs to 210 µs"),
+            "{told}"
+        );
+        assert_eq!(contrary(&whole, &slowest(3.98e6)), None);
+        assert_eq!(contrary(&Shift::default(), &slowest(-1.0)), None);
+    }
+
+    #[test]
+    fn the_figures_of_the_reports_stand_beside_whole_times() {
+        let latency = |p50_ns, p99_ns| Latency {
+            p50_ns,
+            p99_ns,
+            ..Latency::default()
+        };
+        let layer = LayerChange {
+            layer: Layer::MmFault,
+            class: None,
+            time_share: Pairs::default(),
+            shift: Shift {
+                a: latency(7_280, 25_700),
+                b: latency(6_610, 181_000),
+                ..Shift::default()
+            },
+        };
+        assert_eq!(on_the_cpu(&[layer]).len(), 2);
+        assert!(on_the_cpu(&[]).is_empty());
+    }
 }
