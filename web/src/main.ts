@@ -51,6 +51,15 @@ const labelled = (id: string, look: string): Attributes => ({ id, class: look, "
 const card = (id: string, title: string, look: string, ...inside: Child[]): HTMLElement => h("section", labelled(id, look), heading(id, title), ...inside);
 const foldedCard = (id: string, title: string, ...inside: Child[]): HTMLElement => h("section", labelled(id, "card"), h("details", { class: "fold" }, h("summary", {}, heading(id, title)), ...inside));
 
+/** What scrolls sideways can be reached, and so scrolled, by the keyboard. */
+function reachable(section: HTMLElement): void {
+  for (const wide of section.querySelectorAll<HTMLElement>(".scroll")) {
+    wide.tabIndex = 0;
+    wide.setAttribute("role", "group");
+    wide.setAttribute("aria-label", wide.querySelector("caption")?.textContent ?? section.querySelector("h2")?.textContent ?? "table");
+  }
+}
+
 /** Unfolds a folded section when a link to it is followed, and when printing. */
 function unfoldAtLinks(): void {
   const unfold = () => {
@@ -82,6 +91,7 @@ async function show(): Promise<void> {
     const links: Link[] = words ? [...named, { id: "glossary", nav: "Glossary" }] : named;
     root.replaceChildren(header(page.subject, links), h("main", {}, ...parts, words && card("glossary", "Glossary", "card", words)));
     parts.filter(({ id }) => id !== "answer").forEach(saveButtons);
+    parts.forEach(reachable);
     unfoldAtLinks();
     keepView();
   } catch (error) {

@@ -36,6 +36,14 @@ test("bars add up, and each kind of time has its colour", () => {
   expect(gzip!.threads).toEqual([]);
 });
 
+test("no two waits share a colour, and waits beyond the colours are one part", () => {
+  const waits = ["a", "b", "c", "d", "e", "f"].map((id, at): [string, number] => [id, 30 - at]);
+  const [row] = taskRows({ processes: [], others: sum(1, ["cpu", 10], ...waits), elsewhere: 0 });
+  const ids = row!.parts.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(row!.parts.at(-1)).toMatchObject({ name: "other waits", nanos: 26 + 25 });
+});
+
 test("the CPU time by process ends with what belongs to no thread seen", () => {
   expect(cpuByProcess(tasks).map(({ name, nanos, share }) => [name, nanos, share])).toEqual([
     ["work 7", 120, 0.6],

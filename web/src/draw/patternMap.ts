@@ -119,7 +119,9 @@ function draw(box: PatternBox, tree: CallTree, look: PatternLook, shown: Shown, 
   const name = isSmall ? `${count(box.small.length)} small calls` : fitted(call.name);
   const figures = isSmall ? `together ${percent(share)} of the time` : `${percent(call.faults / Math.max(1, tree.faults))} of faults · ${perFault(call)}`;
   const states = [isSmall ? "small" : "", shown.marked.has(call) && !isSmall ? "marked" : "", shown.selected === call && !isSmall ? "selected" : ""];
-  const label = isSmall ? `${name}, ${figures}` : `${call.name}: ${figures}, ${percent(share)} of the time`;
+  // What is seen comes first, so that it is called by that; a name that did not fit follows in full.
+  const full = name === call.name ? "" : `, in full ${call.name}`;
+  const label = isSmall ? `${name}, ${figures}` : `${name}: ${figures}${box.hidden > 0 ? ` +${box.hidden} folded` : ""}, ${percent(share)} of the time${full}`;
   const group = s(
     "g",
     {
@@ -138,8 +140,8 @@ function draw(box: PatternBox, tree: CallTree, look: PatternLook, shown: Shown, 
     ...(isSmall ? [] : strip(call, look)),
     s("rect", { class: "pattern-time-track", x: 10, y: HEIGHT - 6, width: WIDTH - 18, height: 3, rx: 1.5 }),
     s("rect", { class: "pattern-time", x: 10, y: HEIGHT - 6, width: Math.max(0, Math.min(1, share)) * (WIDTH - 18), height: 3, rx: 1.5 }),
-    s("text", { class: "pattern-name", x: 11, y: 16 }, name),
-    s("text", { class: "pattern-figures", x: 11, y: 31 }, figures),
+    s("text", { class: "pattern-name", x: 11, y: 16 }, `${name} `),
+    s("text", { class: "pattern-figures", x: 11, y: 31 }, `${figures} `),
   );
   if (isSmall || call.children.length > 0) group.append(button(box, toggle));
   return group;

@@ -4,7 +4,7 @@ import { isNumber, percent } from "../format";
 
 export interface Part {
   /** Its colour. */
-  id: "user" | "faults" | "kernel" | "violet" | "rose" | "rest";
+  id: "user" | "faults" | "kernel" | "violet" | "rose" | "teal" | "amber" | "rest";
   name: string;
   nanos: number;
   share: number;
@@ -56,7 +56,7 @@ export function elapsedParts(findings: Run): Part[] {
 
 /** Number of parts that are shown individually, and colours for those without a fixed one. */
 const SHOWN = 4;
-const COLOURS: Part["id"][] = ["violet", "rose", "kernel"];
+const COLOURS: Part["id"][] = ["violet", "rose", "kernel", "teal", "amber"];
 
 /** The largest parts and the rest. */
 function parts(all: TimePart[], whole: number, known: Record<string, Part["id"]>): Part[] {

@@ -28,15 +28,22 @@ const is = (id: string) => (part: TimePart) => part.id === id;
 
 export const cpuOf = (sum: TaskSum): number => sum.parts.find(is("cpu"))?.time.value ?? 0;
 
-/** The parts of a sum; the longest wait has its own colour, the others share one. */
+/** Colours of waits, the longest first. */
+const WAITS: Part["id"][] = ["violet", "rose", "teal", "amber"];
+
+/** The parts of a sum: each wait has a colour of its own, and those for which there is none are one part. */
 function partsOf(sum: TaskSum): Part[] {
-  let waits = 0;
-  return sum.parts.map(({ id, label, places, time }) => ({
-    id: COLOURS[id] ?? (waits++ === 0 ? "violet" : "rose"),
-    name: places[0] === undefined ? label : `${label} (${places[0]})`,
-    nanos: time.value,
-    share: sum.lifetime > 0 ? time.value / sum.lifetime : 0,
-  }));
+  const left = [...WAITS];
+  const share = (nanos: number) => (sum.lifetime > 0 ? nanos / sum.lifetime : 0);
+  const parts: Part[] = [];
+  let others = 0;
+  for (const { id, label, places, time } of sum.parts) {
+    const colour = COLOURS[id] ?? left.shift();
+    if (colour === undefined) others += time.value;
+    else parts.push({ id: colour, name: places[0] === undefined ? label : `${label} (${places[0]})`, nanos: time.value, share: share(time.value) });
+  }
+  if (others > 0) parts.push({ id: "faults", name: "other waits", nanos: others, share: share(others) });
+  return parts;
 }
 
 const row = (name: string, lived: number, all: TaskSum): Row => ({ name, lived, cpu: cpuOf(all), parts: partsOf(all) });

@@ -39,7 +39,7 @@ function table({ title, columns, rows, more }: Sheet): HTMLElement {
   const cells = (column: number) => rows.map((row) => row[column]!);
   const longest = columns.map((_, column) => most(cells(column)));
   const scales = columns.map((_, column) => scaleOf(cells(column)));
-  const row = (cells: Cell[]) => h("tr", {}, ...cells.flatMap((cell, column) => drawn(cell, columns[column]!.look, longest[column]!, scales[column]!, column === 0)));
+  const row = (cells: Cell[]) => h("tr", {}, ...cells.flatMap((cell, column) => drawn(cell, columns[column]!, longest[column]!, scales[column]!, column === 0)));
   const head = columns.flatMap(({ head, look }) => [isDrawn(look) && h("th", { class: "bar-cell" }, h("span", { class: "sr" }, `${head}, drawn`)), h("th", { class: isFigure(look) ? "number" : "" }, head)]);
   return h(
     "div",
@@ -53,15 +53,15 @@ const isFigure = (look: Look): boolean => look !== "text" && look !== "code";
 const isDrawn = (look: Look): boolean => look === "bar" || look === "interval";
 
 /** A cell, and before it what is drawn of its figure. */
-function drawn(cell: Cell, look: Look, longest: number, scale: Scale, isFirst: boolean): Child[] {
+function drawn(cell: Cell, { head, look }: Sheet["columns"][0], longest: number, scale: Scale, isFirst: boolean): Child[] {
   const { text, note, link, tone, value } = cell;
   const href = link === undefined ? null : safeLink(link);
   const inside: Child = href === null ? text : h("a", { href }, text);
   const words = look === "code" ? h("code", {}, inside) : inside;
   const lines = [tone && tone !== "neutral" ? h("strong", { class: `tone-${tone}` }, words) : words, note !== undefined && h("div", { class: "faint" }, note)];
-  const whole = isFirst && !isFigure(look) ? h("th", { scope: "row" }, ...lines) : h("td", { class: isFigure(look) ? "number" : "" }, ...lines);
+  const whole = isFirst && !isFigure(look) ? h("th", { scope: "row" }, ...lines) : h("td", { class: isFigure(look) ? "number" : "", "data-head": text === "" ? "" : head }, ...lines);
   if (!isDrawn(look)) return [whole];
-  return [h("td", { class: "bar-cell" }, value === undefined ? null : look === "bar" ? strip("k0", Math.abs(value) / longest) : interval(cell, scale)), whole];
+  return [h("td", { class: "bar-cell" }, value === undefined ? null : look === "bar" ? strip("kbar k0", Math.abs(value) / longest) : interval(cell, scale)), whole];
 }
 
 function interval({ value, interval: ends }: Cell, { at, zero }: Scale): HTMLElement {

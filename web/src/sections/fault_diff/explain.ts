@@ -18,10 +18,17 @@ export const explain: Section<FaultDiffPage> = {
   nav: "Explanation",
   applies: (report) => report.diff.mean.parts.length > 0 || report.diff.tail.parts.length > 0,
   intro: () => "The difference of the mean fault, and of the mean of the slowest hundredth, in parts that add up to it.",
-  render: (report) => h("div", { class: "columns" }, column(report, "Mean of all faults", report.diff.mean), column(report, "Mean of the slowest hundredth", report.diff.tail)),
+  render: (report) => h("div", { class: "columns" }, column(report, "Mean of all faults", report.diff.mean), column(report, "Mean of the slowest hundredth", report.diff.tail, contrary(report))),
 };
 
-function column(report: FaultDiffPage, title: string, found: Explanation): HTMLElement {
+/** Why the mean of the slowest hundredth may differ the other way than the 99th percentile. */
+function contrary({ diff }: FaultDiffPage): string | null {
+  const pair = diff.whole.quantiles.find(({ quantile }) => quantile === 0.99)?.ns.corrected;
+  if (pair === undefined || diff.tail.change_ns * (pair.b - pair.a) >= 0) return null;
+  return `The 99th percentile ${pair.b > pair.a ? "rose" : "fell"} all the same, from ${nanos(pair.a)} to ${nanos(pair.b)}: the faults beyond it are few, and one of them can decide their mean.`;
+}
+
+function column(report: FaultDiffPage, title: string, found: Explanation, note: string | null = null): HTMLElement {
   const { corrected, raw } = found.figures;
   const most = Math.max(...found.parts.map((part) => Math.abs(part.ns)), 1e-9);
   // If parts nearly cancel out, shares of the remainder are meaningless.
@@ -33,6 +40,7 @@ function column(report: FaultDiffPage, title: string, found: Explanation): HTMLE
     {},
     h("h3", {}, title),
     h("p", {}, `${nanos(corrected.a)} → ${nanos(corrected.b)}, ${signedNanos(found.change_ns)} per fault (as traced ${nanos(raw.a)} → ${nanos(raw.b)}).`),
+    note !== null && h("p", {}, note),
     found.sentences.length > 1 && h("ul", { class: "evidence" }, ...found.sentences.slice(1).map((sentence) => h("li", {}, sentence))),
     found.parts.length > 0 && h("table", { class: "bars" }, h("caption", { class: "sr" }, `Parts of the difference: ${title}`), h("thead", {}, h("tr", {}, h("th", {}, "Part"), h("th", { class: "bar-cell" }, h("span", { class: "sr" }, "bar")), ...["Per fault", ...(inShares ? ["Share"] : [])].map((head) => h("th", { class: "number" }, head)))), h("tbody", {}, ...shown.map((part) => row(report, part, most, inShares ? found.change_ns : null)))),
     rest > 0 && h("p", { class: "faint" }, `${count(rest)} smaller parts make up ${signedNanos(found.parts.slice(SHOWN).reduce((sum, part) => sum + part.ns, 0))}.`),
