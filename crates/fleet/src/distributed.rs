@@ -4,7 +4,7 @@
 //! here: both are known here alone.
 
 use crate::cluster::{Cluster, Job, Read};
-use crate::engine::reading;
+use crate::reading::reading;
 use anyhow::{Context, Result, bail};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};

@@ -10,6 +10,7 @@ mod distributed;
 mod engine;
 mod flame;
 mod page;
+mod reading;
 mod statistics;
 mod text;
 

@@ -3,7 +3,8 @@
 use crate::answer::{Answer, Flame};
 use anyhow::{Context, Result};
 use pagewise_model::profile::Profile;
-use pagewise_report::html::sheets::{Said, Sheets, render_sheets_of};
+use pagewise_report::html::render_sheets_of;
+use pagewise_report::html::sheets::{Said, Sheets};
 use std::fs;
 use std::path::Path;
 

@@ -5,8 +5,8 @@
 //! different kernels or CPUs, what each kernel and CPU does to a figure comes off: by medians of role, kernel and
 //! CPU in turn (median polish: Tukey, 1977).
 
-use super::Figure;
 use super::alike::Alike;
+use super::figure::Figure;
 use super::quantile;
 
 /// Fewest figures that show by how much all shares of a host are larger or smaller.

@@ -4,6 +4,7 @@ mod adjusted;
 mod alike;
 mod changes;
 mod distributions;
+mod figure;
 mod likeness;
 mod power;
 mod resamples;
@@ -12,7 +13,8 @@ mod spreads;
 pub use alike::{Alike, LEAST_HOSTS};
 pub use changes::{ENOUGH_DAYS, change_points};
 pub use distributions::student_tail;
-pub use likeness::{Figure, Judgement, judge};
+pub use figure::Figure;
+pub use likeness::{Judgement, judge};
 pub use power::Power;
 pub use resamples::Resamples;
 

@@ -1,7 +1,8 @@
 //! What could have been found: in small fleets, a host must differ by much.
 
 use super::alike::Alike;
-use super::likeness::{Figure, judge};
+use super::figure::Figure;
+use super::likeness::judge;
 use serde::Serialize;
 
 /// How much a host must differ to be found, on half of the hosts.

@@ -6,6 +6,7 @@
 use super::bytes::Columns;
 use super::faults::Faults;
 use super::head::Head;
+use super::pack::pack;
 use super::paths::{Paths, PathsDiff};
 use super::samples::{ProfileData, ProfileDiffData};
 use super::sheets::{Said, Samples, Sheets};
@@ -27,7 +28,7 @@ use serde::Serialize;
 
 /// The content of a page (`web/src/data/page.ts`): each part that is present.
 #[derive(Serialize)]
-pub(super) struct Page<'a> {
+struct Page<'a> {
     generator: String,
     /// The observed command, or the files.
     subject: String,
@@ -63,20 +64,20 @@ pub(super) struct Page<'a> {
     paths_diff: Option<PathsDiff>,
     /// Tables, where an answer has no parts of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) sheets: Option<&'a Sheets>,
+    sheets: Option<&'a Sheets>,
     /// Samples beside them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) samples: Option<Samples<'a>>,
+    samples: Option<Samples<'a>>,
 }
 
 impl<'a> Page<'a> {
     /// Starts with the head of a document, without any part.
-    pub(super) fn of(document: &'a Document<impl Evidence>, subject: impl Into<String>) -> Self {
+    fn of(document: &'a Document<impl Evidence>, subject: impl Into<String>) -> Self {
         Self::with(Head::of(document), subject.into())
     }
 
     /// Starts with what is said without a document.
-    pub(super) fn said(said: &'a Said<'a>) -> Self {
+    fn said(said: &'a Said<'a>) -> Self {
         Self::with(Head::said(said), said.subject.to_owned())
     }
 
@@ -101,7 +102,7 @@ impl<'a> Page<'a> {
 
     /// The page. If its data are too large, the distributions of traces become coarser, then the
     /// smallest frames of the flame graph are left out and counted.
-    pub(super) fn page(mut self, columns: &Columns, text: &str) -> Result<String, Error> {
+    fn page(mut self, columns: &Columns, text: &str) -> Result<String, Error> {
         let mut encoded = encode(&self)?;
         while !self.fits(&encoded) && self.shrink() {
             encoded = encode(&self)?;
@@ -301,6 +302,43 @@ pub fn render_huge_simulation(
         ..Page::of(found, subject)
     };
     document.page(&Columns::default(), text)
+}
+
+/// The page of tables about a document.
+///
+/// # Errors
+/// Only if the tables could not be encoded, which their types rule out.
+pub fn render_sheets(
+    document: &Document<impl Evidence>,
+    subject: &str,
+    sheets: &Sheets,
+    text: &str,
+) -> Result<String, Error> {
+    let mut page = Page::of(document, subject);
+    page.sheets = Some(sheets);
+    page.page(&Columns::default(), text)
+}
+
+/// The page of tables without a document, with a flame graph of one profile, or of two that are compared.
+///
+/// # Errors
+/// As [`render_sheets`].
+pub fn render_sheets_of(
+    said: &Said<'_>,
+    sheets: &Sheets,
+    profiles: &[(&Profile, &str)],
+) -> Result<String, Error> {
+    let mut columns = Columns::default();
+    let samples = match profiles.is_empty() {
+        true => None,
+        false => Some(Samples {
+            pack: pack(profiles, &mut columns)?,
+        }),
+    };
+    let mut page = Page::said(said);
+    page.sheets = Some(sheets);
+    page.samples = samples;
+    page.page(&columns, said.text)
 }
 
 fn against(a: &str, b: &str) -> String {

@@ -1,11 +1,6 @@
 //! Pages of answers that are tables: of fleets, and of commands whose documents have no plots of their own.
 
-use super::Error;
-use super::bytes::Columns;
-use super::document::Page;
-use super::pack::{Pack, pack};
-use pagewise_model::answer::{Document, Evidence};
-use pagewise_model::profile::Profile;
+use super::pack::Pack;
 use pagewise_model::units::Estimate;
 use serde::Serialize;
 
@@ -199,42 +194,5 @@ pub struct Said<'a> {
 /// Samples of a page of tables: one profile, or two that are compared.
 #[derive(Serialize)]
 pub(super) struct Samples<'a> {
-    pack: Pack<'a>,
-}
-
-/// The page of tables about a document.
-///
-/// # Errors
-/// Only if the tables could not be encoded, which their types rule out.
-pub fn render_sheets(
-    document: &Document<impl Evidence>,
-    subject: &str,
-    sheets: &Sheets,
-    text: &str,
-) -> Result<String, Error> {
-    let mut page = Page::of(document, subject);
-    page.sheets = Some(sheets);
-    page.page(&Columns::default(), text)
-}
-
-/// The page of tables without a document, with a flame graph of one profile, or of two that are compared.
-///
-/// # Errors
-/// As [`render_sheets`].
-pub fn render_sheets_of(
-    said: &Said<'_>,
-    sheets: &Sheets,
-    profiles: &[(&Profile, &str)],
-) -> Result<String, Error> {
-    let mut columns = Columns::default();
-    let samples = match profiles.is_empty() {
-        true => None,
-        false => Some(Samples {
-            pack: pack(profiles, &mut columns)?,
-        }),
-    };
-    let mut page = Page::said(said);
-    page.sheets = Some(sheets);
-    page.samples = samples;
-    page.page(&columns, said.text)
+    pub(super) pack: Pack<'a>,
 }

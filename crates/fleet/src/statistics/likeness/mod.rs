@@ -13,22 +13,10 @@ mod tails;
 
 use super::adjusted::{Adjusted, Factors};
 use super::alike::{Alike, Group};
+use super::figure::Figure;
 use super::spreads::{Others, Spread, usual};
 use super::{quantile, student_tail};
 use tails::Tails;
-
-/// A figure of every host.
-#[derive(Clone, Debug)]
-pub struct Figure {
-    /// What it is.
-    pub name: String,
-    /// By host.
-    pub values: Vec<f64>,
-    /// Added before the logarithm is taken: below it, ratios mean little.
-    pub least: f64,
-    /// Whether it is a share of samples.
-    pub is_share: bool,
-}
 
 /// What is said of a host.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,8 @@
 
 use super::sheet;
 use crate::html::Error;
-use crate::html::sheets::{Cell, Look, Said, Sheets, Tile, Tone, render_sheets_of};
+use crate::html::document::render_sheets_of;
+use crate::html::sheets::{Cell, Look, Said, Sheets, Tile, Tone};
 use crate::text::annotated::{place, sampled, verdict};
 use pagewise_model::annotated::{Annotated, AnnotatedEvent};
 use pagewise_model::quantity::{percent, share};

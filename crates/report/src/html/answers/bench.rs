@@ -2,7 +2,8 @@
 
 use super::sheet;
 use crate::html::Error;
-use crate::html::sheets::{Cell, Look, Sheet, Sheets, Tone, render_sheets};
+use crate::html::document::render_sheets;
+use crate::html::sheets::{Cell, Look, Sheet, Sheets, Tone};
 use pagewise_model::answer::Document;
 use pagewise_model::bench::{AllocatorBench, AllocatorRow, FaultBench, Way};
 use pagewise_model::quantity::few;

@@ -2,7 +2,8 @@
 
 use super::sheet;
 use crate::html::Error;
-use crate::html::sheets::{Cell, Look, Sheets, Tile, Tone, render_sheets};
+use crate::html::document::render_sheets;
+use crate::html::sheets::{Cell, Look, Sheets, Tile, Tone};
 use pagewise_model::answer::Document;
 use pagewise_model::capability::{Availability, Capability, Check};
 

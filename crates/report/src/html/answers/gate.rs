@@ -3,7 +3,8 @@
 use super::sheet;
 use crate::gate::{cause, cells, function, runs, side, stack};
 use crate::html::Error;
-use crate::html::sheets::{Cell, Look, Sheet, Sheets, Tile, Tone, render_sheets};
+use crate::html::document::render_sheets;
+use crate::html::sheets::{Cell, Look, Sheet, Sheets, Tile, Tone};
 use pagewise_model::answer::Document;
 use pagewise_model::gate::{Culprit, Gate, GateVerdict, Judged};
 

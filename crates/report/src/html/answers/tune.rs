@@ -2,7 +2,8 @@
 
 use super::sheet;
 use crate::html::Error;
-use crate::html::sheets::{Cell, Look, Sheet, Sheets, Tile, Tone, render_sheets};
+use crate::html::document::render_sheets;
+use crate::html::sheets::{Cell, Look, Sheet, Sheets, Tile, Tone};
 use crate::settings_export::{command_line, exports};
 use crate::text::tune::{bytes, speed_up, word};
 use pagewise_model::answer::Document;
