@@ -28,7 +28,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   pagewise report perf.data                    what it shows, on the terminal
   pagewise report perf.data -o report.html     the same as one HTML page
-  pagewise report perf.data --annotate fill    one function by line and instruction
+  pagewise report perf.data --annotate fill    one function, line by line
   pagewise report perf.data --range 12s..13s   one second of it
   pagewise report perf.data.zst --json         the same as JSON
   perf record -e page-faults -c 1 -g -d -o - ./x | pagewise report -

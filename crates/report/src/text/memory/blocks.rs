@@ -37,7 +37,8 @@ pub fn leaks(page: &mut Page, moment: &MemoryMoment) {
         Some(check) => &check.groups,
         None => &[],
     });
-    if !leaked.is_empty() {
+    let total = leaked.iter().map(|group| group.bytes.value).sum::<f64>();
+    if total >= LEAST_LEAKED {
         let heads = named("blocks", &["bytes", "±", "share", "about"]);
         groups(page, "Leaked, by type or size of block", &heads, &leaked);
     }
@@ -45,6 +46,9 @@ pub fn leaks(page: &mut Page, moment: &MemoryMoment) {
 
 /// Bytes in blocks from which it is worth showing who has them.
 const LEAST_HELD: f64 = (1 << 20) as f64;
+
+/// The same of leaked ones: a few blocks that a library never frees are a note.
+const LEAST_LEAKED: f64 = (64 << 10) as f64;
 
 fn groups(page: &mut Page, title: &str, heads: &[Column<'_>], groups: &[BlockGroup]) {
     let total = groups.iter().map(|group| group.bytes.value).sum::<f64>();
