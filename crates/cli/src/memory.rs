@@ -57,14 +57,14 @@ Examples:
   pagewise memory -p 4242 --json | jq .evidence.memory.finding
   sudo pagewise memory -p 4242             a process of another user
   pagewise memory -- ./simulate input.dat  a program at its peak and its end
-  pagewise memory --stacks -- ./simulate input.dat                  and who allocated what
+  pagewise memory --stacks -- ./simulate   and who allocated it
   pagewise memory --stacks --export pprof -o mem.pb.gz -- ./simulate
-  sudo pagewise memory --limit -- ./simulate input.dat
+  sudo pagewise memory --limit -- ./simulate
                                            the smallest limit that it fits into
 
-Read are glibc's malloc (2.31 to 2.43), jemalloc, mimalloc 2, tcmalloc
-(gperftools), musl, Go and Python; memory of other allocators is one row, 'not readable'. pagewise help
-memory has the guide.";
+Read are glibc's malloc (2.31 to 2.43), jemalloc, mimalloc 2 and 3, tcmalloc
+(gperftools), musl, Go and Python; memory of other allocators is one row,
+'not readable'. pagewise help memory has the guide.";
 
 /// Looks and prints the account. Exits with the status of the program that was run.
 ///
