@@ -60,7 +60,7 @@ pub fn verdict(evidence: &Evidence<'_>) -> (HugeVerdict, String) {
         return unknown(evidence, "It holds no memory that huge pages could map.");
     }
     if let Some(change) = paired(evidence.pairs) {
-        return told(evidence, change);
+        return effect(evidence, change);
     }
     if let Some(change) = apart(evidence.points) {
         return at_different_times(evidence, change);
@@ -160,7 +160,7 @@ fn memory(growth: Bytes) -> String {
     }
 }
 
-fn told(evidence: &Evidence<'_>, change: Estimate) -> (HugeVerdict, String) {
+fn effect(evidence: &Evidence<'_>, change: Estimate) -> (HugeVerdict, String) {
     let effect = match () {
         () if change.high < -LEAST => Effect::Help,
         () if change.low > LEAST => Effect::Hurt,

@@ -224,7 +224,7 @@ mod tests {
         findings
     }
 
-    fn told(findings: &Findings) -> Vec<String> {
+    fn texts(findings: &Findings) -> Vec<String> {
         let found = contradictions(findings).into_iter();
         found.map(|one| one.text).collect()
     }
@@ -232,13 +232,13 @@ mod tests {
     #[test]
     fn first_touches_fit_into_the_peak_and_what_was_released() {
         assert_eq!(
-            told(&run(vec![share(Cause::FirstTouch, 28_000.0)])),
+            texts(&run(vec![share(Cause::FirstTouch, 28_000.0)])),
             [""; 0]
         );
         let more = run(vec![share(Cause::FirstTouch, 56_000.0)]);
         let part = |id: &str, value| TimePart::plain(id, "", Estimate::exact(value));
         let mut more = more;
-        assert_eq!(told(&more), [""; 0], "they may be reads");
+        assert_eq!(texts(&more), [""; 0], "they may be reads");
         more.account.faults = vec![part("zeroing", 2e8), part("handling", 5e8)];
         more.account.entries = vec![KernelEntry {
             id: "fault".to_owned(),
@@ -247,10 +247,10 @@ mod tests {
             functions: Vec::new(),
         }];
         let text = "56,000 first touches are more than the 28,160 pages that there were.";
-        assert_eq!(told(&more), [text]);
+        assert_eq!(texts(&more), [text]);
         let mut forked = more.clone();
         forked.time.forks = 1;
-        assert_eq!(told(&forked), [""; 0]);
+        assert_eq!(texts(&forked), [""; 0]);
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
         let part = |value| TimePart::plain("own", "", Estimate::exact(value));
         findings.account.cpu = vec![part(0.7e9), part(0.5e9)];
         findings.account.elapsed = vec![part(0.7e9), part(0.3e9)];
-        let found = told(&findings);
+        let found = texts(&findings);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].contains("parts of the CPU time"), "{found:?}");
         assert!(found[1].contains("page faults by cause"), "{found:?}");
@@ -289,6 +289,6 @@ mod tests {
             ..Diagnosis::named("first_touch", Severity::Costly)
         }];
         let text = "first_touch costs more than all page faults together.";
-        assert_eq!(told(&findings), [text]);
+        assert_eq!(texts(&findings), [text]);
     }
 }

@@ -583,18 +583,23 @@ mod tests {
         let saved = FewerFaults::of(&findings, &seen).expect("they cost something");
         // 0.5 [0.4, 0.6] of 0.1 s, of which 1 − 0.2 / 0.5 is saved; a prediction adds a third.
         let share = saved.share;
-        for (told, true_share) in [(share.value, 0.03), (share.low, 0.024), (share.high, 0.036)] {
-            assert!((told - true_share).abs() < 0.013, "{share:?}");
+        for (message, true_share) in [(share.value, 0.03), (share.low, 0.024), (share.high, 0.036)]
+        {
+            assert!((message - true_share).abs() < 0.013, "{share:?}");
         }
         assert_eq!(note(&findings, &seen).unwrap().id, HELP);
         // numpy-gather and java-gather of bench/programs: ×0.70 and ×0.57 with huge pages, which
         // this machine's host has to provide first.
         let settings = &mut findings.host.settings;
         settings.insert(REPORTING.to_owned(), "9".to_owned());
-        let told = note(&findings, &seen).unwrap();
-        assert_eq!(told.id, UNMEASURED);
-        assert!(told.headline.contains("might help"), "{}", told.headline);
-        assert!(told.evidence.iter().any(|line| line == FROM_THE_HOST));
+        let message = note(&findings, &seen).unwrap();
+        assert_eq!(message.id, UNMEASURED);
+        assert!(
+            message.headline.contains("might help"),
+            "{}",
+            message.headline
+        );
+        assert!(message.evidence.iter().any(|line| line == FROM_THE_HOST));
         // Memory that had just been in use belongs to the program.
         findings.by_cause[0].key = Cause::RefaultAfterMunmap;
         assert_eq!(note(&findings, &seen).unwrap().id, HELP);

@@ -82,8 +82,8 @@ impl Analysis {
     /// show whether reading fewer pages is better.
     pub fn read_at_random(&self) -> impl Iterator<Item = &Path> {
         let files = self.attribution.file_reads.iter();
-        let told = files.filter(|file| plan::is_read_at_random(file));
-        told.map(|file| Path::new(&file.path))
+        let message = files.filter(|file| plan::is_read_at_random(file));
+        message.map(|file| Path::new(&file.path))
     }
 
     /// Stores the time of reading single pages of those files (`page_reads` of the surroundings).
@@ -155,8 +155,8 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
     // Losses found on reading were already counted on writing.
     let recorded = sidecar.losses.clone();
     sidecar.losses.take_in(&reading.losses);
-    let told: Vec<String> = reading.notes().into_iter().chain(code.note()).collect();
-    sidecar.collection.notes.extend(told.iter().cloned());
+    let message: Vec<String> = reading.notes().into_iter().chain(code.note()).collect();
+    sidecar.collection.notes.extend(message.iter().cloned());
     let counters = std::mem::take(&mut sidecar.counters);
     let profile = collector.zip(of_profile).map(|(collector, named)| {
         let profile = collector.finish(&named);
@@ -173,7 +173,7 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
             losses: both(&sidecar.losses, &profile.losses),
             notes: match is_own {
                 true => sidecar.collection.notes.iter(),
-                false => told.iter(),
+                false => message.iter(),
             }
             .chain(&profile.notes)
             .cloned()

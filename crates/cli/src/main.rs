@@ -146,9 +146,9 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let told = standard_output::failure(error.chain());
-            let told = told.unwrap_or_else(|| causes::told(error.chain()));
-            terminal::tell(&format!("pagewise: {told}"));
+            let message = standard_output::failure(error.chain());
+            let message = message.unwrap_or_else(|| causes::sentence(error.chain()));
+            terminal::tell(&format!("pagewise: {message}"));
             ExitCode::FAILURE
         }
     }
@@ -287,18 +287,18 @@ mod tests {
 
     #[test]
     fn a_program_without_dashes_before_it_is_told_how() {
-        let told = |words: &[&str]| match Cli::try_parse_from(words) {
+        let message = |words: &[&str]| match Cli::try_parse_from(words) {
             Ok(_) => panic!("{words:?} passed"),
             Err(error) => with_tip(error).to_string(),
         };
-        let told_for = |command| told(&["pagewise", command, "./x", "-v"]);
+        let told_for = |command| message(&["pagewise", command, "./x", "-v"]);
         for command in ["doctor", "record", "trace", "tune", "gate", "run"] {
             let text = told_for(command);
             assert!(text.contains("as in: -- ./x\n"), "{command}: {text}");
         }
-        assert!(told(&["pagewise", "watch", "./x"]).contains("as in: -- ./x\n"));
+        assert!(message(&["pagewise", "watch", "./x"]).contains("as in: -- ./x\n"));
         assert!(!told_for("check").contains("as in"));
-        assert!(!told(&["pagewise", "doctor", "--prov", "--", "x"]).contains("as in"));
+        assert!(!message(&["pagewise", "doctor", "--prov", "--", "x"]).contains("as in"));
     }
 
     #[test]

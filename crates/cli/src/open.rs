@@ -112,16 +112,16 @@ mod tests {
 
     #[test]
     fn what_another_command_reads_is_told_by_its_mark() {
-        let told = |head: &[u8]| {
+        let message = |head: &[u8]| {
             sniff(head)
                 .and_then(read_elsewhere)
                 .map(|error| error.to_string())
         };
-        let faults = told(&pagewise_wire::trace::MAGIC).expect("known");
+        let faults = message(&pagewise_wire::trace::MAGIC).expect("known");
         assert!(faults.contains("--simulate FILE"), "{faults}");
-        let accesses = told(&pagewise_formats::memory_trace::MAGIC[..]).expect("known");
+        let accesses = message(&pagewise_formats::memory_trace::MAGIC[..]).expect("known");
         assert!(accesses.contains("huge simulate"), "{accesses}");
-        assert_eq!(told(b"main;f 3\n"), None);
+        assert_eq!(message(b"main;f 3\n"), None);
     }
 
     #[test]

@@ -52,9 +52,9 @@ fn the_line_that_faults_has_the_faults_of_its_function() {
         "--",
         &path("fill"),
     ]);
-    let told = String::from_utf8_lossy(&recorded.stderr).into_owned();
+    let message = String::from_utf8_lossy(&recorded.stderr).into_owned();
     if !recorded.status.success() {
-        return skipped!("{told}");
+        return skipped!("{message}");
     }
     let page = path("fill.html");
     let shown = pagewise(&[
@@ -65,11 +65,11 @@ fn the_line_that_faults_has_the_faults_of_its_function() {
         "-o",
         &page,
     ]);
-    let told = String::from_utf8_lossy(&shown.stderr).into_owned();
-    if told.contains("no sample has") {
-        return skipped!("perf events are forbidden: {told}");
+    let message = String::from_utf8_lossy(&shown.stderr).into_owned();
+    if message.contains("no sample has") {
+        return skipped!("perf events are forbidden: {message}");
     }
-    assert!(shown.status.success(), "{told}");
+    assert!(shown.status.success(), "{message}");
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
     // Where the line is too long, its source stands below its figures.
     let lines: Vec<&str> = text.lines().collect();
@@ -80,9 +80,9 @@ fn the_line_that_faults_has_the_faults_of_its_function() {
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("/* here */") && page.contains("fill.c:4"));
     let unknown = pagewise(&["report", &path("fill.data"), "--annotate", "fil"]);
-    let told = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    let message = String::from_utf8_lossy(&unknown.stderr).into_owned();
     assert!(
-        !unknown.status.success() && told.contains("there are: fill,"),
-        "{told}"
+        !unknown.status.success() && message.contains("there are: fill,"),
+        "{message}"
     );
 }

@@ -234,9 +234,9 @@ fn allocators_share(program: &str, folder: &Path) -> Option<f64> {
 fn few_calls_tell_who_maps_memory() {
     let folder = tempfile::tempdir().expect("temporary directory");
     for (program, share) in [("malloc_blocks.c", 1.0), ("own_mappings.c", 0.0)] {
-        let Some(told) = allocators_share(program, folder.path()) else {
+        let Some(message) = allocators_share(program, folder.path()) else {
             return;
         };
-        assert!((told - share).abs() < 1e-9, "{program}: {told}");
+        assert!((message - share).abs() < 1e-9, "{program}: {message}");
     }
 }

@@ -145,8 +145,8 @@ fn a_load_that_fails_is_an_error() {
     for arguments in [vec!["--load", load], vec!["--prove", "--load", load]] {
         let output = stage.run(&arguments, &SERVER);
         assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-        let told = "the load './served ask 10; exit 7' exited with status 7";
-        assert!(said(&output).contains(told), "{}", said(&output));
+        let message = "the load './served ask 10; exit 7' exited with status 7";
+        assert!(said(&output).contains(message), "{}", said(&output));
     }
     assert_eq!(stage.started().len(), 2, "no run of a proof was begun");
     stage.has_ended();
@@ -155,16 +155,16 @@ fn a_load_that_fails_is_an_error() {
 #[test]
 fn a_server_that_ends_early_is_an_error() {
     let stage = Stage::new();
-    let told = |how: &str, words: &str| {
+    let message = |how: &str, words: &str| {
         let output = stage.run(&["--load", "./served ask 100"], &["./served", "serve", how]);
         assert_eq!(output.status.code(), Some(1), "{}", said(&output));
         assert!(said(&output).contains(words), "{}", said(&output));
     };
-    told(
+    message(
         "leave",
         "the server exited with status 3 before it was ready",
     );
-    told(
+    message(
         "die",
         "the server was killed by SIGKILL (signal 9) while it was driven",
     );
@@ -178,8 +178,8 @@ fn a_port_that_is_taken_and_a_program_that_is_missing_are_told() {
     let port = taken.local_addr().expect("an address").port().to_string();
     let output = stage.run(&["--load", "true", "--port", &port], &SERVER);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    let told = format!("another process already listens on port {port}");
-    assert!(said(&output).contains(&told), "{}", said(&output));
+    let message = format!("another process already listens on port {port}");
+    assert!(said(&output).contains(&message), "{}", said(&output));
     assert!(stage.started().is_empty());
     let output = stage.run(&["--load", "true"], &["./none"]);
     assert_eq!(output.status.code(), Some(127), "{}", said(&output));

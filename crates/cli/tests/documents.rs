@@ -105,8 +105,8 @@ const OF_TABLES: [&str; 6] = [
 
 fn done(words: &[&str]) -> Vec<u8> {
     let output = pagewise(words);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{words:?}: {told}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {message}");
     output.stdout
 }
 

@@ -61,8 +61,8 @@ impl Place {
 }
 
 fn json(output: &Output) -> Value {
-    let told = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"))
+    let message = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {message}"))
 }
 
 fn verdict<'a>(document: &'a Value, metric: &str) -> &'a str {
@@ -191,11 +191,11 @@ fn stored_runs_are_a_baseline_on_the_same_kind_of_host_only() {
     moved["evidence"]["gate_baseline"]["host"]["page_size"] = 65536.into();
     std::fs::write(place.path("other.json"), moved.to_string()).expect("it is written");
     let refused = against("other.json", "40");
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert_eq!(refused.status.code(), Some(2), "{told}");
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{message}");
     assert!(
-        told.contains("page size") && told.contains("--save"),
-        "{told}"
+        message.contains("page size") && message.contains("--save"),
+        "{message}"
     );
 }
 
@@ -246,9 +246,9 @@ fn what_cannot_be_judged_is_an_error_with_a_status_of_its_own() {
         (&["--", "./app", "1", "1"], "--against"),
     ] {
         let output = place.gate(words);
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {told}");
-        assert!(told.contains(expected), "{words:?}: {told}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {message}");
+        assert!(message.contains(expected), "{words:?}: {message}");
         assert!(output.stdout.is_empty());
     }
     let words = [
@@ -262,6 +262,6 @@ fn what_cannot_be_judged_is_an_error_with_a_status_of_its_own() {
         "x",
     ];
     let ignored = place.gate(&words);
-    let told = String::from_utf8_lossy(&ignored.stdout).into_owned();
-    assert!(told.contains("ends with status 1"), "{told}");
+    let message = String::from_utf8_lossy(&ignored.stdout).into_owned();
+    assert!(message.contains("ends with status 1"), "{message}");
 }

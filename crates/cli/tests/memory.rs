@@ -306,6 +306,9 @@ fn a_process_that_does_not_exist_is_named() {
     // Larger than any process id (PID_MAX_LIMIT).
     let output = pagewise(&["memory", "-p", "2147483647"]);
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8(output.stderr).expect("text");
-    assert!(told.contains("process 2147483647 does not exist"), "{told}");
+    let message = String::from_utf8(output.stderr).expect("text");
+    assert!(
+        message.contains("process 2147483647 does not exist"),
+        "{message}"
+    );
 }

@@ -104,21 +104,21 @@ fn full_mode_tells_each_fault_once() {
     let data = PerfData::parse(&bytes).unwrap();
     let sidecar = data.sidecar().expect("a recording of ours has a sidecar");
     assert_eq!(sidecar.ending, Ending::Exited(0));
-    let (told, counted) = (faults_told(&bytes), sidecar.cost.faults());
+    let (message, counted) = (faults_told(&bytes), sidecar.cost.faults());
     assert!(counted > 10_240, "python touched {counted} pages");
     // A few faults between fork and exec belong to the child but come before recording; without
     // privileges those inside the kernel are missing too.
-    let missing = counted.abs_diff(told);
+    let missing = counted.abs_diff(message);
     // On a busy machine the collector may get no time; then the loss is reported.
     let lost = sidecar.losses.of(LossKind::RingOverrun);
     assert!(
         missing * 20 < counted + lost * 20,
-        "{told} told, {lost} records lost, {counted} counted"
+        "{message} told, {lost} records lost, {counted} counted"
     );
 }
 
 /// Faults of a sampled recording.
-struct Told {
+struct Counts {
     /// Number of faults that were sampled.
     sampled: f64,
     /// Number of faults that they represent.
@@ -127,7 +127,7 @@ struct Told {
     counted: f64,
 }
 
-impl Told {
+impl Counts {
     /// The error relative to the truth.
     fn error(&self) -> f64 {
         (self.counted - self.all).abs() / self.counted
@@ -135,7 +135,7 @@ impl Told {
 }
 
 /// A sampled recording of this Python program.
-fn told_of(program: &str) -> Option<Told> {
+fn recorded(program: &str) -> Option<Counts> {
     let recorded = record(&[], &["--", "python3", "-c", program]);
     if !recorded.has_events() {
         return None;
@@ -145,7 +145,7 @@ fn told_of(program: &str) -> Option<Told> {
     let sidecar = data.sidecar().unwrap();
     let mut attributor = Attributor::new(data.sources(), sidecar);
     data.for_each(|event| attributor.event(&event)).unwrap();
-    Some(Told {
+    Some(Counts {
         sampled: faults_told(&bytes) as f64,
         all: attributor.finish().tally.all.sum,
         counted: sidecar.cost.faults() as f64,
@@ -158,14 +158,14 @@ fn told_of(program: &str) -> Option<Told> {
 fn is_true_within(error: f64, factors: Range<f64>, program: &str) {
     let mut seen = Vec::new();
     for _ in 0..5 {
-        let Some(told) = told_of(program) else {
+        let Some(message) = recorded(program) else {
             return;
         };
-        let factor = told.all / told.sampled;
-        if told.error() < error && factors.contains(&factor) {
+        let factor = message.all / message.sampled;
+        if message.error() < error && factors.contains(&factor) {
             return;
         }
-        seen.push((told.error(), factor));
+        seen.push((message.error(), factor));
     }
     panic!("errors, and faults that a sampled one stands for: {seen:?}");
 }
@@ -232,11 +232,11 @@ fn a_recording_leaves_that_of_another_tool_whole() {
     let Ok(perf) = perf else {
         return skipped!("perf is not installed");
     };
-    let told = String::from_utf8_lossy(&perf.stderr);
-    if told.contains("perf_event_paranoid") {
-        return skipped!("{told}");
+    let message = String::from_utf8_lossy(&perf.stderr);
+    if message.contains("perf_event_paranoid") {
+        return skipped!("{message}");
     }
-    assert!(perf.status.success(), "{told}");
+    assert!(perf.status.success(), "{message}");
 }
 
 #[test]
@@ -280,8 +280,11 @@ fn a_program_of_a_millisecond_is_known_in_full() {
     if !recorded.has_events() {
         return;
     }
-    let told = faults_told(&recorded.bytes());
-    assert!(told > 20, "only {told} faults of a whole program start");
+    let message = faults_told(&recorded.bytes());
+    assert!(
+        message > 20,
+        "only {message} faults of a whole program start"
+    );
 }
 
 #[test]
@@ -370,8 +373,8 @@ fn a_thousand_threads_are_attached_to() {
             threads_sampled(&recorded.bytes()).len(),
             recorded.messages(),
         );
-        let told = seen.1.contains("threads are not observed");
-        if seen.0 > 900 || told || !recorded.has_events() {
+        let message = seen.1.contains("threads are not observed");
+        if seen.0 > 900 || message || !recorded.has_events() {
             break;
         }
     }
@@ -395,9 +398,9 @@ fn the_end_of_the_time_keeps_what_was_gathered() {
         .args(["--", "sleep", "100"])
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&child.stderr);
-    assert_eq!(child.status.code(), Some(0), "{told}");
-    assert!(!told.contains("killed"), "{told}");
+    let message = String::from_utf8_lossy(&child.stderr);
+    assert_eq!(child.status.code(), Some(0), "{message}");
+    assert!(!message.contains("killed"), "{message}");
     let bytes = std::fs::read(&file).unwrap();
     let sidecar = PerfData::parse(&bytes).unwrap().sidecar().cloned().unwrap();
     assert_eq!(sidecar.ending, Ending::Running);

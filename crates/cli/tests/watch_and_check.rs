@@ -95,12 +95,12 @@ fn the_end_tells_what_wait_tells() {
     let last: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
     let faults = last["evidence"]["watch"]["minor_faults"].as_u64().unwrap();
     let messages = text(&output.stderr);
-    let told = messages
+    let message = messages
         .split(" minor faults")
         .next()
         .unwrap()
         .replace(',', "");
-    assert_eq!(told.parse::<u64>().unwrap(), faults, "{messages}");
+    assert_eq!(message.parse::<u64>().unwrap(), faults, "{messages}");
     assert!(faults > 10 * 40, "ten programs were loaded: {faults}");
 }
 

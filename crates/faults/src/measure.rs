@@ -563,7 +563,7 @@ mod tests {
     /// Without the kernel's stacks, its time is divided by what was timed.
     #[test]
     fn timed_faults_are_part_of_unsampled_kernel_time() {
-        let told = |faults: Option<f64>| {
+        let message = |faults: Option<f64>| {
             let part = |id, label, time| TimePart::plain(id, label, Estimate::exact(time));
             let mut account = Account {
                 kernel: Estimate::exact(600.0),
@@ -595,16 +595,16 @@ mod tests {
             (parts, account.unexplained)
         };
         let own = ("the program's own code".to_owned(), 400.0, 400.0, 400.0);
-        let (parts, left) = told(Some(450.0));
+        let (parts, left) = message(Some(450.0));
         let faults = ("page faults".to_owned(), 450.0, 350.0, 600.0);
         let rest = ("the kernel, unexplained".to_owned(), 150.0, 0.0, 250.0);
         assert_eq!(parts, [faults, own.clone(), rest]);
         assert_eq!((left.value, left.low, left.high), (150.0, 0.0, 250.0));
         // More than the kernel used is no time of faults.
-        let (parts, _) = told(Some(700.0));
+        let (parts, _) = message(Some(700.0));
         assert_eq!(parts.len(), 2, "{parts:?}");
         assert_eq!(parts[0].1, 600.0);
-        let (parts, left) = told(None);
+        let (parts, left) = message(None);
         assert_eq!(parts[0].1, 600.0);
         assert_eq!(left.value, 600.0);
     }

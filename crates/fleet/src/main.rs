@@ -118,7 +118,7 @@ fn main() -> ExitCode {
             let _ = writeln!(
                 io::stderr(),
                 "pagewise fleet: {}",
-                causes::told(error.chain())
+                causes::sentence(error.chain())
             );
             ExitCode::FAILURE
         }

@@ -212,7 +212,7 @@ impl NodeWatch {
         let mut processes: Vec<ProcessOnNodes> = self
             .looked
             .into_iter()
-            .map(|(pid, looked)| looked.told(pid))
+            .map(|(pid, looked)| looked.on_nodes(pid))
             .collect();
         processes.sort_by_key(|one| std::cmp::Reverse(one.held()));
         let nodes = self.before.into_iter().map(|(node, before)| {
@@ -244,7 +244,7 @@ impl Looked {
         clippy::cast_sign_loss,
         reason = "averages of sizes are sizes"
     )]
-    fn told(self, pid: i32) -> ProcessOnNodes {
+    fn on_nodes(self, pid: i32) -> ProcessOnNodes {
         let mean = |sum: f64| Bytes((sum / self.time).round() as u64);
         let node = |(node, (memory, files))| OnNode {
             node,

@@ -180,11 +180,11 @@ mod tests {
         );
         let read = |path: &Path| open(path, OpenOptions::new().read(true)).map(drop);
         read(&file).unwrap();
-        let told = |path: &Path| read(path).unwrap_err().to_string();
-        assert!(told(&link).contains("link"));
-        assert!(told(&pipe).contains("not a regular file"));
+        let message = |path: &Path| read(path).unwrap_err().to_string();
+        assert!(message(&link).contains("link"));
+        assert!(message(&pipe).contains("not a regular file"));
         fs::set_permissions(&file, Permissions::from_mode(0o620)).unwrap();
-        assert!(told(&file).contains("others can write"));
+        assert!(message(&file).contains("others can write"));
     }
 
     #[test]

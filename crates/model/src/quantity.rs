@@ -267,7 +267,7 @@ pub fn factor_digits(factor: f64) -> String {
 /// What a ratio's interval supports: `×7.9 [7.2, 8.6]`, `more than ×1.5`; `None` if it supports
 /// nothing.
 #[must_use]
-pub fn told_factor(ratio: &Estimate) -> Option<String> {
+pub fn shown_factor(ratio: &Estimate) -> Option<String> {
     match Ratio::of(ratio) {
         Ratio::Measured(found) => Some(format!("×{}", with_interval(&found, "", factor_digits))),
         Ratio::AtLeast(least) => Some(format!("more than ×{}", factor_digits(least))),
@@ -388,11 +388,11 @@ mod tests {
         assert_eq!(percent_seen(&estimate(0.0, 0.0, 0.0006)), "<0.1 %");
         assert_eq!(percent_seen(&estimate(0.672, 0.621, 0.718)), "67 %");
         assert_eq!(
-            told_factor(&estimate(7.94, 7.2, 8.6)).as_deref(),
+            shown_factor(&estimate(7.94, 7.2, 8.6)).as_deref(),
             Some("×7.9 [7.2, 8.6]")
         );
         assert_eq!(
-            told_factor(&estimate(1.07, 0.99, 1.15)).as_deref(),
+            shown_factor(&estimate(1.07, 0.99, 1.15)).as_deref(),
             Some("×1.07 [0.99, 1.15]")
         );
     }
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn what_an_interval_does_not_bear_out_is_not_told() {
-        let of = |value, low, high| told_factor(&Estimate { value, low, high });
+        let of = |value, low, high| shown_factor(&Estimate { value, low, high });
         assert_eq!(of(1.2, 0.0, f64::MAX), None);
         assert_eq!(of(0.8, 0.04, 15.8), None);
         assert_eq!(of(8.0, 1.5, 40.0).as_deref(), Some("more than ×1.50"));
@@ -465,7 +465,7 @@ mod tests {
                 for high in EXTREMES {
                     let found = Estimate { value, low, high };
                     for text in [
-                        told_factor(&found).unwrap_or_default(),
+                        shown_factor(&found).unwrap_or_default(),
                         points(value),
                         duration(value),
                         percent_interval(&found),

@@ -170,7 +170,7 @@ impl Words {
             page,
             |old| if old & LINKED != 0 { old | LIVE } else { fresh },
         );
-        Self::told(old)
+        Self::decoded(old)
     }
 
     /// A use of `page` was seen.
@@ -214,10 +214,10 @@ impl Words {
     /// What is known of `page`: the value that [`Words::arrive`] would return.
     #[must_use]
     pub fn past(&self, page: Page) -> Past {
-        Self::told(self.word(page).load(Ordering::Relaxed))
+        Self::decoded(self.word(page).load(Ordering::Relaxed))
     }
 
-    fn told(word: u32) -> Past {
+    fn decoded(word: u32) -> Past {
         match word {
             _ if word & (LINKED | LIVE) == LINKED | LIVE => Past::Present,
             _ if word & LINKED != 0 => Past::Revived,

@@ -398,7 +398,7 @@ fn policies_decide_as_they_did() {
         .map(|(name, _)| name)
         .into_iter()
         .filter(|name| !name.contains(':'));
-    let mut told =
+    let mut message =
         String::from("policy workload refaults early helped written watched decisions\n");
     let policies = alone
         .map(|name| format!("{name}-alone"))
@@ -419,7 +419,7 @@ fn policies_decide_as_they_did() {
             let (decisions, counts) = decide(&*fresh, &steps);
             let [refaults, early, helped, written, watched] = counts;
             writeln!(
-                told,
+                message,
                 "{name} {workload} {refaults} {early} {helped} {written} {watched} {decisions:016x}"
             )
             .expect("a string takes all");
@@ -427,11 +427,11 @@ fn policies_decide_as_they_did() {
     }
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/decisions.txt");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(file, &told).expect("decisions.txt is written");
+        std::fs::write(file, &message).expect("decisions.txt is written");
     }
     let kept = std::fs::read_to_string(file).expect("decisions.txt is there");
-    for (now, then) in told.lines().zip(kept.lines()) {
+    for (now, then) in message.lines().zip(kept.lines()) {
         assert_eq!(now, then, "(UPDATE_GOLDEN=1 where this is wanted)");
     }
-    assert_eq!(told.lines().count(), kept.lines().count());
+    assert_eq!(message.lines().count(), kept.lines().count());
 }

@@ -3,16 +3,16 @@
 use std::error::Error;
 
 /// An error and its causes, except those that the text already has: many errors repeat their cause.
-pub fn told<'a>(chain: impl Iterator<Item = &'a (dyn Error + 'static)>) -> String {
-    let mut told = String::new();
+pub fn sentence<'a>(chain: impl Iterator<Item = &'a (dyn Error + 'static)>) -> String {
+    let mut message = String::new();
     for cause in chain.map(ToString::to_string) {
-        if !told.contains(&cause) {
-            let between = if told.is_empty() { "" } else { ": " };
-            told += between;
-            told += &cause;
+        if !message.contains(&cause) {
+            let between = if message.is_empty() { "" } else { ": " };
+            message += between;
+            message += &cause;
         }
     }
-    told
+    message
 }
 
 #[cfg(test)]
@@ -25,6 +25,6 @@ mod tests {
         let causes =
             ["step 1", "cannot write x: no room", "no room", "disk 3"].map(io::Error::other);
         let chain = causes.iter().map(|cause| cause as &(dyn Error + 'static));
-        assert_eq!(told(chain), "step 1: cannot write x: no room: disk 3");
+        assert_eq!(sentence(chain), "step 1: cannot write x: no room: disk 3");
     }
 }

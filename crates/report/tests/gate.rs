@@ -132,16 +132,16 @@ fn names_neither_steer_a_terminal_nor_become_markup() {
 fn what_the_comment_says_is_what_the_text_says() {
     let gate = failed("./app");
     let (comment, text, report) = (markdown(&gate), render(&gate, 100, PLAIN), junit(&gate));
-    for told in [
+    for message in [
         "1 → 9,000 faults",
         "first touch",
         "100 ms → 200 ms of CPU time",
         "./app could not be seen",
         "1,234,567",
     ] {
-        assert!(comment.contains(told), "{told}: {comment}");
-        assert!(text.contains(told), "{told}: {text}");
-        assert!(report.contains(told), "{told}: {report}");
+        assert!(comment.contains(message), "{message}: {comment}");
+        assert!(text.contains(message), "{message}: {text}");
+        assert!(report.contains(message), "{message}: {report}");
     }
     assert!(comment.starts_with("<!-- pagewise gate -->\n### pagewise gate failed\n"));
     assert!(report.contains("tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"1\""));

@@ -313,7 +313,7 @@ fn two_profiles_lie_over_one_tree() {
     let page = render_profile_diff(&diff, &a, &b).expect("a page");
     let data: Value = serde_json::from_str(&json(&page)).expect("JSON");
     let stacks = stacks_of(&columns(&page), &data["profile_diff"]["pack"]);
-    let told: Vec<String> = stacks.iter().map(|stack| stack.join(" < ")).collect();
+    let message: Vec<String> = stacks.iter().map(|stack| stack.join(" < ")).collect();
     let expected = [
         "",
         "main",
@@ -321,7 +321,7 @@ fn two_profiles_lie_over_one_tree() {
         "asm_exc_page_fault < compress < main",
         "memcpy < compress < main",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }
 
 #[test]

@@ -136,8 +136,8 @@ mod tests {
             "rule file words.toml, line 2: unknown value {nmae}, expected one of name, -Xmx"
         );
         for stray in ["{name", "name}", "{na{me}", "{name} }"] {
-            let told = refused(stray);
-            assert!(told.contains("line 2: a '"), "{stray}: {told}");
+            let message = refused(stray);
+            assert!(message.contains("line 2: a '"), "{stray}: {message}");
         }
     }
 }

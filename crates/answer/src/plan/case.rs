@@ -144,11 +144,11 @@ fn in_doubt(findings: &Findings, share: f64, causes: &[Cause]) -> Estimate {
     let Some(of) = most.map(|line| line.faults).filter(|of| of.value > 0.0) else {
         return Estimate::exact(share);
     };
-    let told = of.scaled(share / of.value);
+    let message = of.scaled(share / of.value);
     Estimate {
         value: share,
-        low: told.low.min(share),
-        high: told.high.min(1.0).max(share),
+        low: message.low.min(share),
+        high: message.high.min(1.0).max(share),
     }
 }
 

@@ -99,9 +99,10 @@ fn at_rest(findings: &Findings, open: &Open) -> Option<Diagnosis> {
     if open.bounds_memory() {
         return Some(healthy(findings));
     }
-    let told = open.evidence();
+    let message = open.evidence();
     let values = [("who", kernel::who(findings))];
-    (!told.is_empty()).then(|| words(Symptom::Open, None).found(Severity::Note, &values, told))
+    (!message.is_empty())
+        .then(|| words(Symptom::Open, None).found(Severity::Note, &values, message))
 }
 
 /// Whether the advice is about collections in forked processes.
@@ -141,8 +142,8 @@ fn huge_page_fallback(findings: &Findings) -> Option<Diagnosis> {
         .saturating_sub(first.thp_fault_fallback);
     let given = last.thp_fault_alloc.saturating_sub(first.thp_fault_alloc);
     (fallback >= 16 && fallback * 4 > given).then(|| {
-        let told = say::huge_fallback(count(fallback), count(given));
-        words(Symptom::HugeFallback, None).found(Severity::Note, &[], vec![told])
+        let message = say::huge_fallback(count(fallback), count(given));
+        words(Symptom::HugeFallback, None).found(Severity::Note, &[], vec![message])
     })
 }
 
@@ -161,22 +162,22 @@ fn kernel_threads(findings: &Findings) -> Option<Diagnosis> {
     };
     let worth = |one: &&KernelThread| one.cpu.0 * 10 >= all.0;
     much.then(|| {
-        let told = findings.kernel_threads.iter().filter(worth).map(line);
-        words(Symptom::KernelThreads, None).found(Severity::Note, &[], told.collect())
+        let message = findings.kernel_threads.iter().filter(worth).map(line);
+        words(Symptom::KernelThreads, None).found(Severity::Note, &[], message.collect())
     })
 }
 
 fn healthy(findings: &Findings) -> Diagnosis {
     let cost = &findings.cost;
     let share = findings.time.share_of_cpu;
-    let told = share.map(|share| say::faults_share(percent_seen(&share)));
+    let message = share.map(|share| say::faults_share(percent_seen(&share)));
     let faults = say::faults_in(count(cost.faults()), cost.cpu());
     let blind = match findings.diagnoses.iter().any(page_sizes::is_note) {
         _ if findings.account.samples == 0 => Some(When::NotSampled),
         true => Some(When::PageSizes),
         false => None,
     };
-    let evidence = std::iter::once(faults).chain(told).collect();
+    let evidence = std::iter::once(faults).chain(message).collect();
     Diagnosis {
         share_of_cpu: share,
         ..words(Symptom::Healthy, blind).found(Severity::Healthy, &[], evidence)

@@ -24,7 +24,7 @@ const MOST_OF_THE_TIME: f64 = 0.8;
 const ONE_CPU: f64 = 1.05;
 
 /// What the program does, in a few sentences, and how much of it is unexplained.
-pub(super) fn told(findings: &Findings) -> String {
+pub(super) fn activity(findings: &Findings) -> String {
     let open = Open::of(findings, &findings.diagnoses);
     let was_sampled = !findings.account.cpu.is_empty();
     let kernels = kernels(findings);
@@ -41,7 +41,7 @@ pub(super) fn told(findings: &Findings) -> String {
     sentences.extend(waiting);
     sentences.extend(wants_a_cpu(findings));
     sentences.extend(one_at_a_time(findings));
-    sentences.extend(open.told(was_sampled));
+    sentences.extend(open.sentences(was_sampled));
     sentences.join(" ")
 }
 
@@ -118,11 +118,11 @@ fn kernels(findings: &Findings) -> String {
 }
 
 fn listed<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) -> String {
-    let told: Vec<String> = parts
+    let message: Vec<String> = parts
         .take(MOST_PARTS)
         .map(|part| say::part(percent(share(findings, part)), &part.label))
         .collect();
-    told.join(&say::and())
+    message.join(&say::and())
 }
 
 /// Whether a part of the CPU time is what the kernel does for the program.
@@ -164,6 +164,6 @@ fn one_at_a_time(findings: &Findings) -> Option<String> {
     let used = cost.cpu().as_secs_f64() / cost.wall.as_secs_f64().max(1e-9);
     let is_one = (MOST_OF_THE_TIME..=ONE_CPU).contains(&used);
     let others = findings.host.cpus > 1 && of_elapsed(findings, "ready") < BUSY_MACHINE;
-    let told = is_one && others && !findings.collection.whole_machine;
-    told.then(|| say::one_at_a_time(findings.host.cpus))
+    let message = is_one && others && !findings.collection.whole_machine;
+    message.then(|| say::one_at_a_time(findings.host.cpus))
 }

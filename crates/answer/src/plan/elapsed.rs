@@ -54,7 +54,7 @@ pub(super) fn waits(findings: &Findings) -> impl Iterator<Item = &TimePart> {
 /// `, 1.04 s (81 %) waiting for the network`: the first of these parts that are large enough.
 pub(super) fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) -> String {
     let wall = findings.cost.wall.as_secs_f64();
-    let told: Vec<String> = parts
+    let message: Vec<String> = parts
         .take(MOST_KINDS)
         .filter(|part| part.time.value * 1e-9 >= KIND * wall)
         .map(|part| {
@@ -63,7 +63,7 @@ pub(super) fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a Tim
             say::kind(time, share, &part.label)
         })
         .collect();
-    match told.as_slice() {
+    match message.as_slice() {
         [] => String::new(),
         all => say::kinds(all.join(&say::and())),
     }

@@ -106,9 +106,9 @@ fn delays(findings: &Findings, symptom: &Case) -> Vec<String> {
     let Some(delays) = findings.account.delays else {
         return Vec::new();
     };
-    type Told = fn(Nanos, String) -> String;
-    let disk: (Option<Delay>, Told) = (delays.disk, say::counted_disk);
-    let kinds: Vec<(Option<Delay>, Told)> = match symptom.kind {
+    type Sentence = fn(Nanos, String) -> String;
+    let disk: (Option<Delay>, Sentence) = (delays.disk, say::counted_disk);
+    let kinds: Vec<(Option<Delay>, Sentence)> = match symptom.kind {
         Symptom::Reclaim | Symptom::Thrashing | Symptom::Limit | Symptom::Swap => vec![
             (delays.reclaim, say::counted_reclaim),
             (delays.thrashing, say::counted_thrashing),
@@ -119,10 +119,11 @@ fn delays(findings: &Findings, symptom: &Case) -> Vec<String> {
         Symptom::ForkCopies => vec![(delays.copying, say::counted_copying)],
         _ => Vec::new(),
     };
-    let told = kinds
+    let message = kinds
         .into_iter()
-        .filter_map(|(delay, told)| Some((delay.filter(|delay| delay.count > 0)?, told)));
-    told.map(|(delay, told)| told(delay.time, count(delay.count)))
+        .filter_map(|(delay, message)| Some((delay.filter(|delay| delay.count > 0)?, message)));
+    message
+        .map(|(delay, message)| message(delay.time, count(delay.count)))
         .collect()
 }
 
@@ -161,8 +162,8 @@ fn runtime(findings: &Findings, symptom: &Case) -> Option<String> {
 /// Explains why faults that the table counts as first touches are reported as churn.
 fn moving(findings: &Findings, symptom: &Case) -> Option<String> {
     let moved = moved(findings);
-    let told = moved > 0.0 && symptom.kind == Symptom::ChurnMmap;
-    told.then(|| say::memory_moves(rounded(moved), findings.cost.max_rss))
+    let message = moved > 0.0 && symptom.kind == Symptom::ChurnMmap;
+    message.then(|| say::memory_moves(rounded(moved), findings.cost.max_rss))
 }
 
 fn churn(findings: &Findings, symptom: &Case) -> Vec<String> {
@@ -256,16 +257,16 @@ fn reclaim(findings: &Findings) -> Vec<String> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return lines;
     };
-    type Told = fn(String) -> String;
-    let counters: [(u64, u64, Told); 4] = [
+    type Sentence = fn(String) -> String;
+    let counters: [(u64, u64, Sentence); 4] = [
         (0, limit_hits(findings), say::limit_hits),
         (refaults(first), refaults(last), say::refaults),
         (first.direct_scanned, last.direct_scanned, say::scanned),
         (first.swap_out, last.swap_out, say::swapped_out),
     ];
-    let grown = counters.map(|(before, after, told)| (after.saturating_sub(before), told));
+    let grown = counters.map(|(before, after, message)| (after.saturating_sub(before), message));
     let grown = grown.into_iter().filter(|(grown, _)| *grown > 0);
-    lines.extend(grown.map(|(grown, told)| told(count(grown))));
+    lines.extend(grown.map(|(grown, message)| message(count(grown))));
     let stalled = last.stall_some.unwrap_or_default() - first.stall_some.unwrap_or_default();
     if stalled > Nanos(0) {
         lines.push(say::stalled(stalled));

@@ -113,13 +113,13 @@ fn is_gate(entry: &KernelEntry) -> bool {
 
 /// Each call comes through the gate: the gate's time for calls that are reported elsewhere belongs
 /// to those.
-fn with_their_gate(told: &[&KernelEntry], all: &[KernelEntry]) -> Vec<KernelEntry> {
+fn with_their_gate(message: &[&KernelEntry], all: &[KernelEntry]) -> Vec<KernelEntry> {
     let call = |entry: &KernelEntry| match entry.id.starts_with("call.") {
         true => entry.time.value,
         false => 0.0,
     };
     let (here, calls) = (
-        told.iter().map(|entry| call(entry)).sum::<f64>(),
+        message.iter().map(|entry| call(entry)).sum::<f64>(),
         all.iter().map(call).sum::<f64>(),
     );
     let part = if calls > 0.0 { here / calls } else { 1.0 };
@@ -130,7 +130,7 @@ fn with_their_gate(told: &[&KernelEntry], all: &[KernelEntry]) -> Vec<KernelEntr
         },
         false => (*entry).clone(),
     };
-    let mut found: Vec<KernelEntry> = told.iter().map(one).collect();
+    let mut found: Vec<KernelEntry> = message.iter().map(one).collect();
     found.sort_by(|a, b| b.time.value.total_cmp(&a.time.value));
     found
 }

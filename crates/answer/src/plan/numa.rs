@@ -194,15 +194,15 @@ fn is_much(time: Option<Estimate>) -> bool {
 
 /// What the kernel counted, over the whole machine.
 fn balancing(numa: &MemoryNodes) -> Option<String> {
-    type Told = fn(String) -> String;
-    let kinds: [(&str, Told); 3] = [
+    type Sentence = fn(String) -> String;
+    let kinds: [(&str, Sentence); 3] = [
         ("numa_hint_faults", say::hinting_faults),
         ("numa_hint_faults_local", say::hinting_faults_local),
         ("numa_pages_migrated", say::pages_moved),
     ];
-    let counted = kinds.iter().filter_map(|(name, told)| {
+    let counted = kinds.iter().filter_map(|(name, message)| {
         let grown = numa.balancing.get(*name)?;
-        Some(told(count(*grown)))
+        Some(message(count(*grown)))
     });
     let counted: Vec<String> = counted.collect();
     (!counted.is_empty()).then(|| say::balancing_counted(counted.join(", ")))

@@ -86,8 +86,8 @@ impl Open {
     }
 
     /// Sentences about what is not explained, or uncertain.
-    pub fn told(&self, was_sampled: bool) -> Vec<String> {
-        let told =
+    pub fn sentences(&self, was_sampled: bool) -> Vec<String> {
+        let message =
             |known: f64, all: f64, unknown: fn(String) -> String, unsure: fn(String) -> String| {
                 match (known >= LITTLE, all >= LITTLE) {
                     (true, _) => Some(unknown(percent(known))),
@@ -95,13 +95,13 @@ impl Open {
                     (false, false) => None,
                 }
             };
-        let of_cpu = told(
+        let of_cpu = message(
             self.inexplicable,
             self.unexplained,
             say::not_told_of_cpu,
             say::uncertain_of_cpu,
         );
-        let of_elapsed = told(
+        let of_elapsed = message(
             self.unseen,
             self.elapsed,
             say::not_told_of_elapsed,

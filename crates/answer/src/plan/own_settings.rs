@@ -134,16 +134,16 @@ pub(super) fn evidence(allocators: &[&Allocator]) -> Vec<String> {
     for allocator in allocators {
         let set = allocator.settings.iter();
         let set = set.filter(|(name, _)| *name != "LD_PRELOAD");
-        let told: Vec<String> = set
+        let message: Vec<String> = set
             .map(|(name, value)| match value.as_str() {
                 "" => name.clone(),
                 value => format!("{name}={value}"),
             })
             .collect();
-        if told.is_empty() {
+        if message.is_empty() {
             continue;
         }
-        lines.push(say::in_force(told.join(", ")));
+        lines.push(say::in_force(message.join(", ")));
         let mut names = allocator.settings.keys();
         if names.any(|name| FREEZING.contains(&name.as_str())) {
             lines.push(say::adaptation_is_off());

@@ -42,12 +42,12 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
     let probable = probable_churn(findings);
     let is_inferred = probable.is_some();
     symptoms.extend(probable);
-    let told = |one: &Case| {
+    let message = |one: &Case| {
         let is_first = [Symptom::FirstTouch, Symptom::ReadFirst].contains(&one.kind);
         !(untold && is_first || is_inferred && one.kind == Symptom::UnknownFaults)
     };
     symptoms.extend(populated(findings));
-    symptoms.extend(other_causes(findings).into_iter().filter(told));
+    symptoms.extend(other_causes(findings).into_iter().filter(message));
     symptoms.extend(huge_zeroing(findings));
     symptoms.extend(hot_allocator(findings));
     symptoms.extend(hot_collector(findings));

@@ -41,7 +41,7 @@ fn nothing_costly(findings: &Findings) -> String {
     match () {
         () if advised.any(|advice| !advice.settings.0.is_empty()) => beside_advice(findings),
         () if findings.cost.cpu() < SHORT => short(findings),
-        () => doing::told(findings),
+        () => doing::activity(findings),
     }
 }
 
@@ -293,8 +293,8 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
         true => (shown.wall_speedup, say::elapsed_time()),
         false => (shown.cpu_speedup, say::cpu_time()),
     };
-    let told = shown.map(clock);
-    match told.and_then(|(gain, of)| faster(&gain, &of, Source::Measured)) {
+    let message = shown.map(clock);
+    match message.and_then(|(gain, of)| faster(&gain, &of, Source::Measured)) {
         Some(gain) => say::proved(count(settings), gain),
         None => say::proved_faster(count(settings)),
     }

@@ -171,8 +171,8 @@ mod tests {
     fn each_symptom_has_words_and_each_name_is_a_symptoms() {
         for symptom in Symptom::ALL {
             assert_eq!(Symptom::named(symptom.id()), Some(*symptom));
-            let told = words(*symptom, None);
-            assert!(told.headline.names().count() <= 1, "{}", symptom.id());
+            let message = words(*symptom, None);
+            assert!(message.headline.names().count() <= 1, "{}", symptom.id());
         }
         assert_eq!(Symptom::named("file.never"), None);
     }

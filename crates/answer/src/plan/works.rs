@@ -139,7 +139,7 @@ fn unmaps(findings: &Findings) -> u64 {
 
 /// Whether costly symptoms explain the kernel's work in this entry.
 pub(super) fn tell_of(symptoms: &[Case], entry: &KernelEntry, findings: &Findings) -> bool {
-    let told = |works: &[&str]| -> f64 {
+    let message = |works: &[&str]| -> f64 {
         let works = works.iter().filter_map(|id| findings.account.work(id));
         let outside = works.map(|work| work.time.value - work.in_faults.value);
         outside.sum()
@@ -154,12 +154,12 @@ pub(super) fn tell_of(symptoms: &[Case], entry: &KernelEntry, findings: &Finding
                 || costly(Symptom::ForkSpawn)
                 || costly(Symptom::ForkEach) =>
         {
-            told(&["fork", "exit"])
+            message(&["fork", "exit"])
         }
-        "interrupt" if costly(Symptom::NumaBalancing) => told(&[numa::WORK]),
+        "interrupt" if costly(Symptom::NumaBalancing) => message(&[numa::WORK]),
         "call.map" if costly(Symptom::FileRemap) => return true,
         "call.map" => {
-            let part = |kind, work| if costly(kind) { told(&[work]) } else { 0.0 };
+            let part = |kind, work| if costly(kind) { message(&[work]) } else { 0.0 };
             part(Symptom::LockSpin, "lock") + part(Symptom::TlbFlush, "flush")
         }
         _ => return false,

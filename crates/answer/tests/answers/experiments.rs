@@ -110,7 +110,7 @@ fn of_pairs_of_runs() {
             let stopping = Stopping::default().among(3, criteria.level);
             found.push(json!({
                 "sentence": sentence(&one),
-                "promise": promise(&one, 3, criteria).map(|told| (told.speed, told.by_cpu, told.more_pairs)),
+                "promise": promise(&one, 3, criteria).map(|message| (message.speed, message.by_cpu, message.more_pairs)),
                 "promised": promised(&one, 1, criteria),
                 "faster_by": faster_by(&one, criteria),
                 "enough": [Stopping::default().enough(&one), stopping.enough(&one)],
@@ -240,8 +240,8 @@ fn of_stored_runs_elsewhere() {
                     command: &command,
                     contended: now,
                 };
-                let told = comparable(&baseline, now);
-                found.push((told.refused, told.times, told.warnings));
+                let message = comparable(&baseline, now);
+                found.push((message.refused, message.times, message.warnings));
             }
         }
     }
@@ -288,11 +288,11 @@ fn of_runs_that_cost_more() {
                         findings,
                         contended,
                     };
-                    let told = run_diff::compare(side("a", &one), side("b", &other), &rules);
+                    let message = run_diff::compare(side("a", &one), side("b", &other), &rules);
                     found.push((
                         what,
                         by,
-                        told.map(|told| (told.verdict, told.evidence.figures)),
+                        message.map(|message| (message.verdict, message.evidence.figures)),
                     ));
                 }
             }
@@ -317,8 +317,8 @@ fn of_what_grew() {
                 faults,
                 total: findings.cost.faults() as f64,
             };
-            let told = culprit(of(&before, old), of(&after, new));
-            found.push((a, b, told));
+            let message = culprit(of(&before, old), of(&after, new));
+            found.push((a, b, message));
         }
     }
     holds("what-grew", &found);

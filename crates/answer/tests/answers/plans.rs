@@ -57,13 +57,13 @@ fn libraries() -> Surroundings {
 fn concluded(findings: Findings, around: &Surroundings) -> (Value, Findings) {
     let rules = Rules::shipped().expect("the rules are right");
     let findings = conclude(findings, &rules, around);
-    let told = json!({
+    let message = json!({
         "verdict": findings.verdict,
         "diagnoses": findings.diagnoses,
         "advice": findings.advice,
         "trials": trials(&findings, &rules, around),
     });
-    (told, findings)
+    (message, findings)
 }
 
 /// Allocators with versions and linkage.
@@ -103,7 +103,7 @@ fn allocators() -> Vec<Allocator> {
 fn of_other_allocators() {
     for name in RECORDED {
         let findings = found(name);
-        let told: Vec<Value> = allocators()
+        let message: Vec<Value> = allocators()
             .into_iter()
             .flat_map(|allocator| {
                 let mut with = findings.clone();
@@ -112,7 +112,7 @@ fn of_other_allocators() {
                     .map(|around| concluded(with.clone(), &around).0)
             })
             .collect();
-        holds(&format!("{name}-allocators"), &told);
+        holds(&format!("{name}-allocators"), &message);
     }
 }
 
@@ -120,7 +120,7 @@ fn of_other_allocators() {
 fn of_more_and_less_time() {
     for name in RECORDED {
         let findings = found(name);
-        let mut told = Vec::new();
+        let mut message = Vec::new();
         for (user, system, wall) in [
             (1.0, 1.0, 1.0),
             (30.0, 1.0, 10.0),
@@ -141,10 +141,10 @@ fn of_more_and_less_time() {
                     held: Bytes(200 << 20),
                     zeros: (mode == "always").then_some(0.7),
                 });
-                told.push(concluded(with, &libraries()).0);
+                message.push(concluded(with, &libraries()).0);
             }
         }
-        holds(&format!("{name}-times"), &told);
+        holds(&format!("{name}-times"), &message);
     }
 }
 
@@ -152,7 +152,7 @@ fn of_more_and_less_time() {
 fn of_page_sizes() {
     for name in RECORDED {
         let findings = found(name);
-        let mut told = Vec::new();
+        let mut message = Vec::new();
         for (mode, memory, huge, rss) in [
             ("always", 900_u64, 400_u64, 1_000_u64),
             ("madvise", 900, 0, 1_000),
@@ -181,10 +181,10 @@ fn of_page_sizes() {
                 let mut with = findings.clone();
                 with.cost.max_rss = Bytes(rss << 20);
                 let note = page_sizes::note(&with, &seen);
-                told.push((note, page_sizes::other_size(&with, mode)));
+                message.push((note, page_sizes::other_size(&with, mode)));
             }
         }
-        holds(&format!("{name}-page-sizes"), &told);
+        holds(&format!("{name}-page-sizes"), &message);
     }
 }
 
@@ -193,7 +193,7 @@ fn of_page_sizes() {
 fn of_proofs() {
     let findings = found("churn");
     let (_, findings) = concluded(findings, &libraries());
-    let mut told = Vec::new();
+    let mut message = Vec::new();
     for name in ["with keep", "huge pages", "no huge pages"] {
         for times in [0.4, 0.97, 1.0, 1.4] {
             for pairs in [1, 4, 8] {
@@ -225,7 +225,7 @@ fn of_proofs() {
                         summary: "what was proved".to_owned(),
                         notes: Vec::new(),
                     };
-                    told.push((
+                    message.push((
                         page_sizes::verdict(&proof),
                         proved(findings.clone(), proof).verdict,
                     ));
@@ -233,5 +233,5 @@ fn of_proofs() {
             }
         }
     }
-    holds("proofs", &told);
+    holds("proofs", &message);
 }

@@ -219,7 +219,7 @@ fn recording(opened: Opened, path: &Path) -> Result<Recording> {
         Opened::PerfData(bytes) => Recording::Observed(observed::read(&bytes)?),
         Opened::Document(bytes) => return result(&bytes),
         Opened::Other(format, _) => match format.and_then(read_elsewhere) {
-            Some(told) => return Err(told),
+            Some(message) => return Err(message),
             None => bail!(
                 "it is not perf.data, perf script text, folded stacks, a function_graph trace, or a \
                  result of pagewise doctor --json or report --json"

@@ -291,9 +291,9 @@ mod tests {
         };
         let limit: Limit = "+10% page-faults".parse().unwrap();
         assert_eq!(limit.quantity(), Some(Quantity::Faults));
-        let told = limit.is_broken_by(&figure(1_000.0, 1_200.0, true));
+        let words = limit.is_broken_by(&figure(1_000.0, 1_200.0, true));
         assert_eq!(
-            told.unwrap(),
+            words.unwrap(),
             "page-faults changed by +20.0 %, beyond +10 %"
         );
         for within in [

@@ -18,7 +18,7 @@ pub fn folded(export: &ProfileExport<'_>) -> Result<Written> {
     write_text(export, |out| {
         folded_stacks::write(export.profile, event, out)
     })?;
-    told(export, &about(export.profile, event))
+    written(export, &about(export.profile, event))
 }
 
 /// A flame graph of one event, or a differential one of two profiles.
@@ -38,14 +38,14 @@ pub fn svg(export: &ProfileExport<'_>) -> Result<Written> {
         is_diff: export.before.is_some(),
     };
     write(export, |out| svg::write(&stacks, picture, out))?;
-    told(export, &about(export.profile, event))
+    written(export, &about(export.profile, event))
 }
 
 /// A speedscope file.
 pub fn speedscope(export: &ProfileExport<'_>) -> Result<Written> {
     let profile = &chosen(export)?;
     write(export, |out| speedscope::write(profile, export.name, out))?;
-    told(export, "open it at https://www.speedscope.app")
+    written(export, "open it at https://www.speedscope.app")
 }
 
 /// A pprof file.
@@ -53,7 +53,7 @@ pub fn pprof(export: &ProfileExport<'_>) -> Result<Written> {
     required(export.output, "a pprof file")?;
     let profile = &chosen(export)?;
     write(export, |out| pprof::write(profile, out))?;
-    told(export, "go tool pprof reads it")
+    written(export, "go tool pprof reads it")
 }
 
 /// OpenTelemetry's profiles.
@@ -61,7 +61,7 @@ pub fn otlp(export: &ProfileExport<'_>) -> Result<Written> {
     required(export.output, "a file of OpenTelemetry profiles")?;
     let profile = &chosen(export)?;
     write(export, |out| otlp::write(profile, out))?;
-    told(
+    written(
         export,
         "OpenTelemetry profiles v1development, which is not stable: readers of other releases may refuse it",
     )
@@ -71,7 +71,7 @@ pub fn otlp(export: &ProfileExport<'_>) -> Result<Written> {
 pub fn firefox(export: &ProfileExport<'_>) -> Result<Written> {
     let profile = &chosen(export)?;
     write(export, |out| firefox::write(profile, export.name, out))?;
-    told(export, "load it at https://profiler.firefox.com")
+    written(export, "load it at https://profiler.firefox.com")
 }
 
 /// A Perfetto trace of one event's samples.
@@ -82,7 +82,7 @@ pub fn perfetto(export: &ProfileExport<'_>) -> Result<Written> {
         perfetto_samples::write(export.profile, event, out)
     })?;
     let about = about(export.profile, event);
-    told(
+    written(
         export,
         &format!("{about}; open it at https://ui.perfetto.dev"),
     )
@@ -92,7 +92,7 @@ pub fn perfetto(export: &ProfileExport<'_>) -> Result<Written> {
 pub fn csv(export: &ProfileExport<'_>) -> Result<Written> {
     let profile = &chosen(export)?;
     write_text(export, |out| samples::write_csv(profile, out))?;
-    told(export, &format!("{} samples", profile.samples.len()))
+    written(export, &format!("{} samples", profile.samples.len()))
 }
 
 /// The same as a Parquet file.
@@ -100,7 +100,7 @@ pub fn parquet(export: &ProfileExport<'_>) -> Result<Written> {
     required(export.output, "a Parquet file")?;
     let profile = &chosen(export)?;
     write(export, |out| samples::write_parquet(profile, out))?;
-    told(export, &format!("{} samples", profile.samples.len()))
+    written(export, &format!("{} samples", profile.samples.len()))
 }
 
 /// The event of this name, or the first that has samples.
@@ -196,7 +196,7 @@ fn write_text(
     })
 }
 
-fn told(export: &ProfileExport<'_>, what: &str) -> Result<Written> {
+fn written(export: &ProfileExport<'_>, what: &str) -> Result<Written> {
     let losses = export.profile.losses.descriptions();
     let lost: String = losses.map(|lost| format!("; {lost}")).collect();
     Ok(Written(format!("{}: {what}{lost}", place(export.output))))

@@ -309,15 +309,15 @@ mod tests {
             let ours = source.match_indices("\"PAGEWISE_");
             read.extend(ours.filter_map(|(at, _)| quoted(&source[at..])));
         }
-        let told: BTreeSet<&str> = environment("")
+        let message: BTreeSet<&str> = environment("")
             .flat_map(|entry| entry.name.split(", "))
             .collect();
         let untold: Vec<&&str> = read
             .iter()
-            .filter(|name| !told.contains(**name) && !INTERNAL.contains(name))
+            .filter(|name| !message.contains(**name) && !INTERNAL.contains(name))
             .collect();
         assert!(untold.is_empty(), "{untold:?} are not in the manual");
-        for name in told.iter().filter(|name| **name != "TMPDIR") {
+        for name in message.iter().filter(|name| **name != "TMPDIR") {
             let literal = format!("\"{name}\"");
             let is_read = sources.iter().any(|source| source.contains(&literal));
             assert!(is_read, "{name}: no source reads it");

@@ -120,8 +120,8 @@ impl Rounds<'_> {
         let spool = Spool::open(self.folder)?;
         let host = host::snapshot();
         let mut pace = Pace::new(self.every, self.options.most_cpu, host.cpus);
-        let mut told = Told::default();
-        told.begin(self, &spool)?;
+        let mut message = Announced::default();
+        message.begin(self, &spool)?;
         pause(pace.first());
         let mut has_recorded = false;
         while interrupt::requested().is_none() {
@@ -134,22 +134,22 @@ impl Rounds<'_> {
                 }
                 Err(error) if !has_recorded => return Err(error),
                 Err(error) => {
-                    told.say(&format!("{error:#}"))?;
+                    message.say(&format!("{error:#}"))?;
                     Duration::ZERO
                 }
             };
-            cpu += self.send(&spool, &mut told)?;
+            cpu += self.send(&spool, &mut message)?;
             let dropped = spool.limit(self.options.spool_size.0)?;
-            told.dropped(dropped)?;
+            message.dropped(dropped)?;
             let wait = pace.next(begun.elapsed(), cpu);
             if pace.is_stretched() {
-                told.stretched(wait, self.options.most_cpu)?;
+                message.stretched(wait, self.options.most_cpu)?;
             }
             if interrupt::requested().is_none() {
                 pause(wait);
             }
         }
-        self.send(&spool, &mut told)?;
+        self.send(&spool, &mut message)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -185,12 +185,12 @@ impl Rounds<'_> {
         let host = host.replace(['/', '='], "_");
         let place = format!("day={day}/host={host}/{name}");
         spool.add(&made, Path::new(&place))?;
-        spool.told(unsent)?;
+        spool.reported(unsent)?;
         Ok(cpu)
     }
 
     /// Sends what waits. Returns the CPU time that it took.
-    fn send(&self, spool: &Spool, told: &mut Told) -> Result<Duration> {
+    fn send(&self, spool: &Spool, message: &mut Announced) -> Result<Duration> {
         let Some(to) = &self.options.to else {
             return Ok(Duration::ZERO);
         };
@@ -203,7 +203,7 @@ impl Rounds<'_> {
             false => (Duration::ZERO, spool.send(Path::new(to)).map(drop)),
         };
         let left = spool.waiting()?.len();
-        told.sent(to, before - left.min(before), left, outcome)?;
+        message.sent(to, before - left.min(before), left, outcome)?;
         Ok(cpu)
     }
 
@@ -298,13 +298,13 @@ impl Pace {
 
 /// What was said, so that a lasting condition is told once.
 #[derive(Default)]
-struct Told {
+struct Announced {
     is_away: bool,
     has_dropped: bool,
     is_stretched: bool,
 }
 
-impl Told {
+impl Announced {
     fn say(&self, words: &str) -> io::Result<()> {
         writeln!(io::stderr(), "pagewise: {words}")
     }

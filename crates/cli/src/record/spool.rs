@@ -111,7 +111,7 @@ impl Spool {
     }
 
     /// A complete recording has told `count` of the dropped ones.
-    pub fn told(&self, count: u64) -> Result<()> {
+    pub fn reported(&self, count: u64) -> Result<()> {
         match count {
             0 => Ok(()),
             _ => self.keep_count(self.dropped().saturating_sub(count)),
@@ -228,7 +228,7 @@ mod tests {
         assert!(!place.path().join("day=2026-11-01").exists());
         assert_eq!(spool.limit(0).unwrap(), 2);
         assert_eq!(spool.dropped(), 3);
-        spool.told(2).unwrap();
+        spool.reported(2).unwrap();
         drop(spool);
         assert_eq!(Spool::open(place.path()).unwrap().dropped(), 1);
     }

@@ -321,9 +321,10 @@ mod tests {
 
     #[test]
     fn an_error_names_its_file_once() {
-        let told = |text: &'static str| format!("{:#}", named(Path::new("a.data"), anyhow!(text)));
-        assert_eq!(told("it is empty"), "a.data: it is empty");
-        assert_eq!(told("cannot open a.data: no"), "cannot open a.data: no");
-        assert_eq!(told("no aa.data"), "a.data: no aa.data");
+        let message =
+            |text: &'static str| format!("{:#}", named(Path::new("a.data"), anyhow!(text)));
+        assert_eq!(message("it is empty"), "a.data: it is empty");
+        assert_eq!(message("cannot open a.data: no"), "cannot open a.data: no");
+        assert_eq!(message("no aa.data"), "a.data: no aa.data");
     }
 }

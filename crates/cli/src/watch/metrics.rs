@@ -125,12 +125,12 @@ fn answer(figures: Arc<Mutex<Figures>>) -> impl Fn(bool) -> Answer {
 
 /// Stores the findings of a look inside; reports only once that nothing can be seen.
 fn taker(figures: Arc<Mutex<Figures>>) -> impl FnMut(anyhow::Result<Findings>) + Send + 'static {
-    let mut told = false;
+    let mut message = false;
     move |found| {
         let at = SystemTime::now().duration_since(UNIX_EPOCH);
         let at = at.map_or(0.0, |at| at.as_secs_f64());
-        if let (Err(error), false) = (&found, told) {
-            told = true;
+        if let (Err(error), false) = (&found, message) {
+            message = true;
             eprintln!("pagewise: cannot look inside: {error:#}");
         }
         // Old figures would look like new ones.

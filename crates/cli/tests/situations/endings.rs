@@ -75,16 +75,16 @@ fn doctor_tells_a_crash_and_still_reports() {
     let stage = Stage::new();
     let outcome = Outcome::of(stage.pagewise().args(["doctor", "--", target(), "crash"]));
     assert!(outcome.stdout.contains("SIGSEGV"), "{}", outcome.stdout);
-    let told = "the program was killed by SIGSEGV (signal 11)";
+    let message = "the program was killed by SIGSEGV (signal 11)";
     // 128 plus the signal, as in a shell.
-    outcome.ended_with(139).tells(&[told]);
+    outcome.ended_with(139).tells(&[message]);
     let outcome = Outcome::of(
         stage
             .pagewise()
             .args(["doctor", "--json", "--", target(), "crash"]),
     )
     .ended_with(139)
-    .tells(&[told]);
+    .tells(&[message]);
     let findings = outcome.json();
     assert_eq!(
         findings["evidence"]["run"]["ending"]["killed"],

@@ -47,8 +47,8 @@ fn a_full_disk_is_told_and_what_was_written_stays_readable() {
     let outcome = outcome
         .tells(&["recording x.perf.data stopped", "no space left", "record 1"])
         .ended_with(0);
-    let told = outcome.stderr.matches("No space left").count();
-    assert_eq!(told, 1, "told {told} times: {}", outcome.stderr);
+    let message = outcome.stderr.matches("No space left").count();
+    assert_eq!(message, 1, "told {message} times: {}", outcome.stderr);
     let lost = &outcome.json()["losses"];
     assert!(
         lost.as_object().is_some_and(|kinds| !kinds.is_empty()),

@@ -52,8 +52,8 @@ fn observed(folder: &Path) -> Option<(Vec<Truth>, Account, RunCost)> {
         skipped!("the program cannot be built with cc here");
         return None;
     }
-    let told = folder.join("told");
-    let script = format!("exec '{}' > '{}'", program.display(), told.display());
+    let message = folder.join("told");
+    let script = format!("exec '{}' > '{}'", program.display(), message.display());
     let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
         .args(["doctor", "--json", "--", "sh", "-c", &script])
         .current_dir(folder)
@@ -64,8 +64,8 @@ fn observed(folder: &Path) -> Option<(Vec<Truth>, Account, RunCost)> {
     let part = |name: &str| document["evidence"]["run"][name].clone();
     let account = serde_json::from_value(part("account")).expect("an account");
     let cost = serde_json::from_value(part("cost")).expect("a cost");
-    let told = std::fs::read_to_string(told).expect("what its threads say");
-    Some((truths(&told), account, cost))
+    let message = std::fs::read_to_string(message).expect("what its threads say");
+    Some((truths(&message), account, cost))
 }
 
 fn adds_up(sum: &TaskSum) {

@@ -2,7 +2,7 @@
 
 use crate::FEWEST_EARLY;
 use pagewise_model::proof::Proof;
-use pagewise_model::quantity::told_factor;
+use pagewise_model::quantity::shown_factor;
 use pagewise_model::run::RunCost;
 
 /// Loads whose elapsed times differ by less than one part in this many ran for a fixed time …
@@ -34,8 +34,8 @@ fn requests(proof: &Proof) -> Option<String> {
     let compared = proof.comparisons.iter().find(|one| one.arm == name);
     let found = proof.confirmation.as_ref().or(compared)?;
     let (wall, cpu) = (
-        told_factor(&found.wall_speedup)?,
-        told_factor(&found.cpu_speedup)?,
+        shown_factor(&found.wall_speedup)?,
+        shown_factor(&found.cpu_speedup)?,
     );
     Some(format!(
         "If the load sends the same requests each time, '{name}' serves {wall} as many per second, and {cpu} as many per CPU second."

@@ -3,7 +3,7 @@
 use crate::FEWEST_PAIRS;
 use pagewise_model::advice::Advice;
 use pagewise_model::proof::{Comparison, Proof, Verdict};
-use pagewise_model::quantity::told_factor;
+use pagewise_model::quantity::shown_factor;
 use pagewise_model::ratio::Ratio;
 
 /// Adds to the summary whether the prediction reported there was right, and to the notes the same
@@ -47,7 +47,7 @@ fn words(advice: &Advice, found: &Comparison) -> Option<String> {
         Ratio::Measured(_) | Ratio::Unknown => (predicted.low, predicted.high),
     };
     let held = at_least <= measured.high && measured.low <= at_most;
-    let (expected, came) = (told_factor(&predicted)?, told_factor(&measured)?);
+    let (expected, came) = (shown_factor(&predicted)?, shown_factor(&measured)?);
     Some(match held {
         true => {
             format!("The prediction held: {expected} was predicted, {came} measured in CPU time.")

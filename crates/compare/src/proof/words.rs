@@ -3,7 +3,7 @@
 use super::fate::Fate;
 use crate::{Criteria, causal_doubt, noise, promised, sentence};
 use pagewise_model::proof::{Arm, Comparison, Proof, Verdict};
-use pagewise_model::quantity::told_factor;
+use pagewise_model::quantity::shown_factor;
 use pagewise_model::run::RunCost;
 
 /// Run-to-run differences from which the reader is informed.
@@ -69,7 +69,7 @@ fn unproved(comparisons: &[Comparison], is_open: bool) -> String {
 pub fn why_no_more(comparison: &Comparison, fate: &Fate, pairs: u32) -> Option<String> {
     let (name, ran) = (&comparison.arm, comparison.pairs);
     let message =
-        |clock: &str, ratio| told_factor(ratio).map(|message| format!("{clock} {message}"));
+        |clock: &str, ratio| shown_factor(ratio).map(|message| format!("{clock} {message}"));
     let seen = [
         message("elapsed", &comparison.wall_speedup),
         message("CPU", &comparison.cpu_speedup),

@@ -46,7 +46,7 @@ mod tests {
     use pagewise_model::delays::Delay;
     use pagewise_model::units::Nanos;
 
-    fn told(counted_ms: u64, threads: u64) -> Vec<f64> {
+    fn scaled(counted_ms: u64, threads: u64) -> Vec<f64> {
         let about = |millis: f64| Estimate {
             value: millis * 1e6,
             low: millis * 0.8e6,
@@ -81,11 +81,11 @@ mod tests {
 
     #[test]
     fn waits_of_one_thread_are_what_was_counted() {
-        assert_eq!(told(550, 1), [550.0, 360.0, 90.0]);
+        assert_eq!(scaled(550, 1), [550.0, 360.0, 90.0]);
         // With two threads, the waits may have overlapped.
-        assert_eq!(told(550, 2), [500.0, 400.0, 100.0]);
+        assert_eq!(scaled(550, 2), [500.0, 400.0, 100.0]);
         // A count that the looks contradict is not used: other waits are counted as waits for
         // blocks too.
-        assert_eq!(told(10, 1), [500.0, 400.0, 100.0]);
+        assert_eq!(scaled(10, 1), [500.0, 400.0, 100.0]);
     }
 }

@@ -250,7 +250,7 @@ mod tests {
     }
 
     /// A hundred looks in one second, all with these processes.
-    fn told(processes: Vec<SeenProcess>) -> Vec<TimePart> {
+    fn parts_of(processes: Vec<SeenProcess>) -> Vec<TimePart> {
         let looks = Looks {
             count: 100,
             span: Nanos::SECOND,
@@ -273,7 +273,7 @@ mod tests {
     }
 
     fn first(processes: Vec<SeenProcess>) -> String {
-        told(processes)[0].id.clone()
+        parts_of(processes)[0].id.clone()
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn ready_threads_run_and_wait_as_much_as_the_kernel_counted() {
         let shell = process("sh", None, state('S', "do_wait"));
-        let parts = told(vec![shell, process("child", Some(0), state('R', ""))]);
+        let parts = parts_of(vec![shell, process("child", Some(0), state('R', ""))]);
         let shares: Vec<(&str, f64)> = parts
             .iter()
             .map(|part| (&*part.id, part.time.value / 1e9))

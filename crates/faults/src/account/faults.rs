@@ -258,8 +258,8 @@ mod tests {
         let mut times = timed(1_150_000_000);
         times.by_cause.insert(Cause::FileMinor, Nanos(50_000_000));
         let (account, huge) = (churning(), HugeFaults::default());
-        let told = reconcile(&mut times, &account, &faults, &huge, Nanos(2_385_000_000));
-        assert_eq!(told, None, "the two agree");
+        let message = reconcile(&mut times, &account, &faults, &huge, Nanos(2_385_000_000));
+        assert_eq!(message, None, "the two agree");
         assert_eq!(times.total_ns, account.entry("fault"));
         let sum: f64 = times.by_cause.values().map(|time| time.as_secs_f64()).sum();
         assert!((sum - 1.224).abs() < 1e-6, "{sum}");

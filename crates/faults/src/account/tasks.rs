@@ -157,7 +157,7 @@ impl<'a> Known<'a> {
         TaskSum {
             threads: 1,
             lifetime,
-            parts: told(parts),
+            parts: largest_first(parts),
         }
     }
 
@@ -367,7 +367,7 @@ fn unseen(lives: &Lives, known: &[Known<'_>], added_up: u64) -> Option<TaskSum> 
     Some(TaskSum {
         threads: threads - added_up,
         lifetime,
-        parts: told(vec![unexplained(nanos(lifetime))]),
+        parts: largest_first(vec![unexplained(nanos(lifetime))]),
     })
 }
 
@@ -378,7 +378,7 @@ fn of_rest(rest: OtherTasks) -> TaskSum {
     TaskSum {
         threads: rest.tasks,
         lifetime: rest.lifetime,
-        parts: told(vec![
+        parts: largest_first(vec![
             TimePart::plain("cpu", "on a CPU", Estimate::exact(nanos(run))),
             TimePart::plain(
                 "ready",
@@ -391,7 +391,7 @@ fn of_rest(rest: OtherTasks) -> TaskSum {
 }
 
 /// The parts that took time, largest first.
-fn told(mut parts: Vec<TimePart>) -> Vec<TimePart> {
+fn largest_first(mut parts: Vec<TimePart>) -> Vec<TimePart> {
     parts.retain(|part| part.time.value > 0.0);
     parts.sort_by(|a, b| b.time.value.total_cmp(&a.time.value));
     parts

@@ -111,8 +111,8 @@ fn zeroing_and_copying_are_told_apart_from_other_work_of_faults() {
     // A fork copies tables, no pages; a read clears a page outside faults.
     maker.samples("main;__x64_sys_clone_k;copy_page_range_k", 20);
     maker.samples("main;__x64_sys_read_k;clear_page_erms_k", 20);
-    let told = super::account(Some(&maker.finish()), &cost(1000, 1400), table());
-    let parts = told.faults.iter();
+    let message = super::account(Some(&maker.finish()), &cost(1000, 1400), table());
+    let parts = message.faults.iter();
     let parts: Vec<(&str, f64)> = parts
         .map(|part| (&*part.id, (part.time.value / 1e6).round()))
         .collect();

@@ -172,14 +172,14 @@ fn faults_on(attribution: &Attribution, region: RegionKind) -> f64 {
 }
 
 fn churn_by_records(attribution: &Attribution, region: RegionKind) -> f64 {
-    let told = attribution.tally.told_by_records.get(&region);
-    told.map_or(0.0, |(_, churn)| *churn)
+    let message = attribution.tally.told_by_records.get(&region);
+    message.map_or(0.0, |(_, churn)| *churn)
 }
 
 /// Faults that mapping records do not explain.
 fn faults_counted(attribution: &Attribution, region: RegionKind) -> f64 {
-    let told = attribution.tally.told_by_records.get(&region);
-    (faults_on(attribution, region) - told.map_or(0.0, |(faults, _)| *faults)).max(0.0)
+    let message = attribution.tally.told_by_records.get(&region);
+    (faults_on(attribution, region) - message.map_or(0.0, |(faults, _)| *faults)).max(0.0)
 }
 
 impl Ledger {

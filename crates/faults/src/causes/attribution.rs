@@ -116,7 +116,7 @@ impl Attributor {
             user_only: self.roles.user_only,
             page_size: 1 << self.page_shift,
             span: Nanos(last - first),
-            file_reads: self.reads.told(),
+            file_reads: self.reads.most_waited_for(),
             heat: self.heat,
             lives: self.lives,
             stacks: self.stacks,

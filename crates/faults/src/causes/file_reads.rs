@@ -13,7 +13,7 @@ const NEXT: u64 = 32 << 20;
 /// … and at most this fraction of the file: one in eight random reads hits that.
 const NEXT_PART: u64 = 8;
 /// Files in the findings.
-const TOLD: usize = 8;
+const MOST: usize = 8;
 
 /// Reads of all files.
 #[derive(Clone, Debug, Default)]
@@ -88,17 +88,17 @@ impl Reads {
     }
 
     /// The files that were waited for, most waits first.
-    pub(super) fn told(mut self) -> Vec<FileReads> {
+    pub(super) fn most_waited_for(mut self) -> Vec<FileReads> {
         self.files
             .sort_by(|a, b| b.reads.cmp(&a.reads).then(a.path.cmp(&b.path)));
-        let told = self.files.into_iter().take(TOLD).map(|file| FileReads {
+        let message = self.files.into_iter().take(MOST).map(|file| FileReads {
             path: file.path.into(),
             is_code: file.is_code,
             mapped: Bytes(file.end),
             reads: file.reads,
             in_order: (file.followers > 0).then(|| file.in_order as f64 / file.followers as f64),
         });
-        told.collect()
+        message.collect()
     }
 }
 
@@ -140,10 +140,16 @@ mod tests {
                 &random,
             );
         }
-        let told = reads.told();
-        assert_eq!((told[0].path.as_str(), told[0].reads), ("/swept", 1_024));
-        assert!((told[0].in_order.unwrap() - 0.5).abs() < 1e-9, "{told:?}");
-        assert!(told[1].in_order.unwrap() < 0.2, "{told:?}");
+        let message = reads.most_waited_for();
+        assert_eq!(
+            (message[0].path.as_str(), message[0].reads),
+            ("/swept", 1_024)
+        );
+        assert!(
+            (message[0].in_order.unwrap() - 0.5).abs() < 1e-9,
+            "{message:?}"
+        );
+        assert!(message[1].in_order.unwrap() < 0.2, "{message:?}");
     }
 
     #[test]
@@ -151,8 +157,8 @@ mod tests {
         let mut reads = Reads::default();
         reads.note(1, 0x5000, 1, &mapping("/once", 0x4000, 1 << 20));
         reads.note(1, 0x5000, 1, &mapping("[heap]", 0x4000, 1 << 20));
-        let told = reads.told();
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].in_order, None);
+        let message = reads.most_waited_for();
+        assert_eq!(message.len(), 1);
+        assert_eq!(message[0].in_order, None);
     }
 }

@@ -143,13 +143,13 @@ impl<'a> Model<'a> {
         for _ in 0..ROUNDS {
             let expected = self.expected(&pages);
             for (at, held) in pages.iter_mut().enumerate() {
-                let told: f64 = self.seen[at]
+                let message: f64 = self.seen[at]
                     .iter()
                     .zip(self.observed.iter().zip(&expected))
                     .filter(|(_, (_, expected))| **expected > 0.0)
                     .map(|(chance, (observed, expected))| observed * chance / expected)
                     .sum();
-                *held *= told / (self.at_all[at] + price).max(f64::MIN_POSITIVE);
+                *held *= message / (self.at_all[at] + price).max(f64::MIN_POSITIVE);
             }
             let faults: f64 = pages
                 .iter()
@@ -178,12 +178,12 @@ impl<'a> Model<'a> {
     fn likelihood(&self, pages: &[f64]) -> f64 {
         let expected = self.expected(pages);
         let seen = self.observed.iter().zip(expected);
-        let told: f64 = seen
+        let message: f64 = seen
             .map(|(observed, expected)| observed * expected.max(1e-300).ln())
             .sum();
         // Pages that would have been seen more often than any was also count.
         let visible: f64 = pages.iter().zip(&self.at_all).map(|(a, b)| a * b).sum();
-        told - visible
+        message - visible
     }
 
     /// The fewest pages (`sign` is 1) or the most (−1) that are likely enough.

@@ -210,9 +210,9 @@ mod tests {
             (Cause::FirstTouch, 5.0, 1.0),
             (Cause::RefaultAfterBrk, 1.0, 3.0),
         ];
-        let told = divided(&apart.map(|(cause, time, weight)| (cause, time * 1e9, weight)));
-        assert_eq!(told[&Cause::FirstTouch], Nanos(1_500_000_000));
-        assert_eq!(told[&Cause::RefaultAfterBrk], Nanos(4_500_000_000));
+        let message = divided(&apart.map(|(cause, time, weight)| (cause, time * 1e9, weight)));
+        assert_eq!(message[&Cause::FirstTouch], Nanos(1_500_000_000));
+        assert_eq!(message[&Cause::RefaultAfterBrk], Nanos(4_500_000_000));
     }
 
     #[test]

@@ -122,22 +122,22 @@ pub(super) fn of_process(packet: &[u8]) -> Option<Delays> {
     let mut inside = attributes(of_process.next()?.1).filter(|one| one.0 == STATISTICS);
     let bytes = inside.next()?.1;
     let version = u16_at(bytes, 0).filter(|version| *version >= FIRST_VERSION)?;
-    let told = delays(version, |at| delay(bytes, at));
+    let words = delays(version, |at| delay(bytes, at));
     let kinds = [
-        told.disk,
-        told.swap,
-        told.reclaim,
-        told.thrashing,
-        told.compaction,
-        told.copying,
+        words.disk,
+        words.swap,
+        words.reclaim,
+        words.thrashing,
+        words.compaction,
+        words.copying,
     ];
     let counts = kinds.into_iter().flatten().any(|kind| kind.count > 0);
     let ready_alone = Delays {
         tasks: 1,
-        ready: told.ready,
+        ready: words.ready,
         ..Delays::default()
     };
-    Some(if counts { told } else { ready_alone })
+    Some(if counts { words } else { ready_alone })
 }
 
 fn delays(version: u16, of: impl Fn(usize) -> Option<Delay>) -> Delays {
@@ -279,16 +279,19 @@ mod tests {
 
     #[test]
     fn a_process_reports_its_waits_or_none_if_uncounted() {
-        let told = of_process(&packet(13)).expect("a process");
-        assert_eq!(told.reclaim.map(|reclaim| reclaim.count), Some(7));
+        let words = of_process(&packet(13)).expect("a process");
+        assert_eq!(words.reclaim.map(|reclaim| reclaim.count), Some(7));
         let mut idle = packet(13);
         // The counts of reclaim and copies in the sum of the process.
         let sum = idle.len() - 416;
         for at in [offset::RECLAIM, offset::COPYING, offset::DISK] {
             idle[sum + at..sum + at + 8].fill(0);
         }
-        let told = of_process(&idle).expect("a process");
-        assert!(told.ready.is_some() && told.reclaim.is_none(), "{told:?}");
+        let words = of_process(&idle).expect("a process");
+        assert!(
+            words.ready.is_some() && words.reclaim.is_none(),
+            "{words:?}"
+        );
     }
 
     #[test]

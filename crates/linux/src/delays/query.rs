@@ -73,15 +73,15 @@ impl DelayQuery {
         let request = message::ask_process(self.number, pid);
         self.socket.send(&request).ok()?;
         let mut buffer = vec![0; PACKET];
-        let mut told = None;
+        let mut text = None;
         loop {
             let length = self.socket.receive(&mut buffer, PATIENCE).ok()??;
             match message::acknowledgement(&buffer[..length]) {
                 Some(answer) => {
                     answer.ok()?;
-                    return told;
+                    return text;
                 }
-                None => told = told.or(message::of_process(&buffer[..length])),
+                None => text = text.or(message::of_process(&buffer[..length])),
             }
         }
     }
@@ -148,7 +148,7 @@ mod tests {
             .expect("a shell");
         let pid = i32::try_from(shell.id()).expect("a process id");
         let query = DelayQuery::begin(pid);
-        let told = query.map(|query| {
+        let text = query.map(|query| {
             let mut input = shell.stdin.take().expect("a pipe");
             std::io::Write::write_all(&mut input, b"go\n").expect("it reads");
             while ProcRoot::default()
@@ -161,7 +161,7 @@ mod tests {
         });
         shell.kill().expect("killed");
         shell.wait().expect("waited for");
-        let Some((delays, _)) = told else {
+        let Some((delays, _)) = text else {
             skipped!("delay accounting takes CAP_NET_ADMIN and Linux 5.17");
             return;
         };

@@ -146,13 +146,13 @@ fn what_a_killed_process_changed_is_put_back_by_the_next_start() {
         0
     );
     let pid = i32::try_from(child.id()).unwrap();
-    let told: Vec<String> = restored.iter().map(ToString::to_string).collect();
+    let message: Vec<String> = restored.iter().map(ToString::to_string).collect();
     let expected = [
         format!("huge balance (process {pid}) was killed: restored 1 setting"),
         format!("delay accounting (process {pid}) was killed: restored 1 setting"),
         format!("trace (process {pid}) was killed: restored 4 settings"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
     assert_eq!(restore_in(&machine.places()), []);
 }
 
@@ -198,8 +198,11 @@ fn another_boot_s_journals_go_and_a_spoilt_one_is_named() {
     fs::write(run.join(switch::JOURNAL), "nonsense\n").unwrap();
     let restored = restore_in(&machine.places());
     assert_eq!(restored.len(), 1, "{restored:?}");
-    let told = restored[0].to_string();
-    assert!(told.contains("task-delayacct:1: not a line"), "{told}");
+    let message = restored[0].to_string();
+    assert!(
+        message.contains("task-delayacct:1: not a line"),
+        "{message}"
+    );
     assert!(!gone_path.exists());
     assert_eq!(fs::read(run.join(tracing::NAME)).unwrap(), b"");
 }

@@ -203,15 +203,15 @@ mod tests {
 
     #[test]
     fn a_remedy_is_never_what_is_so_already() {
-        let told = |forbidden, paranoid| no_perf("Operation not permitted", forbidden, paranoid);
+        let message = |forbidden, paranoid| no_perf("Operation not permitted", forbidden, paranoid);
         for level in ["2", "1", "-1"] {
-            let note = told(true, level);
+            let note = message(true, level);
             assert!(!note.contains("sysctl"), "{note}");
             assert!(note.contains("seccomp"), "{note}");
         }
-        assert!(told(true, "3").contains("sudo sysctl kernel.perf_event_paranoid=2"));
-        assert!(told(true, "unknown").contains("sudo sysctl"));
-        let absent = told(false, "unknown");
+        assert!(message(true, "3").contains("sudo sysctl kernel.perf_event_paranoid=2"));
+        assert!(message(true, "unknown").contains("sudo sysctl"));
+        let absent = message(false, "unknown");
         assert!(absent.contains("CONFIG_PERF_EVENTS"), "{absent}");
     }
 }

@@ -241,8 +241,8 @@ impl Recorder {
             Target::Pids(pids) => opening::families_of(pids, &self.proc),
             Target::System => self.proc.processes(),
         };
-        let told = existing::processes(&pids, SIDE_BAND, &self.proc, &mut self.notes);
-        records.extend(told);
+        let message = existing::processes(&pids, SIDE_BAND, &self.proc, &mut self.notes);
+        records.extend(message);
         records
     }
 }

@@ -268,8 +268,8 @@ mod tests {
             assert_eq!(large.find(Artefact::Executable, &[id]), None);
         }
         assert_eq!(calls(folder.path()), 5);
-        let told = large.note().unwrap();
-        assert!(told.contains("larger than DEBUGINFOD_MAXSIZE"), "{told}");
+        let words = large.note().unwrap();
+        assert!(words.contains("larger than DEBUGINFOD_MAXSIZE"), "{words}");
         let given = std::fs::read_to_string(folder.path().join("client.limits")).unwrap();
         let set = |name, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
         let size = set("DEBUGINFOD_MAXSIZE", MOST_BYTES);

@@ -39,7 +39,7 @@ impl PerfMap {
                 Ok(text) => return Ok(Some(Self::parse(&String::from_utf8_lossy(&text)))),
                 // Absent, or we may not enter the process's root.
                 Err(error) if error.raw_os_error().is_some() => {}
-                Err(error) => return Err(told(&path, &error)),
+                Err(error) => return Err(not_read(&path, &error)),
             }
         }
         Ok(None)
@@ -78,7 +78,7 @@ fn read(path: &Path, users: &[u32], largest: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-fn told(path: &Path, error: &io::Error) -> String {
+fn not_read(path: &Path, error: &io::Error) -> String {
     format!(
         "Names of code generated at run time were not read from {}: {error}.",
         path.display()

@@ -151,7 +151,7 @@ impl Holder {
     /// `EAGAIN`, `ENOMEM`, or [`io::ErrorKind::UnexpectedEof`] when the child could not map.
     pub fn start(length: usize, alignment: usize, page: usize, pages: Pages) -> io::Result<Self> {
         let (wait, open) = io::pipe()?;
-        let (mut told, tell) = io::pipe()?;
+        let (mut message, tell) = io::pipe()?;
         // SAFETY: the child makes plain system calls only and writes to its own new mapping until
         // it exits, so locks that other threads held at the fork do not matter.
         let pid = unsafe { libc::fork() };
@@ -169,7 +169,7 @@ impl Holder {
             _open: open,
         };
         let mut address = [0; 8];
-        told.read_exact(&mut address)?;
+        message.read_exact(&mut address)?;
         holder.address = u64::from_ne_bytes(address);
         Ok(holder)
     }

@@ -62,7 +62,7 @@ impl Ended {
             }),
             candidates: self.setting.candidates,
             available: self.setting.available,
-            cost: told(&self.cost),
+            cost: tracing_cost(&self.cost),
             own_cpu: self.own_cpu,
             program_cpu_s: finished.map(cpu),
             buffer: Bytes(self.setting.buffer_kib << 10),
@@ -75,7 +75,7 @@ impl Ended {
     }
 }
 
-fn told(cost: &Cost) -> TracingCost {
+fn tracing_cost(cost: &Cost) -> TracingCost {
     let is_known = !matches!(cost.calibration.source, Source::Nothing | Source::Withdrawn);
     TracingCost {
         of_call: is_known.then(|| CallCost {

@@ -29,7 +29,7 @@ impl Kills {
     }
 
     /// What is said of a run that was killed for its memory.
-    pub fn told_of(&self, finished: &Finished) -> Option<Failure> {
+    pub fn failure_of(&self, finished: &Finished) -> Option<Failure> {
         if finished.ending != Ending::Killed(SIGKILL) {
             return None;
         }
@@ -80,13 +80,16 @@ mod tests {
             cost: pagewise_model::run::RunCost::default(),
         };
         let killed = ended(Ending::Killed(SIGKILL));
-        assert!(found.told_of(&killed).is_none(), "somebody else's SIGKILL");
-        kills(3);
-        assert!(found.told_of(&ended(Ending::Exited(0))).is_none());
-        let told = found.told_of(&killed).unwrap().to_string();
         assert!(
-            told.starts_with("the command was killed by the kernel, as it took more than its memory limit of 200 MiB"),
-            "{told}"
+            found.failure_of(&killed).is_none(),
+            "somebody else's SIGKILL"
+        );
+        kills(3);
+        assert!(found.failure_of(&ended(Ending::Exited(0))).is_none());
+        let message = found.failure_of(&killed).unwrap().to_string();
+        assert!(
+            message.starts_with("the command was killed by the kernel, as it took more than its memory limit of 200 MiB"),
+            "{message}"
         );
     }
 }

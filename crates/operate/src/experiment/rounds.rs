@@ -11,7 +11,7 @@ use pagewise_compare::proof::{doubt_note, noise_note};
 use pagewise_compare::{Criteria, FEWEST_PAIRS, compare};
 use pagewise_linux::process::Finished;
 use pagewise_model::proof::{Arm, Comparison, Verdict};
-use pagewise_model::quantity::told_factor;
+use pagewise_model::quantity::shown_factor;
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::units::Nanos;
 use std::time::{Duration, Instant};
@@ -432,7 +432,7 @@ impl<'a> Experiment<'a> {
             .max_by(|a, b| a.wall_speedup.value.total_cmp(&b.wall_speedup.value));
         // The figures first, because a narrow terminal cuts off the end.
         let so_far = leader.map_or(String::new(), |best| {
-            told_factor(&best.wall_speedup)
+            shown_factor(&best.wall_speedup)
                 .map_or(String::new(), |gain| format!(": {gain} {}", best.arm))
         });
         let noun = if arms == 1 { "setting" } else { "settings" };

@@ -115,7 +115,7 @@ impl Live<'_> {
             }
         };
         let run = match ended {
-            Ok(Some(finished)) => match kills.and_then(|kills| kills.told_of(&finished)) {
+            Ok(Some(finished)) => match kills.and_then(|kills| kills.failure_of(&finished)) {
                 Some(failure) => Run::Failed(failure),
                 None => Run::Ended(finished),
             },

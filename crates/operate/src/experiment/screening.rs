@@ -224,14 +224,14 @@ impl Experiment<'_> {
         };
         let standings: Vec<Standing<'_>> = active.iter().map(standing).collect();
         let fates = rules.fates(&standings);
-        let told = standings.iter().zip(&fates);
-        let told: Vec<String> = told
+        let message = standings.iter().zip(&fates);
+        let message: Vec<String> = message
             .filter_map(|(standing, fate)| why_no_more(&standing.comparison, fate, rules.pairs))
             .collect();
         for (&at, fate) in active.iter().zip(&fates) {
             self.arms[at].given_up = matches!(fate, Fate::Hopeless | Fate::Beaten(_));
         }
-        self.notes.extend(told);
+        self.notes.extend(message);
         let mut fates = fates.into_iter();
         active.retain(|_| fates.next() == Some(Fate::Open));
     }

@@ -380,8 +380,8 @@ fn only_the_programs_processes_show_a_settings_reach() {
     assert_eq!(verdict, Verdict::Faster, "{notes}");
     let (verdict, notes) = reached(Reach::Not("the library is not mapped"), 0.2);
     assert_eq!(verdict, Verdict::NotReached);
-    let told = "'allocator' does not reach the program: the library is not mapped.";
-    assert!(notes.contains(told), "{notes}");
+    let text = "'allocator' does not reach the program: the library is not mapped.";
+    assert!(notes.contains(text), "{notes}");
 }
 
 #[test]

@@ -91,7 +91,7 @@ pub(super) fn of_two(gate: &Gate, old: &Program, new: &Program, runner: &Runner)
             Err(why) => found.missing.push(why),
         }
     }
-    told(gate, found)
+    with_note(gate, found)
 }
 
 /// The new side against the stored observations of the old one.
@@ -116,7 +116,7 @@ pub(super) fn of_stored(
                         .to_owned(),
                 );
             }
-            told(gate, found)
+            with_note(gate, found)
         }
         (None, why) => missing(why.unwrap_or_default()),
     }
@@ -277,7 +277,7 @@ fn functions(old: &Seen, new: &Seen) -> Result<Vec<FunctionGrowth>, String> {
 }
 
 /// Adds a sentence if nothing was found.
-fn told(gate: &Gate, mut found: Culprit) -> Culprit {
+fn with_note(gate: &Gate, mut found: Culprit) -> Culprit {
     let of_memory = gate.grown().any(|figure| !figure.metric.is_time());
     if found.stacks.is_empty() && of_memory {
         found.missing.push(

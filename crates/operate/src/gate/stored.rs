@@ -65,16 +65,16 @@ pub fn measure(
 pub fn read(file: &Path) -> Result<Document<Baseline>> {
     let name = file.display();
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
-    let told =
+    let message =
         || format!("{name} is not a baseline: create one with pagewise gate --save {name} -- CMD");
-    let head = Head::of(text.as_bytes()).with_context(told)?;
+    let head = Head::of(text.as_bytes()).with_context(message)?;
     if head.known() != Some(Kind::GateBaseline) {
-        bail!("{}", told());
+        bail!("{}", message());
     }
     if let Some(why) = head.other_version() {
         bail!("{name} is a baseline, but {why}; make a new one with --save");
     }
-    let baseline: Document<Baseline> = serde_json::from_str(&text).with_context(told)?;
+    let baseline: Document<Baseline> = serde_json::from_str(&text).with_context(message)?;
     if baseline.evidence.runs.is_empty() {
         bail!("{name} contains no runs; make a new one with --save");
     }

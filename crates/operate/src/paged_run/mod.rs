@@ -199,7 +199,7 @@ impl Ready {
             ..
         } = course;
         let figures = Figures::read(&self.shared)?;
-        let run = told(request, &figures, &finished, together.as_ref());
+        let run = document(request, &figures, &finished, together.as_ref());
         // Memory filled for `--fill` is no surprise.
         let largest = match figures.held.is_empty() {
             false => 0,
@@ -220,7 +220,7 @@ impl Ready {
 }
 
 /// The run as data.
-fn told(
+fn document(
     request: &Request,
     figures: &Figures,
     finished: &Finished,

@@ -29,9 +29,9 @@ pub struct Peak {
 
 /// The pager's report on a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Managed {
     /// Resident managed memory; `None` for a process without figures.
-    Managed(Option<u64>),
+    Bytes(Option<u64>),
     /// All of its pages are or were kept in memory for `--fill`.
     Held,
 }
@@ -60,9 +60,9 @@ impl Sizes {
         most.min(self.due.saturating_duration_since(Instant::now()))
     }
 
-    /// Examines the processes from `root` down, if it is time; `told` returns the pager's report on
+    /// Examines the processes from `root` down, if it is time; `managed_of` returns the pager's report on
     /// a process, and is called only for those that exceed `budget`.
-    pub fn look(&mut self, root: u32, budget: u64, told: impl Fn(u32) -> Told) {
+    pub fn look(&mut self, root: u32, budget: u64, managed_of: impl Fn(u32) -> Managed) {
         if Instant::now() < self.due {
             return;
         }
@@ -77,9 +77,9 @@ impl Sizes {
                 continue;
             }
             if has_passed(now.resident, budget) {
-                match told(pid) {
-                    Told::Managed(bytes) => now.managed = bytes,
-                    Told::Held => continue,
+                match managed_of(pid) {
+                    Managed::Bytes(bytes) => now.managed = bytes,
+                    Managed::Held => continue,
                 }
             }
             self.peaks.insert(pid, now);

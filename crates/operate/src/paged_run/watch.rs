@@ -1,6 +1,6 @@
 //! What is observed and done during a run.
 
-use super::outside::{Sizes, Told};
+use super::outside::{Managed, Sizes};
 use super::requests::{self, Requests};
 use super::timeline::Timeline;
 use super::together::Together;
@@ -71,7 +71,7 @@ impl<'a> Course<'a> {
             }
             requests.see_to(&running, self.shared, say)?;
             let (budget, shared) = (self.budget, self.shared);
-            self.sizes.look(root, budget, |pid| told(shared, pid));
+            self.sizes.look(root, budget, |pid| managed_of(shared, pid));
             if self.is_strict && !is_refused && self.has_passed() {
                 is_refused = true;
                 requests::kill(&running, self.shared)?;
@@ -106,13 +106,13 @@ impl<'a> Course<'a> {
 }
 
 /// The pager's current report on a process.
-fn told(shared: &File, pid: u32) -> Told {
+fn managed_of(shared: &File, pid: u32) -> Managed {
     let Ok(figures) = Figures::read(shared) else {
-        return Told::Managed(None);
+        return Managed::Bytes(None);
     };
     let found = figures.living().find(|one| one.pid == pid);
     match found {
-        Some(one) if figures.held.contains(&one.pid) => Told::Held,
-        found => Told::Managed(found.map(|one| one.resident_bytes)),
+        Some(one) if figures.held.contains(&one.pid) => Managed::Held,
+        found => Managed::Bytes(found.map(|one| one.resident_bytes)),
     }
 }

@@ -101,24 +101,24 @@ fn refusals_say_what_to_do() {
         skipped!("there is no curl");
         return;
     }
-    let told = |answer: &'static str| {
+    let message = |answer: &'static str| {
         let (address, handle) = server(answer);
         let error = send(&address, None).expect_err("refused");
         handle.join().expect("a request");
         error.to_string()
     };
     let unauthorised =
-        told("HTTP/1.1 401 Unauthorized\r\nContent-Length: 13\r\n\r\nno \u{1b}[31mtoken");
+        message("HTTP/1.1 401 Unauthorized\r\nContent-Length: 13\r\n\r\nno \u{1b}[31mtoken");
     assert!(
         unauthorised.contains("status 401 (no [31mtoken)"),
         "{unauthorised}"
     );
     assert!(unauthorised.contains(TOKEN), "{unauthorised}");
-    let elsewhere = told(
+    let elsewhere = message(
         "HTTP/1.1 307 Temporary\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n",
     );
     assert!(elsewhere.contains("status 307. Remedy"), "{elsewhere}");
-    let cut = told("nonsense");
+    let cut = message("nonsense");
     assert!(cut.contains("could not be reached"), "{cut}");
 
     // The port of a client: taken, so that no other test gets it, and nobody listens on it.
@@ -126,10 +126,10 @@ fn refusals_say_what_to_do() {
     let client = TcpStream::connect(other.local_addr().expect("bound")).expect("connected");
     let address = format!("http://{}", client.local_addr().expect("bound"));
     let error = send(&Server::parse(&address).expect("an address"), None);
-    let told = error.expect_err("nobody listens").to_string();
+    let message = error.expect_err("nobody listens").to_string();
     assert!(
-        told.contains("could not be reached") && told.contains("onnect"),
-        "{told}"
+        message.contains("could not be reached") && message.contains("onnect"),
+        "{message}"
     );
 }
 

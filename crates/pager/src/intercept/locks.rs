@@ -176,13 +176,13 @@ fn lock_present(on_fault: bool) -> Result<(), Answer> {
         return Err(NO_ROOM);
     }
     let mut refused = None;
-    let told = maps::each(|mapping| {
+    let message = maps::each(|mapping| {
         let answer = lock(mapping, on_fault);
         refused = failed(answer).then_some((mapping.start, answer));
         refused.is_none()
     });
     let (behind, answer) = match refused {
-        None if told => return Ok(()),
+        None if message => return Ok(()),
         None => (u64::MAX, NO_ROOM),
         Some(refused) => refused,
     };
@@ -207,7 +207,7 @@ fn lock_present(on_fault: bool) -> Result<(), Answer> {
 /// faults counts if it is managed.
 fn fits(on_fault: bool) -> bool {
     let (mut all, mut managed) = (0, 0);
-    let told = maps::each(|mapping| {
+    let message = maps::each(|mapping| {
         if mapping.accessible {
             let parts = PAGER.regions.managed(mapping.start, mapping.end);
             managed += parts.map(|part| part.end - part.start).sum::<u64>();
@@ -218,7 +218,7 @@ fn fits(on_fault: bool) -> bool {
     PAGER.refresh_limit();
     let room = PAGER.budget.limit() * PAGE_BYTES as u64;
     let total = PAGER.measured.total_bytes.load(Ordering::Relaxed);
-    told && managed <= room - room / 8 && (on_fault || all <= total - total / 8)
+    message && managed <= room - room / 8 && (on_fault || all <= total - total / 8)
 }
 
 /// Whether a new mapping of this many bytes would have to be locked, but there is no room for it.

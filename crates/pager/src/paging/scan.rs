@@ -127,9 +127,9 @@ pub fn of_file(start: u64, pages: &mut [Option<bool>]) {
     let mut entries = [0_u64; 128];
     let starts = (start..).step_by(entries.len() * PAGE_BYTES);
     for (address, pages) in starts.zip(pages.chunks_mut(entries.len())) {
-        let told = read_entries(address, &mut entries[..pages.len()]);
+        let message = read_entries(address, &mut entries[..pages.len()]);
         // What is not told is left alone.
-        entries[told..].fill(SWAPPED);
+        entries[message..].fill(SWAPPED);
         for (page, entry) in pages.iter_mut().zip(entries) {
             *page = match entry & (PRESENT | SWAPPED) {
                 0 => None,
@@ -192,8 +192,8 @@ pub fn look(start: u64, looks: &mut [Look]) {
     let mut entries = [0_u64; 128];
     let starts = (start..).step_by(entries.len() * PAGE_BYTES);
     for (address, looks) in starts.zip(looks.chunks_mut(entries.len())) {
-        let told = read_entries(address, &mut entries[..looks.len()]);
-        entries[told..].fill(SWAPPED);
+        let message = read_entries(address, &mut entries[..looks.len()]);
+        entries[message..].fill(SWAPPED);
         for (look, entry) in looks.iter_mut().zip(entries) {
             *look = match entry & (PRESENT | SWAPPED | EXCLUSIVE) {
                 PRESENT => Look::Shared,
@@ -243,8 +243,8 @@ pub fn copy(address: u64, bytes: &mut [u8]) -> bool {
 fn copy_resident(address: u64, bytes: &mut [u8]) -> bool {
     let mut entries = [0; 128];
     let entries = &mut entries[..bytes.len() / PAGE_BYTES];
-    let told = read_residence(address, entries);
-    if told < entries.len() || entries.iter().any(|entry| *entry != PRESENT) {
+    let message = read_residence(address, entries);
+    if message < entries.len() || entries.iter().any(|entry| *entry != PRESENT) {
         return false;
     }
     let to = [bytes.as_mut_ptr() as usize, bytes.len()];

@@ -137,8 +137,8 @@ impl Tray {
     pub fn take_in(&self, uffd: &Uffd, place: usize, from: u64, pages: usize) -> Progress {
         let to = self.address(place);
         let wanted = (pages * PAGE_BYTES) as u64;
-        let told = uffd.relocate(to, from, wanted);
-        with_untold(told, wanted, |offset| {
+        let message = uffd.relocate(to, from, wanted);
+        with_untold(message, wanted, |offset| {
             !is_there(from + offset) && is_there(to + offset)
         })
     }
@@ -175,13 +175,13 @@ impl Tray {
 
 /// What was moved of `wanted` bytes, with the pages behind those that were `told` for which
 /// `has_moved` is true of their offset.
-fn with_untold(told: Progress, wanted: u64, has_moved: impl Fn(u64) -> bool) -> Progress {
-    let mut bytes = told.bytes;
+fn with_untold(message: Progress, wanted: u64, has_moved: impl Fn(u64) -> bool) -> Progress {
+    let mut bytes = message.bytes;
     while bytes < wanted && has_moved(bytes) {
         bytes += PAGE_BYTES as u64;
     }
     let errno = match bytes {
-        _ if bytes == told.bytes => told.errno,
+        _ if bytes == message.bytes => message.errno,
         _ if bytes == wanted => 0,
         _ => libc::EAGAIN,
     };
@@ -209,12 +209,12 @@ mod tests {
 
     /// What [`with_untold`] makes of a move of five pages that told `told` of them and ended with
     /// `errno`, where `moved` are at their place.
-    fn found(told: u64, errno: i32, moved: &[u64]) -> (u64, i32) {
-        let told = Progress {
-            bytes: told * PAGE,
+    fn found(message: u64, errno: i32, moved: &[u64]) -> (u64, i32) {
+        let message = Progress {
+            bytes: message * PAGE,
             errno,
         };
-        let all = with_untold(told, 5 * PAGE, |offset| moved.contains(&(offset / PAGE)));
+        let all = with_untold(message, 5 * PAGE, |offset| moved.contains(&(offset / PAGE)));
         (all.bytes / PAGE, all.errno)
     }
 

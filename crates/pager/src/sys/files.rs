@@ -233,9 +233,9 @@ pub fn read_at(file: i32, offset: u64, bytes: &mut [u8]) -> Result<usize, i32> {
 /// file systems that have no leases.
 pub fn lease(file: i32, owner: u32) -> Result<(), i32> {
     let mut who = [F_OWNER_TID, owner.cast_signed()];
-    let told = fcntl(file, F_SETOWN_EX, who.as_mut_ptr() as usize);
-    if told < 0 {
-        return Err(errno(told));
+    let message = fcntl(file, F_SETOWN_EX, who.as_mut_ptr() as usize);
+    if message < 0 {
+        return Err(errno(message));
     }
     match fcntl(file, F_SETLEASE, libc::F_RDLCK as usize) {
         0 => Ok(()),

@@ -127,9 +127,9 @@ fn all_lines<const MOST: usize>(found: impl FnMut(&[u8]) -> bool) -> bool {
     let Some(file) = i32::try_from(file).ok().filter(|file| *file >= 0) else {
         return false;
     };
-    let told = lines::<MOST>(file, found);
+    let message = lines::<MOST>(file, found);
     close(file);
-    told
+    message
 }
 
 /// Calls `found` for each mapping of a file, in order; `false` if the kernel does not list them,

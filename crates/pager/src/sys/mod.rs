@@ -354,8 +354,8 @@ pub fn processors() -> u32 {
             mask.as_mut_ptr() as usize,
         )
     };
-    let told = usize::try_from(answer).unwrap_or(0) / size_of::<u64>();
-    mask[..told]
+    let message = usize::try_from(answer).unwrap_or(0) / size_of::<u64>();
+    mask[..message]
         .iter()
         .map(|word| word.count_ones())
         .sum::<u32>()

@@ -37,7 +37,7 @@ pub fn running() -> Option<u64> {
     let folder = i32::try_from(folder).ok().filter(|folder| *folder >= 0)?;
     let mut entries = [0_u8; 2048];
     let mut count = 0;
-    let told = loop {
+    let message = loop {
         // SAFETY: the kernel writes at most the length of the buffer.
         let read = unsafe {
             let place = entries.as_mut_ptr() as usize;
@@ -50,7 +50,7 @@ pub fn running() -> Option<u64> {
         }
     };
     close(folder);
-    told
+    message
 }
 
 /// The number of running threads among the entries of a block of getdents64(2).

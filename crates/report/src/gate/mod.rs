@@ -15,7 +15,7 @@ use pagewise_model::units::Nanos;
 
 /// A figure as table cells: name, old, new, change, limit, result.
 pub(crate) fn cells(figure: &Judged) -> [String; 6] {
-    let told = |value: Option<f64>| match value {
+    let message = |value: Option<f64>| match value {
         Some(value) => figure.metric.amount(value),
         None => "–".to_owned(),
     };
@@ -33,7 +33,7 @@ pub(crate) fn cells(figure: &Judged) -> [String; 6] {
         GateVerdict::Unsure => "not sure",
         GateVerdict::NotJudged => "not judged",
     };
-    let (old, new) = (told(figure.old), told(figure.new));
+    let (old, new) = (message(figure.old), message(figure.new));
     [
         figure.metric.label().to_owned(),
         old,

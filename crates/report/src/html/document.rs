@@ -244,8 +244,8 @@ pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, E
 pub fn render_fault_diff(diff: &Document<FaultDiff>, text: &str) -> Result<String, Error> {
     let sides = [("A", &diff.a.losses), ("B", &diff.b.losses)];
     let losses = sides.into_iter().flat_map(|(letter, losses)| {
-        let told = losses.descriptions();
-        told.map(move |lost| format!("{letter}: {lost}"))
+        let message = losses.descriptions();
+        message.map(move |lost| format!("{letter}: {lost}"))
     });
     let mut document = Page {
         paths_diff: Some(PathsDiff::of(diff)?),

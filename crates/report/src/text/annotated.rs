@@ -13,7 +13,7 @@ const INSTRUCTIONS: usize = 20;
 /// What is said first.
 #[must_use]
 pub fn verdict(found: &Annotated) -> String {
-    let told = found
+    let message = found
         .events
         .iter()
         .filter(|event| event.with_callees > 0)
@@ -25,13 +25,13 @@ pub fn verdict(found: &Annotated) -> String {
                 percent(share(event.with_callees, event.all))
             )
         });
-    let told: Vec<String> = told.collect();
+    let message: Vec<String> = message.collect();
     let module = if found.module.is_empty() {
         String::new()
     } else {
         format!(" ({})", found.module)
     };
-    format!("{}{module} takes {}.", found.function, told.join(", "))
+    format!("{}{module} takes {}.", found.function, message.join(", "))
 }
 
 /// Events that were sampled in the function, with their numbers.

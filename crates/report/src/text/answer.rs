@@ -8,7 +8,7 @@ use pagewise_model::advice::{Advice, Risk};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::proof::{Comparison, Proof, Verdict};
 use pagewise_model::quantity::{
-    byte_change, count, counted, factor_digits, percent, percent_interval, told_factor,
+    byte_change, count, counted, factor_digits, percent, percent_interval, shown_factor,
 };
 use pagewise_model::run::{Ending, signal_name};
 
@@ -174,7 +174,7 @@ fn promise(advice: &Advice, findings: &Findings) -> String {
         Risk::High => "high risk, for experts",
     };
     if let Some(found) = proved(advice, findings)
-        && let Some(gain) = told_factor(&found.cpu_speedup)
+        && let Some(gain) = shown_factor(&found.cpu_speedup)
     {
         let memory = byte_change(found.rss_change_bytes);
         return format!("Proved {gain} in CPU time · memory {memory} · {risk}");
@@ -187,7 +187,7 @@ fn promise(advice: &Advice, findings: &Findings) -> String {
         avoided if avoided > 0.0 => format!(" · {} of the faults gone", percent(avoided)),
         _ => String::new(),
     };
-    let gain = match told_factor(&advice.predicted_speedup) {
+    let gain = match shown_factor(&advice.predicted_speedup) {
         Some(factor) => format!("Predicted {factor} in CPU time"),
         None => "Gain: only runs can show it".to_owned(),
     };
@@ -238,10 +238,11 @@ fn measured(comparison: &Comparison, room: usize) -> String {
         Verdict::NotReached => "does not reach the program",
         Verdict::TriedOnce => "no more runs",
     };
-    let told = |clock: &str, ratio| told_factor(ratio).map(|told| format!("{clock} {told}"));
+    let message =
+        |clock: &str, ratio| shown_factor(ratio).map(|message| format!("{clock} {message}"));
     let mut parts: Vec<String> = [
-        told("elapsed", &comparison.wall_speedup),
-        told("CPU", &comparison.cpu_speedup),
+        message("elapsed", &comparison.wall_speedup),
+        message("CPU", &comparison.cpu_speedup),
     ]
     .into_iter()
     .flatten()
@@ -284,12 +285,12 @@ pub fn missing(page: &mut Page, findings: &Findings) {
         .into_iter()
         .flatten()
         .map(|note| visible(note).into_owned());
-    let mut told: Vec<String> = Vec::new();
+    let mut message: Vec<String> = Vec::new();
     for line in findings.losses.descriptions().chain(notes) {
         // Faults and samples of one recording have the same notes.
-        if !told.contains(&line) {
-            page.bullet(if told.is_empty() { "Missing" } else { "" }, &line);
-            told.push(line);
+        if !message.contains(&line) {
+            page.bullet(if message.is_empty() { "Missing" } else { "" }, &line);
+            message.push(line);
         }
     }
 }

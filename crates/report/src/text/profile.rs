@@ -134,9 +134,9 @@ fn counters(page: &mut Page, found: &ProfileSummary) {
             ),
         }
     };
-    let told: Vec<String> = found.counters.iter().map(one).collect();
-    if !told.is_empty() {
-        page.paragraph("Counters", Ink::Plain, &told.join(" · "));
+    let message: Vec<String> = found.counters.iter().map(one).collect();
+    if !message.is_empty() {
+        page.paragraph("Counters", Ink::Plain, &message.join(" · "));
     }
 }
 

@@ -81,10 +81,14 @@ fn shares(page: &mut Page, title: &str, rows: Vec<Row>) {
     page.heading(title);
     let shown = &rows[..rows.len().min(LINES)];
     let bar_room = if page.width >= 90 { BAR } else { 0 };
-    let told: Vec<String> = shown.iter().map(|row| share_of(row, total)).collect();
-    let share_room = told.iter().map(|share| columns(share)).max().unwrap_or(0);
+    let message: Vec<String> = shown.iter().map(|row| share_of(row, total)).collect();
+    let share_room = message
+        .iter()
+        .map(|share| columns(share))
+        .max()
+        .unwrap_or(0);
     let name_room = (page.width - FIGURES - bar_room + SHARE).saturating_sub(share_room.max(SHARE));
-    for (row, share) in shown.iter().zip(told) {
+    for (row, share) in shown.iter().zip(message) {
         let share = format!(
             "{}{share}",
             " ".repeat(share_room.max(SHARE) - columns(&share))
@@ -108,7 +112,7 @@ fn share_of(row: &Row, total: f64) -> String {
     }
 }
 
-fn share_line(page: &Page, row: &Row, total: f64, told: &str, room: (usize, usize)) -> String {
+fn share_line(page: &Page, row: &Row, total: f64, message: &str, room: (usize, usize)) -> String {
     let (name_room, bar_room) = room;
     let share = row.faults / total;
     let name = clip(&row.name, name_room);
@@ -118,7 +122,7 @@ fn share_line(page: &Page, row: &Row, total: f64, told: &str, room: (usize, usiz
     let gap = " ".repeat(bar_room - filled);
     let faults = rounded(row.faults);
     let time = page.paint(Ink::Faint, &row.time);
-    format!("  {name}{padding} {faults:>12} {told}  {bar}{gap} {time}")
+    format!("  {name}{padding} {faults:>12} {message}  {bar}{gap} {time}")
 }
 
 /// Cells of a bar for a share; a nonzero share gets a cell only if it rounds to one.

@@ -16,13 +16,13 @@ const LEAST: f64 = 0.01;
 pub fn accounts(page: &mut Page, findings: &Findings) {
     let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
     let account = &findings.account;
-    told(page, "CPU", cpu, &account.cpu, &account.faults);
-    told(page, "Elapsed", wall, &account.elapsed, &[]);
+    line(page, "CPU", cpu, &account.cpu, &account.faults);
+    line(page, "Elapsed", wall, &account.elapsed, &[]);
     page.gap();
 }
 
 /// `faults` are the parts of the part called `fault`.
-fn told(page: &mut Page, label: &str, all: Nanos, parts: &[TimePart], faults: &[TimePart]) {
+fn line(page: &mut Page, label: &str, all: Nanos, parts: &[TimePart], faults: &[TimePart]) {
     let all = all.as_secs_f64() * 1e9;
     if parts.is_empty() || all <= 0.0 {
         return;

@@ -9,7 +9,7 @@ use crate::settings_export::{command_line, exports};
 use crate::visible::visible;
 use pagewise_model::answer::Document;
 use pagewise_model::proof::{Clock, Comparison, Verdict};
-use pagewise_model::quantity::{percent_change, told_factor};
+use pagewise_model::quantity::{percent_change, shown_factor};
 use pagewise_model::tuning::{Point, Tuning, Winner};
 use pagewise_model::units::Nanos;
 
@@ -108,7 +108,7 @@ fn row(point: &Point, comparison: Option<&Comparison>, letter: char, clock: Cloc
 /// Two pairs give an interval too wide to be useful.
 pub(crate) fn speed_up(comparison: &Comparison, clock: Clock) -> String {
     let ratio = clock.speed_up(comparison);
-    match told_factor(ratio).filter(|_| comparison.pairs >= 3) {
+    match shown_factor(ratio).filter(|_| comparison.pairs >= 3) {
         Some(found) => found,
         None => format!("×{:.2}, too few", ratio.value),
     }

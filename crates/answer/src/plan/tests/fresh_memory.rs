@@ -24,9 +24,13 @@ fn hardly_told(low: f64, high: f64) -> Findings {
 #[test]
 fn what_may_be_churn_as_well_as_first_touches_is_called_neither() {
     let findings = hardly_told(0.0, 0.9);
-    let told = &findings.diagnoses[0];
-    assert_eq!(told.id, "fresh_memory", "{}", findings.verdict);
-    assert!(told.evidence[0].contains("(95 %)"), "{:?}", told.evidence);
+    let message = &findings.diagnoses[0];
+    assert_eq!(message.id, "fresh_memory", "{}", findings.verdict);
+    assert!(
+        message.evidence[0].contains("(95 %)"),
+        "{:?}",
+        message.evidence
+    );
     assert!(findings.advice.is_empty(), "{:?}", findings.advice);
     for known in [hardly_told(0.0, 0.4), hardly_told(0.2, 0.9)] {
         assert!(known.diagnoses.iter().any(|one| one.id == "first_touch"));

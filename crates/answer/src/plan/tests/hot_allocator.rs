@@ -106,8 +106,8 @@ fn what_the_command_fails_with_is_no_advice_any_more() {
     };
     let answer = proved(advised, proof);
     assert!(answer.advice.is_empty(), "{:?}", answer.advice);
-    let told = format!("With '{name}', the command fails; see the proof.");
-    assert!(answer.verdict.ends_with(&told), "{}", answer.verdict);
+    let message = format!("With '{name}', the command fails; see the proof.");
+    assert!(answer.verdict.ends_with(&message), "{}", answer.verdict);
 }
 
 #[test]

@@ -315,8 +315,8 @@ fn totals_alone_suffice_for_a_probable_churn() {
     assert!(answer.diagnoses[0].explanation.contains("totals"));
     // Whoever releases it was not seen: only runs tell whether a setting reaches it.
     assert!(answer.advice.iter().all(|one| one.settings.0.is_empty()));
-    let told = |id: &str| answer.diagnoses.iter().any(|one| one.id == id);
-    assert!(!told("kernel.unexplained"));
+    let message = |id: &str| answer.diagnoses.iter().any(|one| one.id == id);
+    assert!(!message("kernel.unexplained"));
     let tries = "which was not seen: the program, its runtime or its allocator. pagewise doctor \
                  --prove tries 'keep freed memory'";
     assert!(answer.verdict.contains(tries), "{}", answer.verdict);
@@ -497,17 +497,17 @@ fn what_the_kernel_does_is_told_and_never_called_nothing() {
 #[test]
 fn a_verdict_predicts_no_more_than_its_interval_bears_out() {
     let mut findings = concluded(zlib_churn());
-    let mut told = |low, value, high| {
+    let mut message = |low, value, high| {
         findings.advice[0].predicted_speedup = Estimate { value, low, high };
         verdict::verdict(&findings, &[])
     };
-    assert!(told(2.0, 2.5, 3.0).contains("about 2.5 times as fast in CPU time (predicted 2.0"));
-    let at_least = told(5.0, 17.6, 75.0);
+    assert!(message(2.0, 2.5, 3.0).contains("about 2.5 times as fast in CPU time (predicted 2.0"));
+    let at_least = message(5.0, 17.6, 75.0);
     assert!(
         at_least.contains("more than 5.0 times as fast"),
         "{at_least}"
     );
-    let open = told(1.0, 1.1, 133.0);
+    let open = message(1.0, 1.1, 133.0);
     assert!(
         open.contains("cannot be predicted") && !open.contains("133"),
         "{open}"
@@ -537,13 +537,13 @@ fn recording_is_no_work_of_the_program() {
         ..Account::default()
     };
     let answer = concluded(findings);
-    let told = &answer.diagnoses[0];
+    let message = &answer.diagnoses[0];
     assert!(
         answer.verdict.contains("starting and ending"),
         "{}",
         answer.verdict
     );
-    assert!(told.share_of_cpu.unwrap().value < 0.5, "{told:?}");
+    assert!(message.share_of_cpu.unwrap().value < 0.5, "{message:?}");
 }
 
 #[test]

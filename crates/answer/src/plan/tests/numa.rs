@@ -87,18 +87,22 @@ fn remote_memory_has_no_cost_and_is_bound_in_a_proof() {
         [arm("one node", "--cpunodebind=1 --membind=1")]
     );
     let answer = concluded(findings);
-    let told = &answer.diagnoses[0];
+    let message = &answer.diagnoses[0];
     assert_eq!(
-        (&*told.id, told.severity),
+        (&*message.id, message.severity),
         ("numa.remote", Severity::Costly)
     );
-    assert_eq!((told.share_of_cpu, told.share_of_elapsed), (None, None));
     assert_eq!(
-        told.evidence[0],
+        (message.share_of_cpu, message.share_of_elapsed),
+        (None, None)
+    );
+    assert_eq!(
+        message.evidence[0],
         "server (17), 4.00 GiB with policy default: node 0 has 100 % of the memory and 3.0 % of the CPU time; node 1 has 0 % of the memory and 97 % of the CPU time"
     );
     assert!(
-        told.evidence
+        message
+            .evidence
             .iter()
             .any(|line| line.contains("only a trial can show it"))
     );
@@ -205,18 +209,18 @@ fn numa_balancing_has_its_cost_setting_and_price() {
     let names: Vec<String> = arms(&findings).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["local memory", "one node"]);
     let answer = concluded(findings.clone());
-    let told = &answer.diagnoses[0];
+    let message = &answer.diagnoses[0];
     assert_eq!(
-        (&*told.id, told.severity),
+        (&*message.id, message.severity),
         ("numa.balancing", Severity::Costly)
     );
-    let cost = told.share_of_cpu.expect("by samples");
+    let cost = message.share_of_cpu.expect("by samples");
     assert!((cost.value - 0.1).abs() < 1e-9 && cost.low < 0.1 && cost.high > 0.1);
     assert!(
-        told.evidence.iter().any(|line| line
+        message.evidence.iter().any(|line| line
             == "Meanwhile, on the whole machine: 900,000 hinting faults, 450,000 of them on pages of the same node"),
         "{:?}",
-        told.evidence
+        message.evidence
     );
     assert!(
         !ids(&answer).contains(&"write_protect"),

@@ -65,12 +65,12 @@ fn a_healthy_program_is_told_what_it_computes() {
     );
     let ids: Vec<&str> = answer.diagnoses.iter().map(|one| &*one.id).collect();
     assert_eq!(ids, ["healthy", "computing"]);
-    let told = &answer.diagnoses[1];
-    assert_eq!(told.headline, "Its own code takes 97 % of the CPU time");
-    assert_eq!(told.evidence[0], "52 % of the CPU time: solve");
+    let message = &answer.diagnoses[1];
+    assert_eq!(message.headline, "Its own code takes 97 % of the CPU time");
+    assert_eq!(message.evidence[0], "52 % of the CPU time: solve");
     assert!(
-        told.evidence[2].contains("pagewise record -- CMD"),
-        "{told:?}"
+        message.evidence[2].contains("pagewise record -- CMD"),
+        "{message:?}"
     );
 }
 
@@ -85,13 +85,14 @@ fn cpu_time_that_is_open_is_a_twentieth_at_most() {
         computing(own, &[("unexplained", "the kernel, unexplained", share)])
     };
     assert!(says_nothing(unexplained(0.049)));
-    let told = concluded(unexplained(0.051));
-    assert_eq!(told.diagnoses[0].id, "open");
+    let message = concluded(unexplained(0.051));
+    assert_eq!(message.diagnoses[0].id, "open");
     assert!(
-        told.verdict
+        message
+            .verdict
             .ends_with("5.1 % of the CPU time remains unexplained."),
         "{}",
-        told.verdict
+        message.verdict
     );
     // Known time outside the program's own code.
     let reads = |share: f64| {
@@ -101,8 +102,11 @@ fn cpu_time_that_is_open_is_a_twentieth_at_most() {
         )
     };
     assert!(says_nothing(reads(0.049)));
-    let told = concluded(reads(0.051)).verdict;
-    assert!(told.ends_with("; also 5.1 % reading (pread64)."), "{told}");
+    let message = concluded(reads(0.051)).verdict;
+    assert!(
+        message.ends_with("; also 5.1 % reading (pread64)."),
+        "{message}"
+    );
     // The uncertainty of the windows of single faults.
     let faults = |high: f64| {
         let mut findings = computing(from(0.97), &[]);
@@ -129,9 +133,9 @@ fn a_program_all_in_the_kernel_sees_what_it_does() {
         part("call.files", "changing files (ftruncate)", 0.31),
         part("unexplained", "the kernel, unexplained", 0.01),
     ];
-    let told = concluded(findings).verdict;
+    let message = concluded(findings).verdict;
     assert_eq!(
-        told,
+        message,
         "Its CPU time is the kernel's, which works for it: 68 % writing (pwrite64) and 31 % changing \
          files (ftruncate)."
     );
@@ -149,13 +153,14 @@ fn the_kernels_time_is_open_where_its_stacks_were_not_seen() {
         "{}",
         healthy.verdict
     );
-    let told = concluded(blind(510));
-    assert_eq!(told.diagnoses[0].id, "open");
+    let message = concluded(blind(510));
+    assert_eq!(message.diagnoses[0].id, "open");
     assert!(
-        told.verdict
+        message
+            .verdict
             .contains("510 ms of 10.0 s CPU time (5.1 %) is the kernel's"),
         "{}",
-        told.verdict
+        message.verdict
     );
 }
 
@@ -179,13 +184,14 @@ fn elapsed_time_that_is_open_is_a_twentieth_at_most() {
         elapsed(computes(), &parts)
     };
     assert!(says_nothing(unseen(0.049)));
-    let told = concluded(unseen(0.051));
-    assert_eq!(told.diagnoses[0].id, "open");
+    let message = concluded(unseen(0.051));
+    assert_eq!(message.diagnoses[0].id, "open");
     assert!(
-        told.verdict
+        message
+            .verdict
             .contains("What it did for 5.1 % of the elapsed time was not seen."),
         "{}",
-        told.verdict
+        message.verdict
     );
     let sleeps = |share| {
         let parts = [
@@ -195,10 +201,10 @@ fn elapsed_time_that_is_open_is_a_twentieth_at_most() {
         elapsed(computes(), &parts)
     };
     assert!(says_nothing(sleeps(0.049)));
-    let told = concluded(sleeps(0.051)).verdict;
+    let message = concluded(sleeps(0.051)).verdict;
     assert!(
-        told.contains("It waits for 5.1 % of the elapsed time."),
-        "{told}"
+        message.contains("It waits for 5.1 % of the elapsed time."),
+        "{message}"
     );
     // Without looks, the totals of a single thread limit it.
     let untold = |millis: u64| {
@@ -273,10 +279,13 @@ fn a_small_trouble_with_a_cure_leads_the_findings() {
         Estimate::exact(0.9 * findings.cost.wall.0 as f64),
     )];
     let answer = concluded(findings);
-    let told = &answer.diagnoses[0];
-    assert_eq!((&*told.id, told.severity), ("churn.brk", Severity::Note));
+    let message = &answer.diagnoses[0];
+    assert_eq!(
+        (&*message.id, message.severity),
+        ("churn.brk", Severity::Note)
+    );
     assert!(
-        answer.verdict.starts_with(&told.headline),
+        answer.verdict.starts_with(&message.headline),
         "{}",
         answer.verdict
     );
@@ -290,16 +299,16 @@ fn a_program_that_waits_for_half_of_its_time_is_told_what_for() {
         ("cpu", "on a CPU", 0.5),
         ("network", "waiting for the network", 0.5),
     ];
-    let told = concluded(elapsed(findings, &parts)).verdict;
+    let message = concluded(elapsed(findings, &parts)).verdict;
     assert!(
-        told.ends_with(
+        message.ends_with(
             "It waits for 50 % of the elapsed time, 10.0 s (50 %) waiting for the network."
         ),
-        "{told}"
+        "{message}"
     );
     assert!(
-        told.starts_with("Compute-bound: 97 %") && !told.contains("othing to gain"),
-        "{told}"
+        message.starts_with("Compute-bound: 97 %") && !message.contains("othing to gain"),
+        "{message}"
     );
 }
 
@@ -307,8 +316,11 @@ fn a_program_that_waits_for_half_of_its_time_is_told_what_for() {
 fn one_busy_thread_among_idle_cpus_is_told() {
     let mut findings = computing(from(0.97), &[]);
     findings.host.cpus = 8;
-    let told = concluded(findings.clone()).verdict;
-    assert!(told.ends_with("It uses one of 8 CPUs at a time."), "{told}");
+    let message = concluded(findings.clone()).verdict;
+    assert!(
+        message.ends_with("It uses one of 8 CPUs at a time."),
+        "{message}"
+    );
     findings.cost.wall = Nanos(2_500_000_000);
     assert!(!concluded(findings).verdict.contains("at a time"));
 }
@@ -341,16 +353,16 @@ fn work_on_files_is_what_a_program_that_asks_for_it_is_for() {
         entry("gate", "entering and leaving the kernel", 0.12),
         entry("interrupt", "interrupts", 0.03),
     ]);
-    let told = tar
+    let message = tar
         .diagnoses
         .iter()
         .find(|one| one.id == "kernel.work")
         .unwrap();
-    assert_eq!(told.severity, Severity::Note);
+    assert_eq!(message.severity, Severity::Note);
     assert!(
-        told.headline.contains("works on files"),
+        message.headline.contains("works on files"),
         "{}",
-        told.headline
+        message.headline
     );
     assert!(
         tar.verdict.starts_with(
@@ -386,18 +398,18 @@ fn kernel_threads_of_memory_belong_to_the_machine() {
         name: name.into(),
         cpu: Nanos(wall.0 / part),
     };
-    let told = |findings: &Findings| {
+    let message = |findings: &Findings| {
         let answer = concluded(findings.clone());
         let mut found = answer.diagnoses.into_iter();
         found.find(|one| one.id == "kernel.threads")
     };
     findings.kernel_threads = vec![thread("ksmd", 10), thread("khugepaged", 500)];
-    let one = told(&findings).expect("a tenth of a CPU is much");
+    let one = message(&findings).expect("a tenth of a CPU is much");
     assert_eq!(one.severity, Severity::Note);
     assert_eq!(one.evidence.len(), 1, "{:?}", one.evidence);
     assert!(one.evidence[0].starts_with("ksmd used") && one.evidence[0].contains("10 % of a CPU"));
     findings.kernel_threads = vec![thread("ksmd", 25)];
-    assert_eq!(told(&findings), None);
+    assert_eq!(message(&findings), None);
 }
 
 #[test]

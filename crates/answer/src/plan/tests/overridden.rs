@@ -89,8 +89,8 @@ fn thresholds_are_not_advised_to_who_calls_mallopt() {
         rules_of(&answer),
         ["overridden.use-tcmalloc", "own.mallopt"]
     );
-    let told = answer.diagnoses[0].evidence.join(" ");
-    assert!(told.contains("mallopt()"), "{told}");
+    let message = answer.diagnoses[0].evidence.join(" ");
+    assert!(message.contains("mallopt()"), "{message}");
 }
 
 /// stress-ng's brk, which imports mallopt as well.

@@ -44,8 +44,8 @@ fn waits_for_file_pages_precede_their_cpu_time() {
     let found = concluded(reads_a_mapped_file());
     assert_eq!(found.diagnoses[0].id, "file.read");
     assert_eq!(found.diagnoses[0].severity, Severity::Severe);
-    let told = "read from the disk: this takes about 75 % of the elapsed time.";
-    assert!(found.verdict.contains(told), "{}", found.verdict);
+    let message = "read from the disk: this takes about 75 % of the elapsed time.";
+    assert!(found.verdict.contains(message), "{}", found.verdict);
     assert_eq!(found.advice[0].rule, "file.read-ahead");
 }
 
@@ -89,9 +89,9 @@ fn mapped_file_advice_is_tried_where_we_can_preload() {
     assert_eq!(all, ["populate", "random", "will-need"]);
     assert_eq!(tried(None), [""; 0]);
     let again = concluded(found);
-    let told = "/data/index.bin (600 MiB): 276 reads, at random positions";
+    let message = "/data/index.bin (600 MiB): 276 reads, at random positions";
     let evidence = &again.diagnoses[0].evidence;
-    assert!(evidence.iter().any(|line| line == told), "{evidence:?}");
+    assert!(evidence.iter().any(|line| line == message), "{evidence:?}");
 }
 
 /// `faults` on a file of 600 MiB, 105 of them reads at random positions, in 0.67 s, four fifths of
@@ -235,10 +235,10 @@ fn little_elapsed_time_comes_after_the_waiting() {
 fn a_short_waiting_program_gets_no_all_clear() {
     let mut findings = run(4, 58, 4_058);
     findings.cost.wall = Nanos(307_000_000);
-    let told = concluded(findings.clone()).verdict;
+    let message = concluded(findings.clone()).verdict;
     assert!(
-        told.contains("62.0 ms of CPU time in 307 ms and waited"),
-        "{told}"
+        message.contains("62.0 ms of CPU time in 307 ms and waited"),
+        "{message}"
     );
     findings.cost.wall = Nanos(70_000_000);
     assert!(
@@ -320,7 +320,7 @@ fn a_wide_interval_may_be_costly_and_says_what_would_settle_it() {
     let found = concluded(findings);
     let waits = found.diagnoses.iter().find(|one| one.id == "file.read");
     assert_eq!(waits.map(|one| one.severity), Some(Severity::Note));
-    let told =
+    let message =
         "this may take between 1.7 % and 63 % of the elapsed time. A longer run narrows that.";
-    assert!(found.verdict.contains(told), "{}", found.verdict);
+    assert!(found.verdict.contains(message), "{}", found.verdict);
 }

@@ -127,14 +127,14 @@ fn what_each_of_many_forks_costs_is_added_up() {
         concluded(findings)
     };
     let answer = with(320, Cause::FileMinor);
-    let told = &answer.diagnoses[0];
-    assert_eq!(told.id, "fork.each", "{:?}", ids(&answer));
-    assert!((told.share_of_cpu.unwrap().value - 0.56).abs() < 1e-9);
+    let message = &answer.diagnoses[0];
+    assert_eq!(message.id, "fork.each", "{:?}", ids(&answer));
+    assert!((message.share_of_cpu.unwrap().value - 0.56).abs() < 1e-9);
     let each = "320 processes were forked; each costs 7.00 ms of CPU time in the kernel on average";
     assert!(
-        told.evidence.iter().any(|line| line == each),
+        message.evidence.iter().any(|line| line == each),
         "{:?}",
-        told.evidence
+        message.evidence
     );
     assert_eq!(answer.advice[0].rule, "fork.pool");
     for other in ["fork.tables", "file"] {
@@ -208,8 +208,13 @@ fn files_mapped_repeatedly_name_the_unmapping_calls() {
     let answer = concluded(findings.clone());
     assert_eq!(ids(&answer)[0], "file.remap");
     assert_eq!(answer.advice[0].rule, "file.map-once");
-    let told = "120,000 calls unmapped memory, and never more than 3.00 MiB was resident";
-    assert!(answer.diagnoses[0].evidence.iter().any(|line| line == told));
+    let message = "120,000 calls unmapped memory, and never more than 3.00 MiB was resident";
+    assert!(
+        answer.diagnoses[0]
+            .evidence
+            .iter()
+            .any(|line| line == message)
+    );
     findings.time.mm_calls = vec![unmapping(20)];
     assert_eq!(ids(&concluded(findings))[0], "file");
 }
@@ -231,8 +236,8 @@ fn what_a_short_program_waited_for_is_told_where_it_was_seen() {
         part("sleep", "sleeping on a timer", 0.9),
         part("cpu", "on a CPU", 0.1),
     ];
-    let told = "It used 10.0 ms of CPU time in 980 ms, 882 ms (90 %) sleeping on a timer.";
-    assert_eq!(concluded(findings).verdict, told);
+    let message = "It used 10.0 ms of CPU time in 980 ms, 882 ms (90 %) sleeping on a timer.";
+    assert_eq!(concluded(findings).verdict, message);
 }
 
 #[test]
@@ -251,8 +256,8 @@ fn the_gate_of_calls_that_are_told_elsewhere_is_told_with_them() {
             entry("gate", 0.24),
             entry("call.futex", reading),
         ];
-        let told = concluded(findings);
-        let found = told.diagnoses.into_iter();
+        let message = concluded(findings);
+        let found = message.diagnoses.into_iter();
         found
             .filter(|one| one.id == "kernel.work")
             .filter_map(|one| one.share_of_cpu)
@@ -272,7 +277,7 @@ fn the_kernels_headline_has_the_figure_of_the_row_it_names() {
         time: Estimate::exact(share * 4e9),
         functions: Vec::new(),
     };
-    let told = |rows: &[(&str, f64)]| {
+    let message = |rows: &[(&str, f64)]| {
         let mut findings = working("call.futex", &[]);
         findings.account.entries = rows.iter().map(|&(id, share)| entry(id, share)).collect();
         let mut found = concluded(findings).diagnoses.into_iter();
@@ -284,7 +289,7 @@ fn the_kernels_headline_has_the_figure_of_the_row_it_names() {
         ("call.futex", 0.39),
         ("call.sleep", 0.16),
     ];
-    let one = told(&several);
+    let one = message(&several);
     assert!(
         one.headline
             .ends_with("most of all on the calls of call.futex")
@@ -294,5 +299,5 @@ fn the_kernels_headline_has_the_figure_of_the_row_it_names() {
     assert!(one.evidence.iter().any(in_all), "{:?}", one.evidence);
     // Many small rows: none of them is costly, whatever they add up to.
     let ids = ["call.sleep", "call.futex", "call.wait", "call.socket"];
-    assert_eq!(told(&ids.map(|id| (id, 0.04))).severity, Severity::Note);
+    assert_eq!(message(&ids.map(|id| (id, 0.04))).severity, Severity::Note);
 }

@@ -62,7 +62,7 @@ fn lives(of: &[(i32, u64, u64)]) -> Lives {
     lives
 }
 
-fn told_of(lives: &Lives, sidecar: &Sidecar) -> Tasks {
+fn tasks_of(lives: &Lives, sidecar: &Sidecar) -> Tasks {
     tasks(lives, sidecar, KernelTable::shipped()).expect("a thread was counted")
 }
 
@@ -82,7 +82,7 @@ fn parts(sum: &TaskSum) -> Vec<(&str, u128)> {
 #[test]
 fn a_lifetime_is_running_ready_waiting_and_what_nothing_tells() {
     let sidecar = sidecar(vec![seen(10, 300, Some(0), 980)], Vec::new());
-    let tasks = told_of(&lives(&[(10, 0, 1_000)]), &sidecar);
+    let tasks = tasks_of(&lives(&[(10, 0, 1_000)]), &sidecar);
     let thread = &tasks.processes[0].threads[0];
     assert_eq!(
         parts(&thread.all),
@@ -106,9 +106,9 @@ fn one_that_was_read_after_its_end_leaves_nothing_open() {
         is_over: true,
         ..seen(10, 300, Some(0), 980)
     };
-    let tasks = told_of(&lives(&[(10, 0, 1_000)]), &sidecar(vec![over], Vec::new()));
-    let told = parts(&tasks.processes[0].all);
-    assert_eq!(told, [("sleep", 650), ("cpu", 300), ("ready", 50)]);
+    let tasks = tasks_of(&lives(&[(10, 0, 1_000)]), &sidecar(vec![over], Vec::new()));
+    let message = parts(&tasks.processes[0].all);
+    assert_eq!(message, [("sleep", 650), ("cpu", 300), ("ready", 50)]);
 }
 
 #[test]
@@ -138,14 +138,14 @@ fn what_the_kernel_counted_to_wait_for_blocks_is_that() {
         let mut looked = seen(10, 90, place, 980);
         looked.sleeps[0].looks = 9;
         let sidecar = sidecar(vec![looked], vec![counted.clone()]);
-        let tasks = told_of(&lives(&[(10, 0, 1_000)]), &sidecar);
+        let tasks = tasks_of(&lives(&[(10, 0, 1_000)]), &sidecar);
         let process = &tasks.processes[0];
         assert_eq!(process.name, "reader");
-        let mut told = parts(&process.all);
-        told.retain(|(_, millis)| *millis > 10);
+        let mut message = parts(&process.all);
+        message.retain(|(_, millis)| *millis > 10);
         let left = if rest == "sleep" { 250 } else { 260 };
         assert_eq!(
-            told,
+            message,
             [("disk", 600), (rest, left), ("cpu", 100), ("ready", 40)]
         );
     }
@@ -155,7 +155,7 @@ fn what_the_kernel_counted_to_wait_for_blocks_is_that() {
 fn threads_that_ended_unseen_are_counted() {
     let sidecar = sidecar(vec![seen(10, 300, Some(0), 980)], Vec::new());
     let lives = lives(&[(10, 0, 1_000), (11, 100, 103), (12, 200, 204)]);
-    let unseen = told_of(&lives, &sidecar).unseen.expect("two threads");
+    let unseen = tasks_of(&lives, &sidecar).unseen.expect("two threads");
     assert_eq!(
         (unseen.threads, parts(&unseen)),
         (2, vec![("unexplained", 7)])
@@ -166,7 +166,7 @@ fn threads_that_ended_unseen_are_counted() {
 fn threads_beyond_the_bound_are_added_up_and_nothing_is_lost() {
     let many = (10..60).map(|tid| seen(tid, u64::try_from(tid).unwrap_or(0), Some(0), 1_000));
     let sidecar = sidecar(many.collect(), Vec::new());
-    let tasks = told_of(&Lives::default(), &sidecar);
+    let tasks = tasks_of(&Lives::default(), &sidecar);
     let process = &tasks.processes[0];
     let others = process.others.as_ref().expect("more than are told");
     assert_eq!((process.threads.len(), others.threads), (MOST, 50 - 16));
@@ -181,9 +181,9 @@ fn threads_beyond_the_bound_are_added_up_and_nothing_is_lost() {
 fn without_looks_that_tell_what_for_waiting_is_unexplained() {
     let mut brief = seen(10, 300, Some(0), 1_000);
     brief.sleeps[0].looks = 1;
-    let tasks = told_of(&Lives::default(), &sidecar(vec![brief], Vec::new()));
-    let told = parts(&tasks.processes[0].all);
-    assert_eq!(told, [("unexplained", 650), ("cpu", 300), ("ready", 50)]);
+    let tasks = tasks_of(&Lives::default(), &sidecar(vec![brief], Vec::new()));
+    let message = parts(&tasks.processes[0].all);
+    assert_eq!(message, [("unexplained", 650), ("cpu", 300), ("ready", 50)]);
 }
 
 #[test]

@@ -193,14 +193,14 @@ mod tests {
 
     #[test]
     fn texts_tell_versions() {
-        let told = |kind, text: &[u8]| version_in(text, pagewise_families::of(kind).unwrap());
-        let jemalloc = told(AllocatorKind::Jemalloc, b"x-0-g\0\x005.3.0-0-g54eaed1d8b");
+        let message = |kind, text: &[u8]| version_in(text, pagewise_families::of(kind).unwrap());
+        let jemalloc = message(AllocatorKind::Jemalloc, b"x-0-g\0\x005.3.0-0-g54eaed1d8b");
         assert_eq!(jemalloc.as_deref(), Some("5.3.0"));
-        let tcmalloc = told(AllocatorKind::Tcmalloc, b"\0gperftools 2.10\0");
+        let tcmalloc = message(AllocatorKind::Tcmalloc, b"\0gperftools 2.10\0");
         assert_eq!(tcmalloc.as_deref(), Some("2.10"));
         let node = b"https://nodejs.org/download/release/v22.11.0/node.tar.gz";
-        assert_eq!(told(AllocatorKind::V8, node).as_deref(), Some("22.11.0"));
-        assert_eq!(told(AllocatorKind::Jemalloc, b"-0-g"), None);
+        assert_eq!(message(AllocatorKind::V8, node).as_deref(), Some("22.11.0"));
+        assert_eq!(message(AllocatorKind::Jemalloc, b"-0-g"), None);
     }
 
     #[test]

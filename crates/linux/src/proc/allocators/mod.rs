@@ -198,10 +198,10 @@ impl Process {
                 let version = runtime_version(family.kind, base_name(file), &self.reachable(file));
                 found.push(runtime(family.kind, version, format!("{file} is mapped")));
             } else if let Some(symbol) = has() {
-                let told = format!("the program itself defines {symbol}");
+                let message = format!("the program itself defines {symbol}");
                 let name = self.program.path().file_name().unwrap_or_default();
                 let version = version_in_stem(&name.to_string_lossy());
-                found.push(runtime(family.kind, version, told));
+                found.push(runtime(family.kind, version, message));
             }
         }
         found

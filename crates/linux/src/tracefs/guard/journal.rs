@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(mode.mode() & 0o777, 0o600);
         let second = Journal::open(folder.path()).unwrap_err();
         let owner = std::process::id().to_string();
-        assert!(matches!(second, Error::Busy { owner: told } if told == owner));
+        assert!(matches!(second, Error::Busy { owner: message } if message == owner));
         drop(first);
         Journal::open(folder.path()).unwrap();
     }
@@ -261,15 +261,15 @@ mod tests {
         let [folder, link] = ["folder", "link"].map(|name| top.path().join(name));
         drop(Journal::open(&folder).unwrap());
         symlink(&folder, &link).unwrap();
-        let told = |folder: &Path| Journal::open(folder).unwrap_err().to_string();
-        assert!(told(&link).contains("it is a link or not a folder"));
+        let message = |folder: &Path| Journal::open(folder).unwrap_err().to_string();
+        assert!(message(&link).contains("it is a link or not a folder"));
         let file = folder.join(NAME);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).unwrap();
-        assert!(told(&folder).contains("others can write to it"));
+        assert!(message(&folder).contains("others can write to it"));
         // Only root can give files away.
         if crate::sys::process::effective_user() == 0 {
             chown(&folder, Some(1), None).unwrap();
-            assert!(told(&folder).contains("another user"));
+            assert!(message(&folder).contains("another user"));
         }
     }
 

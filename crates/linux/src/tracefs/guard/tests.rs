@@ -221,10 +221,10 @@ fn a_forced_trace_puts_leftovers_back() {
         fake.top().read("set_graph_function").unwrap(),
         "vfs_read\nxfs_read\n"
     );
-    let told = differences
+    let message = differences
         .iter()
         .find(|one| one.file == "set_graph_function");
-    assert!(told.unwrap().to_string().contains("xfs_read [xfs]"));
+    assert!(message.unwrap().to_string().contains("xfs_read [xfs]"));
 }
 
 #[test]

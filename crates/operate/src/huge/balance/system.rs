@@ -62,7 +62,7 @@ impl Written {
         let knobs = std::mem::take(&mut self.knobs);
         let (_, left) = system::restore(Path::new("/sys"), &knobs)?;
         journal.remove()?;
-        let told = |knob: &Knob| {
+        let message = |knob: &Knob| {
             let Knob {
                 path,
                 before,
@@ -74,7 +74,7 @@ impl Written {
             };
             format!("{}: {before} → {after} meanwhile, {now}.", path.display())
         };
-        Ok(knobs.iter().map(told).collect())
+        Ok(knobs.iter().map(message).collect())
     }
 }
 

@@ -39,9 +39,9 @@ impl Emulator {
                  qemu-user' (Fedora). The static variant (qemu-user-static) takes no plugins"
             );
         };
-        let told = Command::new(&program).arg("--version").output();
-        let told = told.with_context(|| format!("cannot run {}", program.display()))?;
-        let version = String::from_utf8_lossy(&told.stdout);
+        let message = Command::new(&program).arg("--version").output();
+        let message = message.with_context(|| format!("cannot run {}", program.display()))?;
+        let version = String::from_utf8_lossy(&message.stdout);
         let version = version.lines().next().unwrap_or_default().to_owned();
         let plugin = built(api_version(&version))?;
         Ok(Self {

@@ -116,7 +116,7 @@ impl<'a> Head<'a> {
     fn write_findings(&self, tables: &mut Tables) -> io::Result<()> {
         let include = tables.include;
         let cure = |id: &String| self.advice.iter().find(|advice| advice.cures.contains(id));
-        let told = |advice: &Advice| {
+        let message = |advice: &Advice| {
             let first = |found: &Diagnosis| cure(&found.id).is_some_and(|at| at == advice);
             self.diagnoses.iter().any(first)
         };
@@ -135,7 +135,7 @@ impl<'a> Head<'a> {
                     ),
                 )?;
             }
-            for advice in self.advice.iter().filter(|advice| !told(advice)) {
+            for advice in self.advice.iter().filter(|advice| !message(advice)) {
                 let headline = include.sentence(&advice.headline);
                 let finding = advice.cures.first().map_or("", String::as_str);
                 let row =

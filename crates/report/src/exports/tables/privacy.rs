@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn paths_are_hidden_wherever_they_stand() {
         let none = Include::default();
-        let told = "threads waited for /srv/db/main.db, and (\"/a\").";
-        let hidden = none.sentence(told);
+        let message = "threads waited for /srv/db/main.db, and (\"/a\").";
+        let hidden = none.sentence(message);
         assert!(
             !hidden.contains("srv") && !hidden.contains("/a"),
             "{hidden}"
@@ -145,7 +145,7 @@ mod tests {
             paths: true,
             ..none
         };
-        assert_eq!(paths.sentence(told), told);
+        assert_eq!(paths.sentence(message), message);
     }
 
     #[test]

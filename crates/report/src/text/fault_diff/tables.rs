@@ -249,10 +249,10 @@ mod tests {
             parts: Vec::new(),
             sentences: vec!["The mean of the slowest hundredth …".to_owned()],
         };
-        let told = contrary(&whole, &slowest(-3.98e6)).expect("a note");
+        let message = contrary(&whole, &slowest(-3.98e6)).expect("a note");
         assert!(
-            told.starts_with("The 99th percentile rose all the same, from 20.0 µs to 210 µs"),
-            "{told}"
+            message.starts_with("The 99th percentile rose all the same, from 20.0 µs to 210 µs"),
+            "{message}"
         );
         assert_eq!(contrary(&whole, &slowest(3.98e6)), None);
         assert_eq!(contrary(&Shift::default(), &slowest(-1.0)), None);

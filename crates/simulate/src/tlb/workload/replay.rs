@@ -13,7 +13,7 @@ pub struct Replay {
     memory: Arc<Vec<(u64, u64)>>,
     at: usize,
     /// Accesses of the current visit that [`Workload::fill`] has already returned.
-    told: u64,
+    message: u64,
 }
 
 impl Replay {
@@ -31,7 +31,7 @@ impl Replay {
             memory: Arc::new(footprint.pieces()),
             visits: Arc::new(visits),
             at: 0,
-            told: 0,
+            message: 0,
         })
     }
 
@@ -59,9 +59,9 @@ impl Workload for Replay {
         for address in out {
             let visit = self.visits[self.at];
             *address = visit.address();
-            self.told += 1;
-            if self.told == visit.accesses() {
-                self.told = 0;
+            self.message += 1;
+            if self.message == visit.accesses() {
+                self.message = 0;
                 self.at = (self.at + 1) % self.visits.len();
             }
         }
@@ -69,7 +69,7 @@ impl Workload for Replay {
 
     /// Starts with the next whole visit.
     fn visits(&mut self, mut out: &mut [Visit]) {
-        self.told = 0;
+        self.message = 0;
         while !out.is_empty() {
             let rest = &self.visits[self.at..];
             let now = rest.len().min(out.len());
