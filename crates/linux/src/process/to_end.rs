@@ -33,8 +33,8 @@ impl Running {
                     // If it was killed meanwhile, the next report is its end.
                     let _ = match stop {
                         Stop::Signal(signal) => ptrace::resume(pid, signal),
-                        Stop::Asked => ptrace::listen(pid),
-                        Stop::Exit | Stop::Ended(_) => ptrace::resume(pid, 0),
+                        Stop::Group => ptrace::listen(pid),
+                        Stop::Asked | Stop::Exit | Stop::Ended(_) => ptrace::resume(pid, 0),
                     };
                 }
                 Ok(None) => {}
@@ -72,21 +72,42 @@ mod tests {
         launch.spawn().unwrap()
     }
 
+    /// Ends once the shell is traced; where that is not allowed, after a while nevertheless.
+    const UNTIL_TRACED: &str = "looks=0 tracer=0
+        while [ $tracer = 0 ] && [ $looks -lt 20000 ]; do
+            looks=$((looks + 1))
+            while read -r key value; do
+                case $key in TracerPid:) tracer=$value ;; esac
+            done </proc/$$/status
+        done";
+
+    #[test]
+    fn a_program_that_is_stopped_and_continued_goes_on() {
+        // SIGCONT again and again: one that comes before the stop does not end it.
+        let running = shell(&format!(
+            "{UNTIL_TRACED}
+             kill -CONT $$
+             (while kill -CONT $$; do :; done) 2>/dev/null &
+             kill -STOP $$
+             kill -STOP $$
+             exit 7"
+        ));
+        let mut was_seen = false;
+        let finished = running.wait_with_end(|| was_seen = true).unwrap();
+        assert_eq!(finished.ending, Ending::Exited(7));
+        if !was_seen {
+            skipped!("ptrace is not allowed here");
+        }
+    }
+
     #[test]
     fn memory_stays_at_the_end_and_signals_pass() {
-        // It ends once it is traced; where that is not allowed, after a while nevertheless.
-        let running = shell(
+        let running = shell(&format!(
             "trap 'exit 5' USR1
-             looks=0 tracer=0
-             while [ $tracer = 0 ] && [ $looks -lt 20000 ]; do
-                 looks=$((looks + 1))
-                 while read -r key value; do
-                     case $key in TracerPid:) tracer=$value ;; esac
-                 done </proc/$$/status
-             done
+             {UNTIL_TRACED}
              kill -USR1 $$
-             while :; do :; done",
-        );
+             while :; do :; done"
+        ));
         let pid = running.pid();
         let mut resident = None;
         let finished = running

@@ -7,8 +7,10 @@ use std::ptr;
 /// What a thread that was seized reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It stopped because it was asked to, or with its process.
+    /// It stopped because it was asked to, or was continued (SIGCONT) while it was traced.
     Asked,
+    /// It stopped with its process, by SIGSTOP and the like.
+    Group,
     /// It is about to receive a signal, which is to be passed on.
     Signal(i32),
     /// It is about to exit; its memory is still there.
@@ -154,6 +156,8 @@ fn stop(status: i32) -> Stop {
     match status >> 16 {
         libc::PTRACE_EVENT_EXIT => Stop::Exit,
         0 => Stop::Signal(libc::WSTOPSIG(status)),
+        // ptrace(2), "Group-stop": its signal is that which stopped the process, else SIGTRAP.
+        _ if libc::WSTOPSIG(status) != libc::SIGTRAP => Stop::Group,
         _ => Stop::Asked,
     }
 }
