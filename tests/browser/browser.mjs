@@ -83,7 +83,8 @@ export function tornTables() {
   for (const fold of document.querySelectorAll(".fold")) fold.open = true;
   const torn = (table) => {
     const [head, row] = ["thead tr", "tbody tr"].map((part) => table.querySelector(part)?.getBoundingClientRect());
-    return head && row && row.width > 0 && (Math.abs(head.left - row.left) > 1 || Math.abs(head.right - row.right) > 1 || head.bottom > row.top + 1);
+    // On narrow screens tables of answers are lists, whose rows name their columns themselves.
+    return head && row && head.width > 0 && row.width > 0 && (Math.abs(head.left - row.left) > 1 || Math.abs(head.right - row.right) > 1 || head.bottom > row.top + 1);
   };
   return [...document.querySelectorAll("main table")].filter(torn).map((table) => table.caption?.textContent ?? table.textContent.slice(0, 80));
 }
