@@ -259,7 +259,7 @@ fn release_time(findings: &Findings) -> Estimate {
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a size that is told in three digits"
+    reason = "a size that is shown in three digits"
 )]
 pub(super) fn price(findings: &Findings, rule: &Rule) -> Bytes {
     let grown = findings.cost.max_rss.0 as f64 * (rule.memory_times.unwrap_or(1.0) - 1.0);

@@ -131,19 +131,27 @@ pub(super) struct Function {
     pub outermost: String,
 }
 
+/// What looks up functions and lines in a file. Debug information is read `with_debug_information` alone,
+/// because its reader opens other files that it names.
+pub(super) fn symbolizer(
+    file: &SymbolFile,
+    with_debug_information: bool,
+) -> (Symbolizer, Source<'static>) {
+    let symbolizer = Symbolizer::builder()
+        .enable_auto_reload(false)
+        .enable_code_info(true)
+        .enable_inlined_fns(true)
+        .enable_demangling(false)
+        .build();
+    let mut elf = Elf::new(file.path());
+    elf.debug_syms = with_debug_information;
+    (symbolizer, Source::Elf(elf))
+}
+
 impl FoundFunctions {
-    /// The functions of a file at these places; `None` if it cannot be used. Debug information is
-    /// read `with_debug_information` alone, because its reader opens other files that it names.
+    /// The functions of a file at these places; `None` if it cannot be used.
     fn read(file: &SymbolFile, with_debug_information: bool, lookup: Lookup<'_>) -> Option<Self> {
-        let symbolizer = Symbolizer::builder()
-            .enable_auto_reload(false)
-            .enable_code_info(true)
-            .enable_inlined_fns(true)
-            .enable_demangling(false)
-            .build();
-        let mut elf = Elf::new(file.path());
-        elf.debug_syms = with_debug_information;
-        let source = Source::Elf(elf);
+        let (symbolizer, source) = symbolizer(file, with_debug_information);
         let (Lookup::Offsets(all) | Lookup::Addresses(all)) = lookup;
         let mut functions = Self::default();
         functions.of.reserve_exact(all.len());

@@ -1,10 +1,9 @@
 //! Lines of source code at offsets in a file, from its DWARF or from a file with its debug information.
 
 use super::debug_files::{self, Described};
-use super::functions::virtual_addresses;
+use super::functions::{symbolizer, virtual_addresses};
 use super::symbol_file::SymbolFile;
-use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
+use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized};
 use std::path::Path;
 
 /// A line of source code.
@@ -52,15 +51,8 @@ fn read(
     with_debug_information: bool,
     input: &Input<&[u64]>,
 ) -> Option<Vec<CodePlace>> {
-    let symbolizer = Symbolizer::builder()
-        .enable_auto_reload(false)
-        .enable_code_info(true)
-        .enable_inlined_fns(true)
-        .enable_demangling(false)
-        .build();
-    let mut elf = Elf::new(file.path());
-    elf.debug_syms = with_debug_information;
-    let found = symbolizer.symbolize(&Source::Elf(elf), *input).ok()?;
+    let (symbolizer, source) = symbolizer(file, with_debug_information);
+    let found = symbolizer.symbolize(&source, *input).ok()?;
     let place = |symbol: &Symbolized<'_>| match symbol {
         Symbolized::Sym(symbol) => CodePlace {
             lines: lines(symbol),

@@ -1,9 +1,9 @@
 //! Which hosts are apart from their like.
 //!
 //! A host is set against the median of the others of its group, figure by figure, on a logarithmic
-//! scale ([`super::adjusted`] says what comes off before). A small group hardly knows how far its hosts lie apart, so spreads are moderated: what a group
-//! shows of a figure, what the other groups show of it, and what is usual among all figures, each by
-//! what it knows. Groups in which a function hardly occurs are pooled apart from those in which it does.
+//! scale ([`super::adjusted`] says what comes off before). A small group hardly knows how far its hosts
+//! lie apart, so spreads are moderated: what a group shows of a figure, what the other groups show of it,
+//! and what is usual among all figures, each by what it knows. Groups in which a function hardly occurs are pooled apart from those in which it does.
 //! No spread is less than what sampling leaves open. How long the tails are, all distances of the other
 //! hosts together show: no p-value rests on shorter ones.
 //!
