@@ -175,6 +175,7 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
     if !handler::signal::install() {
         return Err(Refusal::NoMemory);
     }
+    handler::crash::install();
     pager.set_started();
     Ok(())
 }

@@ -216,6 +216,33 @@ static void stacks(void) {
     munmap(area, 64 << 20);
 }
 
+static void *is_signalled(void *unused) {
+    (void)unused;
+    double until = now() + 0.3;
+    while (now() < until) {
+        madvise(base, pages * PAGE, MADV_PAGEOUT);
+        pthread_kill(pthread_self(), SIGUSR1);
+    }
+    return NULL;
+}
+
+/* A stack with more contents than the budget has room for: the kernel writes to it all the same. */
+static void large_stack(void) {
+    size_t bytes = 40 << 20;
+    char *area = map(bytes);
+    memset(area, 1, bytes);
+    signal(SIGUSR1, on_bus);
+    pthread_attr_t own;
+    pthread_attr_init(&own);
+    pthread_attr_setstack(&own, area, bytes);
+    madvise(area, bytes, MADV_PAGEOUT);
+    pthread_t thread;
+    need(pthread_create(&thread, &own, is_signalled, NULL) == 0, "a thread on a large stack");
+    madvise(area, bytes, MADV_PAGEOUT);
+    pthread_join(thread, NULL);
+    munmap(area, bytes);
+}
+
 static void mappings(void) {
     refused(madvise(base, -PAGE, MADV_PAGEOUT), EINVAL, "madvise beyond the end of all addresses");
     need(mremap(base, PAGE, PAGE, 64) == MAP_FAILED && errno == EINVAL, "mremap with an unknown flag");
@@ -244,6 +271,7 @@ int main(int count, char **arguments) {
     robust_mutexes();
     signals();
     stacks();
+    large_stack();
     failing_execs(folder);
     children(folder);
     closing();

@@ -14,6 +14,7 @@
 //! memory, and most children soon become another program.
 
 pub mod ahead;
+pub mod crash;
 pub mod evictor;
 pub mod leases;
 pub mod observer;

@@ -74,7 +74,7 @@ pub fn take_over() -> Option<KernelAction> {
         handler: on_fault as *const () as usize,
         flags: signals::SA_RESTORER | (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64,
         restorer: signals::restorer(),
-        mask: signals::Set::MAX,
+        mask: signals::ALL,
     };
     // SAFETY: the handler may run at any moment.
     unsafe { signals::set_action(libc::SIGBUS, Some(&ours)) }
@@ -223,6 +223,6 @@ fn call_program(
             let handler: extern "C" fn(i32) = core::mem::transmute(handler);
             handler(number);
         }
-        signals::set_mask(libc::SIG_SETMASK, signals::Set::MAX);
+        signals::set_mask(libc::SIG_SETMASK, signals::ALL);
     }
 }

@@ -86,8 +86,7 @@ fn others(number: i64, [a, b, c, d, ..]: [usize; 6]) -> Option<Answer> {
 fn leave_to_kernel(start: u64, bytes: u64) {
     let end = start.saturating_add(bytes);
     if end < u64::MAX - PAGE_BYTES as u64 {
-        // Without room for it, it stays as it is.
-        let _ = PAGER.cede(page_floor(start), page_ceil(end));
+        PAGER.cede_to_kernel(page_floor(start), page_ceil(end));
     }
 }
 

@@ -41,8 +41,7 @@ fn use_stack(place: *mut c_void) {
 fn leave_to_kernel(start: u64, bytes: u64) {
     let (start, end) = (page_floor(start), start.saturating_add(bytes));
     if PAGER.is_started() && end < u64::MAX - PAGE_BYTES as u64 && PAGER.raises(start, end) {
-        // Without room for it, it stays as it is.
-        let _ = PAGER.cede(start, page_ceil(end));
+        PAGER.cede_to_kernel(start, page_ceil(end));
     }
 }
 

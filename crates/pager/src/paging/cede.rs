@@ -1,8 +1,9 @@
-//! A range that the program takes over with a userfaultfd of its own. Its pages are read back from
-//! the store, and from then on the range belongs to the kernel and the program, permanently.
+//! A range that the program takes over with a userfaultfd of its own, or uses as a stack to which the kernel
+//! writes. Its pages are read back from the store, and from then on the range belongs to the kernel and the
+//! program, permanently.
 
 use super::batch::is_zero;
-use super::{Pager, scan};
+use super::{Pager, fatal, scan};
 use crate::page::{PAGE_BYTES, Page};
 use crate::sync::{State, Word};
 use crate::sys;
@@ -26,6 +27,21 @@ impl Pager {
         if !self.has_room_for(start, end) {
             return Err(libc::ENOMEM);
         }
+        self.cede_anyway(start, end)
+    }
+
+    /// Ends the management of `[start, end)`, to which the kernel writes without a fault that could be
+    /// served: it ends the process where it cannot. So the contents stay resident whether there is room in the
+    /// budget or not.
+    pub fn cede_to_kernel(&self, start: u64, end: u64) {
+        if self.regions.touches(start, end, true) && self.cede_anyway(start, end).is_err() {
+            fatal::say(format_args!(
+                "the memory at {start:#x}, which the kernel writes to (a stack of a thread or for signals), cannot be kept resident: the program may end by SIGSEGV"
+            ));
+        }
+    }
+
+    fn cede_anyway(&self, start: u64, end: u64) -> Result<(), i32> {
         for _ in 0..ROUNDS {
             self.set_locked(start, end, true);
             self.read_back(start, end);

@@ -37,7 +37,7 @@ static LEAVING: AtomicU32 = AtomicU32::new(0);
 impl Pager {
     /// Before a fork: stops everything, and adds a reference to each slot.
     pub fn before_fork(&self) {
-        let mask = signals::set_mask(libc::SIG_SETMASK, signals::Set::MAX);
+        let mask = signals::set_mask(libc::SIG_SETMASK, signals::ALL);
         self.regions.lock.acquire();
         self.evictions.acquire();
         self.own_threads.starting.acquire();

@@ -121,6 +121,21 @@ pub fn is_writable_code(file: i32, address: u64) -> bool {
     is_both
 }
 
+/// Calls `found` for the line of the mapping at `address`, of whomever it is, and tells whether there is one.
+pub fn at(address: u64, mut found: impl FnMut(&[u8])) -> bool {
+    let mut is_there = false;
+    all_lines::<NAMED_HEAD>(|line| {
+        let text = line.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        let range = range_of(text);
+        is_there = range.is_some_and(|(start, end, _)| (start..end).contains(&address));
+        if is_there {
+            found(line);
+        }
+        !is_there
+    });
+    is_there
+}
+
 /// [`lines`] of all mappings.
 fn all_lines<const MOST: usize>(found: impl FnMut(&[u8]) -> bool) -> bool {
     let file = open(c"/proc/self/maps", libc::O_RDONLY);

@@ -11,6 +11,16 @@ pub const fn bit(number: i32) -> Set {
     1 << (number - 1)
 }
 
+/// Whether this build reports a program's end by SIGSEGV (`handler::crash`).
+pub const REPORTS_CRASHES: bool = cfg!(any(debug_assertions, feature = "inject"));
+
+/// The signals that are blocked while the pager works: all, but for one that is reported. The kernel ends a
+/// program without a word by a fault whose signal is blocked.
+pub const ALL: Set = match REPORTS_CRASHES {
+    true => !bit(libc::SIGSEGV),
+    false => Set::MAX,
+};
+
 /// Sets this thread's mask and returns the former one.
 pub fn set_mask(how: i32, set: Set) -> Set {
     let mut former: Set = 0;
@@ -37,7 +47,7 @@ impl Blocked {
     /// Blocks signals from here on.
     #[must_use]
     pub fn new() -> Self {
-        Self(set_mask(libc::SIG_SETMASK, Set::MAX))
+        Self(set_mask(libc::SIG_SETMASK, ALL))
     }
 }
 
