@@ -11,7 +11,7 @@ use crate::standard_output::standard_output;
 use crate::terminal;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use pagewise_linux::perf::{DEFAULT_CPU_FREQUENCY, DEFAULT_FREQUENCY, Mode, Options};
+use pagewise_linux::perf::{CpuStacks, DEFAULT_CPU_FREQUENCY, DEFAULT_FREQUENCY, Mode, Options};
 use pagewise_linux::process::Launch;
 use pagewise_operate::observe::{ObserveOptions, Subject};
 use std::ffi::OsString;
@@ -164,7 +164,7 @@ impl Part {
 /// How call stacks are unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CallGraph {
-    /// By frame pointers; for faults the stack is also copied, to unwind code without them
+    /// By frame pointers; copied for faults, and for CPU time where frame pointers break
     Mixed,
     /// By frame pointers only: smaller files
     Fp,
@@ -214,6 +214,16 @@ fn export(mut args: RecordArgs) -> anyhow::Result<ExitCode> {
 }
 
 impl RecordArgs {
+    fn cpu_stacks(&self) -> CpuStacks {
+        match self.call_graph {
+            CallGraph::Fp => CpuStacks::Chains,
+            // A fleet's hosts have a budget, and unwind what they copied.
+            CallGraph::Mixed if self.collecting.is_one_of_many() => CpuStacks::Chains,
+            CallGraph::Mixed => CpuStacks::CopiesWhereChainsBreak,
+            CallGraph::Dwarf => CpuStacks::Copies,
+        }
+    }
+
     fn into_options(self) -> anyhow::Result<ObserveOptions> {
         let wants = |part| self.events.contains(&part);
         let recorder = Options {
@@ -224,7 +234,7 @@ impl RecordArgs {
             faults: wants(Part::Faults) || self.full,
             cpu: wants(Part::Cpu).then_some(self.frequency),
             cpu_dense_at_first: false,
-            cpu_stacks: self.call_graph == CallGraph::Dwarf,
+            cpu_stacks: self.cpu_stacks(),
             off_cpu: wants(Part::OffCpu),
             block_io: wants(Part::BlockIo),
             mappings: wants(Part::Mappings),

@@ -58,6 +58,24 @@ fn recorded(program: &Path, options: &[&str]) -> Option<PathBuf> {
     Some(out)
 }
 
+/// A recording of ours of CPU time alone.
+fn recorded_by_us(program: &Path, options: &[&str]) -> Option<PathBuf> {
+    let out = program.with_extension("data");
+    let mut ours = Command::new(env!("CARGO_BIN_EXE_pagewise"));
+    ours.args(["record", "-q", "-e", "cpu"]).args(options);
+    let program = program
+        .to_str()
+        .expect("a temporary folder has a plain name");
+    let thrice = format!("{program}; {program}; {program}");
+    let done = ours.arg("-o").arg(&out).args(["--", "sh", "-c", &thrice]);
+    let done = done.output().expect("pagewise runs");
+    if !done.status.success() || !out.exists() {
+        skipped!("pagewise cannot record here: {done:?}");
+        return None;
+    }
+    Some(out)
+}
+
 fn folded(file: &Path, variables: &[(&str, &Path)]) -> Vec<String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
     command.envs(variables.iter().copied());
@@ -113,6 +131,57 @@ fn what_follows_a_call_is_no_frame_of_its_stack() {
         }
         assert!(at_entry * 50 < whole, "{recording:?}: {stacks:#?}");
     }
+}
+
+/// The chains by frame pointers are tried after a while, break, and are given up.
+#[test]
+fn cpu_time_of_code_without_frame_pointers_has_its_callers() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let program = built(
+        folder.path(),
+        NEXT_LINE_IS_INLINED,
+        &["-fomit-frame-pointer"],
+    );
+    let Some(file) = program.and_then(|program| recorded_by_us(&program, &["-F", "997"])) else {
+        return;
+    };
+    let stacks = folded(&file, &[]);
+    let [mut whole, mut all] = [0, 0];
+    for stack in those_with(&stacks, "callee") {
+        all += time_of(stack);
+        whole += u64::from(stack.contains("main;parent;callee")) * time_of(stack);
+    }
+    // The trial takes 50 ms of a second or more.
+    assert!(whole * 10 > all * 9, "{whole} of {all}: {stacks:#?}");
+}
+
+/// Interpreters generate code that keeps frame pointers and has no tables, in libraries that have
+/// some for the rest.
+#[test]
+fn code_without_tables_has_its_callers_by_the_frame_pointer() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let source = NEXT_LINE_IS_INLINED.replace(
+        "__attribute__((noinline)) void callee(void) {",
+        "asm(\".text\\nspin: push %rbp\\nmov %rsp, %rbp\\nsub $64, %rsp\\nmovq $0, (%rsp)\\n1: dec %rdi\\n\\
+         jnz 1b\\nleave\\nret\\n\"); void spin(long);\n\
+         __attribute__((noinline)) void callee(void) { spin(200000); ",
+    );
+    if !cfg!(target_arch = "x86_64") {
+        skipped!("the program is written for x86-64");
+        return;
+    }
+    let program = built(folder.path(), &source, &["-fomit-frame-pointer"]);
+    let options = &["--call-graph", "dwarf"][..];
+    let Some(file) = program.and_then(|program| recorded_by_us(&program, options)) else {
+        return;
+    };
+    let stacks = folded(&file, &[]);
+    let [mut whole, mut all] = [0, 0];
+    for stack in those_with(&stacks, "spin") {
+        all += time_of(stack);
+        whole += u64::from(stack.contains("main;parent;callee;spin")) * time_of(stack);
+    }
+    assert!(whole * 20 > all * 19, "{whole} of {all}: {stacks:#?}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Counts the records that pass through the rings, by source.
 
+use super::chains::Chains;
 use super::plan::{Plan, Reach};
+use super::record_bytes::{MISC_MMAP_DATA, kind, misc, next_record, word32, word64};
 use super::role::{RingClass, Role};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::units::Nanos;
@@ -23,21 +25,6 @@ pub(super) struct Spent {
     pub cost: Nanos,
 }
 
-/// `PERF_RECORD_*` of include/uapi/linux/perf_event.h.
-pub(super) mod kind {
-    pub const MMAP: u32 = 1;
-    pub const LOST: u32 = 2;
-    pub const COMM: u32 = 3;
-    pub const EXIT: u32 = 4;
-    pub const THROTTLE: u32 = 5;
-    pub const FORK: u32 = 7;
-    pub const SAMPLE: u32 = 9;
-    pub const MMAP2: u32 = 10;
-}
-
-/// `PERF_RECORD_MISC_MMAP_DATA`: the mapping contains no code.
-pub(super) const MISC_MMAP_DATA: u16 = 1 << 13;
-
 /// `PERF_RECORD_MISC_COMM_EXEC`: the new name results from an exec.
 const MISC_COMM_EXEC: u16 = 1 << 13;
 
@@ -52,6 +39,8 @@ struct Tally {
     unit_cost: u64,
     time_offset: usize,
     thread_offset: usize,
+    /// Where samples of CPU time have their call chain.
+    chain_offset: Option<usize>,
     /// Whether it records all processes, so that records of others have to be dropped.
     sees_all: bool,
     count: u64,
@@ -81,6 +70,7 @@ pub(super) struct Account {
     ended: [FxHashSet<i32>; 2],
     lifetimes: Option<usize>,
     mappings: Option<usize>,
+    chains: Chains,
     first: Option<u64>,
     last: u64,
     /// Records and their cost by role since the last [`Account::take`].
@@ -109,6 +99,10 @@ impl Account {
                 unit_cost: source.unit_cost,
                 time_offset: source.time_offset(),
                 thread_offset: source.thread_offset(),
+                chain_offset: match unit.role {
+                    Role::Cpu | Role::DenseCpu => source.chain_offset(),
+                    _ => None,
+                },
                 sees_all: unit.reach == Reach::Machine,
                 count: 0,
                 others: 0,
@@ -206,6 +200,21 @@ impl Account {
         self.threads.extend(threads);
     }
 
+    /// Learns where code was mapped before the recording.
+    pub fn learn_code(&mut self, records: &[u8]) {
+        self.chains.learn(records);
+    }
+
+    /// Whether too few call chains of CPU time were seen to tell whether they break.
+    pub fn chains_are_undecided(&self) -> bool {
+        self.chains.is_undecided()
+    }
+
+    /// Whether call chains of CPU time by frame pointers break too often to be of use.
+    pub fn chains_break(&self) -> bool {
+        self.chains.break_often()
+    }
+
     /// Removes threads that have ended.
     pub fn remove_threads(&mut self, threads: &[i32]) {
         self.threads.retain(|tid| !threads.contains(tid));
@@ -300,6 +309,7 @@ impl Account {
             kind::SAMPLE => self.count_sample(record),
             kind::MMAP2 | kind::MMAP | kind::COMM | kind::FORK | kind::EXIT => {
                 self.follow(record);
+                self.chains.learn_record(record);
                 self.born += u64::from(word32(record, 0) == kind::FORK);
                 self.add(self.source_of_side(record), false);
             }
@@ -344,6 +354,9 @@ impl Account {
         let time = word64(record, self.tallies[at].time_offset);
         self.first = Some(self.first.map_or(time, |first| first.min(time)));
         self.last = self.last.max(time);
+        if let Some(offset) = self.tallies[at].chain_offset {
+            self.chains.look_at(record, offset);
+        }
         self.add(Some(at), true);
     }
 
@@ -436,10 +449,6 @@ pub(super) fn births(span: &[u8]) -> Vec<(i32, i32)> {
     born
 }
 
-fn misc(record: &[u8]) -> u16 {
-    u16::from_le_bytes([record[4], record[5]])
-}
-
 /// Whether a record tells of a thread's life or memory, whoever records it.
 fn is_side_band(record: &[u8]) -> bool {
     matches!(
@@ -467,23 +476,6 @@ fn time_of_side(record: &[u8]) -> u64 {
 fn writer_of_side(record: &[u8]) -> [i32; 2] {
     let at = record.len().saturating_sub(32);
     [at, at + 4].map(|at| word32(record, at).cast_signed())
-}
-
-/// The first record of `bytes` and the rest; `None` at the end or if there is no valid record.
-pub(super) fn next_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let size = usize::from(u16::from_le_bytes([*bytes.get(6)?, *bytes.get(7)?]));
-    (size >= 8).then(|| bytes.split_at_checked(size))?
-}
-
-/// The word at `at`, zero if the record is too short.
-pub(super) fn word64(record: &[u8], at: usize) -> u64 {
-    let bytes = record.get(at..at + 8).and_then(|b| b.try_into().ok());
-    bytes.map_or(0, u64::from_le_bytes)
-}
-
-pub(super) fn word32(record: &[u8], at: usize) -> u32 {
-    let bytes = record.get(at..at + 4).and_then(|b| b.try_into().ok());
-    bytes.map_or(0, u32::from_le_bytes)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! inode under that mark, and perf record 6.1 dies of it. So nothing is asked of the kernel here:
 //! the ids are read from the mapped files when the records are written.
 
-use super::account::{MISC_MMAP_DATA, kind, next_record, word32, word64};
+use super::record_bytes::{MISC_MMAP_DATA, kind, next_record, word32, word64};
 use crate::proc::ProcRoot;
 use crate::regular_file;
 use rustc_hash::FxHashMap;

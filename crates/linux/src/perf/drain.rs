@@ -1,7 +1,10 @@
 //! The recorder's thread: moves records from the rings to the file, switches turns, and keeps costs
 //! within bounds. It sleeps until a ring is partly full or something is due.
 
+mod copies;
 mod hand_over;
+
+use copies::Stacks;
 
 use super::account::{Account, EventCount};
 use super::ballast::Ballast;
@@ -98,6 +101,12 @@ pub(super) struct Drain {
     governors: Vec<(Role, Governor)>,
     /// Samples of any process to be taken before CPU time is sampled less often; `None` once it is.
     dense_samples_left: Option<u64>,
+    /// How stacks of CPU time are recorded now; `None` if that does not change.
+    stacks: Option<Stacks>,
+    /// The source of CPU time to start with is open but off, because the one before it was refused.
+    cpu_is_off: bool,
+    /// Whether CPU time is sampled by governed timers of threads.
+    has_timers: bool,
     /// Switches of threads whose CPU time is sampled by a timer of their own.
     switches: Switches,
     running_since: Option<Nanos>,
@@ -116,6 +125,8 @@ pub(super) struct Drain {
 /// Longest sleep: records of low rates, which stay below the rings' watermark, are written at least
 /// this often.
 const LONGEST_SLEEP: Nanos = Nanos(250_000_000);
+/// ... and this often at first, until it is known whether call chains break.
+const UNDECIDED_SLEEP: Nanos = Nanos(50_000_000);
 /// If a process outlives its events by this much, the kernel detached us; it is not just ending.
 const DETACHED_AFTER: Nanos = Nanos(400_000_000);
 /// A program is sampled this long without a rest. A short program has no pattern from which the
@@ -158,7 +169,7 @@ impl Drain {
         let planned = |role: Role| plan.units.iter().any(|unit| unit.role == role);
         let has_timers = |unit: &Unit| unit.role == Role::Cpu && unit.reach == Reach::Threads;
         let timers = plan.opening.is_some() && plan.units.iter().any(has_timers);
-        Self {
+        let mut drain = Self {
             turns: Turns::new(plan, &opened, inherit),
             births_since: monotonic_now(),
             storm_until: Nanos(0),
@@ -188,14 +199,19 @@ impl Drain {
             governed: GOVERNED
                 .into_iter()
                 .filter(|(role, _)| planned(*role))
-                .chain(timers.then_some((Role::Cpu, TIMERS)))
+                .chain(match (timers, planned(Role::CpuStacks)) {
+                    (true, true) => Some((Role::CpuStacks, TIMERS)),
+                    (true, false) => Some((Role::Cpu, TIMERS)),
+                    (false, true) => Some((Role::CpuStacks, copies::SHARE)),
+                    (false, false) => None,
+                })
                 .collect(),
             governors: Vec::new(),
-            dense_samples_left: match planned(Role::DenseCpu) {
-                true => Some(MOST_DENSE_SAMPLES),
-                // It may have been refused.
-                false => plan.has_later(Role::Cpu).then_some(0),
-            },
+            dense_samples_left: (planned(Role::DenseCpu) || planned(Role::DenseCpuStacks))
+                .then_some(MOST_DENSE_SAMPLES),
+            stacks: planned(Role::CpuStacks).then_some(Stacks::CopiedAtFirst),
+            cpu_is_off: false,
+            has_timers: timers,
             switches: Switches::default(),
             running_since: None,
             late_at: None,
@@ -204,7 +220,9 @@ impl Drain {
             watched: Vec::new(),
             events_gone_since: None,
             proc: ProcRoot::default(),
-        }
+        };
+        drain.cpu_is_off = plan.has_later(drain.cpu_role());
+        drain
     }
 
     /// Sets the target, with the counts and notes so far.
@@ -254,6 +272,9 @@ impl Drain {
             return;
         }
         self.faults_since = Some(now);
+        if self.cpu_is_off {
+            self.set(self.cpu_role(), true);
+        }
         self.rotation = Rotation::new(self.opening_slot, self.cycle.clone(), now);
         if let (Mode::Sampled, Some(frequency)) = (self.mode, self.frequency) {
             self.ladder = Some(Ladder::new(frequency, now));
@@ -275,6 +296,7 @@ impl Drain {
             self.hand_over();
             self.climb();
             self.thin_out_cpu();
+            self.change_stacks();
             if self.mode == Mode::Sampled {
                 self.govern();
             }
@@ -318,7 +340,12 @@ impl Drain {
         let turn = self.rotation.as_ref().map(Rotation::until);
         let resumes = self.governors.iter().filter_map(|(_, g)| g.resumes_at());
         let due = turn.into_iter().chain(resumes).min();
-        due.map_or(LONGEST_SLEEP, |due| (due - now).min(LONGEST_SLEEP))
+        let is_trial = self.stacks == Some(Stacks::Chains) && self.account.chains_are_undecided();
+        let longest = match is_trial {
+            true => UNDECIDED_SLEEP,
+            false => LONGEST_SLEEP,
+        };
+        due.map_or(longest, |due| (due - now).min(longest))
     }
 
     /// Executes a command if there is one. True if it is to stop, or if the sender is gone.
@@ -503,7 +530,8 @@ impl Drain {
         };
         for (role, governor) in std::mem::take(&mut self.governors) {
             let windows = governor.finish(ended);
-            if windows.len() > 1 {
+            let has_substitute = role == Role::CpuStacks && !self.has_timers;
+            if windows.len() > 1 && !has_substitute {
                 self.notes.push(Note::Paused {
                     part: role.describe(),
                     percent_on: percent_on(&windows, ended - began),

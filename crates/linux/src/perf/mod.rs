@@ -30,6 +30,7 @@ mod access;
 mod account;
 mod ballast;
 mod build_ids;
+mod chains;
 mod counters;
 mod cpu_clock;
 mod drain;
@@ -40,6 +41,7 @@ mod ladder;
 mod notes;
 mod opening;
 mod plan;
+mod record_bytes;
 mod recorder;
 mod registers;
 mod role;
@@ -89,6 +91,19 @@ pub enum Target {
     System,
 }
 
+/// How stacks of CPU time are recorded. A copy has 8 KiB and is unwound later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CpuStacks {
+    /// By frame pointers.
+    Chains,
+    /// Copied at first, then by frame pointers; copied again once these turn out to break, for a
+    /// share of the time if many CPUs are busy.
+    #[default]
+    CopiesWhereChainsBreak,
+    /// Copied with each sample.
+    Copies,
+}
+
 /// What to record. The default is what `doctor` uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -109,8 +124,8 @@ pub struct Options {
     /// Sample CPU time more often until a short program has been seen well enough. The weights of
     /// samples differ then. Only where whole CPUs may be watched.
     pub cpu_dense_at_first: bool,
-    /// Copy stacks of CPU time samples too: 8 KiB with each, for unwinding later.
-    pub cpu_stacks: bool,
+    /// How stacks of CPU time are recorded.
+    pub cpu_stacks: CpuStacks,
     /// Record where threads leave the CPU, and when they come back.
     pub off_cpu: bool,
     /// Record requests to block devices.
@@ -135,8 +150,11 @@ pub const DEFAULT_FREQUENCY: u64 = 199;
 pub const DEFAULT_CPU_FREQUENCY: u64 = 99;
 
 impl Options {
-    fn stacks_of_cpu(&self) -> bool {
-        self.cpu_stacks && self.dwarf_stacks
+    fn stacks_of_cpu(&self) -> CpuStacks {
+        match self.dwarf_stacks {
+            true => self.cpu_stacks,
+            false => CpuStacks::Chains,
+        }
     }
 }
 
@@ -150,7 +168,7 @@ impl Default for Options {
             faults: true,
             cpu: None,
             cpu_dense_at_first: false,
-            cpu_stacks: false,
+            cpu_stacks: CpuStacks::default(),
             off_cpu: false,
             block_io: false,
             mappings: true,

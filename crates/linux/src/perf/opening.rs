@@ -173,7 +173,7 @@ impl RingSizes {
                 side: pages(64),
                 faults: pages(256),
                 calls: pages(128),
-                cpu: pages(64),
+                cpu: pages(128),
             };
         }
         let most = (64 * 1024 / cpus.max(1)).clamp(256, 4_096);
@@ -182,7 +182,7 @@ impl RingSizes {
             side: pages(faults / 4),
             faults: pages(faults),
             calls: pages(faults / 4),
-            cpu: pages(faults / 4),
+            cpu: pages(faults / 2),
         }
     }
 

@@ -4,7 +4,7 @@ use super::ladder;
 use super::notes::Note;
 use super::role::{RingClass, Role, Slot};
 use super::source::{Access, Fault, Source};
-use super::{Mode, Options};
+use super::{CpuStacks, Mode, Options};
 use crate::tracefs::{Tracefs, Tracepoint};
 use pagewise_formats::perf_data::TracingData;
 use std::time::Duration;
@@ -68,6 +68,8 @@ const REST: Duration = Duration::from_millis(105);
 /// Samples of CPU time per second at first. One costs the program some 3 µs, on a virtual machine up
 /// to 20.
 const DENSE_CPU: u64 = 1_999;
+/// Most copies of stacks per second of a busy CPU: 1.6 MB.
+const MOST_COPIES: u64 = 199;
 /// Full mode: call chains for a tenth of the time, which is cheaper than chains on every fault.
 const FULL_PAIRED: Duration = Duration::from_millis(36);
 const FULL_CHAINS: Duration = Duration::from_millis(4);
@@ -188,27 +190,48 @@ impl Plan {
 
     /// A timer for each thread is set and cancelled at each context switch, which makes a storm of
     /// switches three times as expensive, and it never fires in a process that lives shorter than
-    /// its period. A timer for each CPU has neither problem. Copies of others' stacks would be too
-    /// much to throw away.
+    /// its period. A timer for each CPU has neither problem. Where each sample copies the stack,
+    /// others' copies would be too much to throw away.
     fn add_cpu(&mut self, frequency: u64, options: &Options, access: Access) {
         let stacks = options.stacks_of_cpu();
-        let source = |frequency| Source::cpu(frequency, stacks, access);
-        if stacks || !access.machine {
-            return self.add(Role::Cpu, Start::WithProgram, vec![source(frequency)]);
+        let copies = frequency.min(MOST_COPIES);
+        let adapts = stacks == CpuStacks::CopiesWhereChainsBreak;
+        if stacks == CpuStacks::Copies || !access.machine {
+            let copied = stacks == CpuStacks::Copies;
+            let source = Source::cpu(frequency, copied, access);
+            if !adapts {
+                return self.add(Role::Cpu, Start::WithProgram, vec![source]);
+            }
+            self.add(Role::Cpu, Start::Later, vec![source]);
+            let source = Source::cpu(copies, true, access);
+            return self.add(Role::CpuStacks, Start::WithProgram, vec![source]);
         }
-        let mut add = |role, frequency, start| {
+        let mut add = |role, frequency, copied, start| {
+            let source = Source::cpu(frequency, copied, access);
             self.units.push(Unit {
                 role,
-                sources: vec![source(frequency).passing_over_idleness()],
+                sources: vec![source.passing_over_idleness()],
                 start,
                 reach: Reach::Machine,
             });
         };
-        if !options.cpu_dense_at_first {
-            return add(Role::Cpu, frequency, Start::AtOnce);
+        let at_once = |is_first| {
+            if is_first {
+                Start::AtOnce
+            } else {
+                Start::Later
+            }
+        };
+        let is_dense = options.cpu_dense_at_first;
+        add(Role::Cpu, frequency, false, at_once(!is_dense && !adapts));
+        if adapts {
+            add(Role::CpuStacks, copies, true, at_once(!is_dense));
         }
-        add(Role::Cpu, frequency, Start::Later);
-        add(Role::DenseCpu, DENSE_CPU, Start::AtOnce);
+        match (is_dense, adapts) {
+            (true, true) => add(Role::DenseCpuStacks, DENSE_CPU, true, Start::AtOnce),
+            (true, false) => add(Role::DenseCpu, DENSE_CPU, false, Start::AtOnce),
+            (false, _) => {}
+        }
     }
 
     /// Records of whole CPUs where that is allowed; of the program's threads otherwise. The events

@@ -166,7 +166,7 @@ impl Recorder {
         })?;
         name_turns(&mut ids);
         let inherit = self.target != Target::System;
-        let account = Account::new(&self.plan, &ids);
+        let mut account = Account::new(&self.plan, &ids);
         let mut writer = Writer::with_preface(file, &sources(&self.plan, ids), known)?;
         let running = !matches!(self.target, Target::Gated(_));
         if running {
@@ -175,6 +175,7 @@ impl Recorder {
         let mut build_ids = BuildIds::default();
         let mut existing = self.existing();
         build_ids.fill(&mut existing);
+        account.learn_code(&existing);
         writer.records(&existing)?;
         let (commands, control) = io::pipe().map_err(|cause| Error::System {
             action: "make a pipe",

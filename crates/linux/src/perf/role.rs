@@ -30,6 +30,10 @@ pub(super) enum Role {
     Cpu,
     /// The same, with more samples per second, at first.
     DenseCpu,
+    /// Where CPU time goes, with a copy of the stack.
+    CpuStacks,
+    /// The same, with more samples per second, at first.
+    DenseCpuStacks,
     /// Where threads leave the CPU, and when they come back.
     OffCpu,
     /// Requests to block devices.
@@ -48,6 +52,7 @@ impl Role {
             Self::Calls => "memory system calls",
             Self::Locks => "waits for locks",
             Self::Cpu | Self::DenseCpu => "samples of CPU time",
+            Self::CpuStacks | Self::DenseCpuStacks => "stacks of CPU time",
             Self::OffCpu => "times off the CPU",
             Self::BlockIo => "requests to block devices",
         }
@@ -64,7 +69,12 @@ impl Role {
             | Self::Paired
             | Self::PairedChains => RingClass::Faults,
             Self::Calls | Self::Locks => RingClass::Calls,
-            Self::Cpu | Self::DenseCpu | Self::OffCpu | Self::BlockIo => RingClass::Cpu,
+            Self::Cpu
+            | Self::DenseCpu
+            | Self::CpuStacks
+            | Self::DenseCpuStacks
+            | Self::OffCpu
+            | Self::BlockIo => RingClass::Cpu,
         }
     }
 }

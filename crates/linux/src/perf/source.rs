@@ -52,6 +52,8 @@ mod unit_cost {
     pub const TRACEPOINT_CHAIN: u64 = 1_700;
     /// A sample of CPU time with a call chain, the timer's interrupt included.
     pub const CPU: u64 = 3_000;
+    /// A sample of CPU time with a copy of the stack.
+    pub const CPU_STACK_COPY: u64 = 8_000;
     /// A name or lifetime.
     pub const SIDE_BAND: u64 = 500;
     /// A mapping.
@@ -147,7 +149,13 @@ impl Source {
             true => cycles,
             false => Self::cpu_clock(frequency, access),
         };
-        if stacks { source.with_stack() } else { source }
+        match stacks {
+            true => Self {
+                unit_cost: unit_cost::CPU_STACK_COPY,
+                ..source.with_stack()
+            },
+            false => source,
+        }
     }
 
     /// The samples contain the period, because the kernel adapts it to the wanted frequency.
@@ -292,6 +300,17 @@ impl Source {
     /// Offset of process and thread id in its samples, in bytes.
     pub fn thread_offset(&self) -> usize {
         self.time_offset() - 8
+    }
+
+    /// Offset of the user call chain by frame pointers in its samples of CPU time, in bytes; `None`
+    /// where they have none.
+    pub fn chain_offset(&self) -> Option<usize> {
+        let has = |bit| self.attr.sample_type & bit != 0;
+        let has_chain = has(sample_type::CALLCHAIN) && !has(sample_type::STACK_USER);
+        let after_time = self.time_offset() + 8;
+        let between = sample_type::ADDR | sample_type::CPU | sample_type::PERIOD;
+        let words = (self.attr.sample_type & between).count_ones() as usize;
+        has_chain.then_some(after_time + words * 8)
     }
 
     /// Offset of the time in its samples, in bytes: after the header, the identifier, the address

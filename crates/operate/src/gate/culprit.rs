@@ -6,7 +6,7 @@ use crate::observe::{ObserveOptions, Subject, observe};
 use anyhow::{Context, Result};
 use pagewise_compare::gate::{Observed, culprit, faults_seen};
 use pagewise_compare::profile_diff::{DiffOptions, SettingRules, diff};
-use pagewise_linux::perf::{Mode, Options};
+use pagewise_linux::perf::{CpuStacks, Mode, Options};
 use pagewise_model::findings::Findings;
 use pagewise_model::gate::{Baseline, Culprit, FaultsSeen, FunctionGrowth, Gate, GateRun, Metric};
 use pagewise_model::loss::LossKind;
@@ -164,7 +164,7 @@ fn observed(
             period: Some(period),
             period_stacks: stacks == Stacks::Copied,
             cpu: time.then(|| whole(a_second)),
-            cpu_stacks: true,
+            cpu_stacks: CpuStacks::Copies,
             ..of_faults()
         },
     )?;

@@ -63,13 +63,20 @@ impl Drain {
         let Some(left) = self.dense_samples_left else {
             return;
         };
-        let left = left.saturating_sub(self.account.take(Role::DenseCpu).records);
-        let is_enough = self.account.samples_of(Role::DenseCpu) >= DENSE_SAMPLES;
-        self.dense_samples_left = (left > 0 && !is_enough).then_some(left);
-        if self.dense_samples_left.is_none() {
-            self.set(Role::Cpu, true);
-            self.set(Role::DenseCpu, false);
-            self.close(Role::DenseCpu);
+        let dense = [Role::DenseCpu, Role::DenseCpuStacks];
+        let fresh: u64 = dense
+            .map(|role| self.account.take(role).records)
+            .iter()
+            .sum();
+        let ours: u64 = dense.map(|role| self.account.samples_of(role)).iter().sum();
+        let left = left.saturating_sub(fresh);
+        if left > 0 && ours < DENSE_SAMPLES {
+            self.dense_samples_left = Some(left);
+            return;
+        }
+        self.change_cpu(|drain| drain.dense_samples_left = None);
+        for role in dense {
+            self.close(role);
         }
     }
 
@@ -229,7 +236,7 @@ impl Drain {
         let mut governors = std::mem::take(&mut self.governors);
         for (role, governor) in &mut governors {
             governor.spend(self.account.take(*role).cost);
-            if *role == Role::Cpu {
+            if self.has_timers && matches!(role, Role::Cpu | Role::CpuStacks) {
                 let threads = self.account.threads();
                 let cost = self.switches.cost(&self.proc, threads, monotonic_now());
                 // Timers that are off cost nothing.
@@ -241,8 +248,10 @@ impl Drain {
                 Some(Verdict::Pause) => {
                     governor.paused(monotonic_now());
                     self.set(*role, false);
+                    self.set_substitute(*role, true);
                 }
                 Some(Verdict::Resume) => {
+                    self.set_substitute(*role, false);
                     self.set(*role, true);
                     governor.resumed(monotonic_now());
                 }
@@ -252,7 +261,7 @@ impl Drain {
         self.governors = governors;
     }
 
-    fn set(&self, role: Role, on: bool) {
+    pub(super) fn set(&self, role: Role, on: bool) {
         for instance in &self.opened.instances {
             if instance.role == role {
                 let leader = &instance.events[0];

@@ -5,14 +5,16 @@
 //! allocator, just where the caller would be interesting.
 
 mod follow;
+mod frame_pointer;
 mod modules;
 mod signed_returns;
 
 pub use follow::StackFollower;
 
-use framehop::Module;
+use frame_pointer::FramePointer;
 use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
+use framehop::{FrameAddress, Module};
 use modules::{ModuleFiles, Section};
 use pagewise_model::address_space::{AddressSpace, Mapping};
 use pagewise_model::event::UserStack;
@@ -164,7 +166,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 
 impl<U> Process<U>
 where
-    U: framehop::Unwinder<Module = Module<Section>, UnwindRegs: Clone>,
+    U: framehop::Unwinder<Module = Module<Section>, UnwindRegs: FramePointer>,
 {
     /// Unwinds; if a frame falls into a module that is not loaded yet, loads it and starts again,
     /// which happens once per module.
@@ -198,13 +200,11 @@ where
                 .and_then(|o| usize::try_from(o).ok());
             offset.and_then(|at| word(start.stack, at)).ok_or(())
         };
-        let registers = start.registers.clone();
-        let mut walk = self
-            .unwinder
-            .iter_frames(start.ip, registers, cache, &mut read);
+        let mut registers = start.registers.clone();
+        let mut next = Some(FrameAddress::from_instruction_pointer(start.ip));
         let mut frames = Vec::new();
         let mut was_interrupted = false;
-        while let Ok(Some(frame)) = walk.next() {
+        while let Some(frame) = next {
             let mapping = space.find(frame.address_for_lookup());
             match mapping {
                 Some(mapping) if !self.knows(mapping) => return (frames, Some(mapping)),
@@ -222,8 +222,35 @@ where
             if frames.len() == DEEPEST {
                 break;
             }
+            next = self.caller(space, frame, &mut registers, cache, &mut read);
         }
         (frames, None)
+    }
+
+    /// The caller of a frame, by the tables; where a library has none for its innermost code, such
+    /// as for what an interpreter generated, by the frame pointer.
+    fn caller(
+        &self,
+        space: &AddressSpace,
+        frame: FrameAddress,
+        registers: &mut U::UnwindRegs,
+        cache: &mut U::Cache,
+        read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Option<FrameAddress> {
+        let at_frame = registers.clone();
+        let caller = self.unwinder.unwind_frame(frame, registers, cache, read);
+        let caller = caller.ok().flatten();
+        let is_code = |address: &u64| space.find(address.saturating_sub(1)).is_some();
+        if !frame.is_return_address() && !caller.as_ref().is_some_and(is_code) {
+            let framed = at_frame
+                .caller(read)
+                .filter(|(address, _)| is_code(address));
+            if let Some((address, of_caller)) = framed {
+                *registers = of_caller;
+                return FrameAddress::from_return_address(address);
+            }
+        }
+        FrameAddress::from_return_address(caller?)
     }
 
     fn knows(&self, mapping: &Mapping) -> bool {
