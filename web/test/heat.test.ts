@@ -77,9 +77,19 @@ test("an explorer leaves idle CPUs out, finds tasks by name and id, and colours 
 
 test("scales keep to seconds where they can, and to rows that can be told apart", () => {
   expect(usualScale(20e9)).toEqual({ column: 1e9, rows: 50 });
-  expect(usualScale(1e9).column).toBe(1e8);
+  expect(usualScale(1e9)).toEqual({ column: 5e7, rows: 50 });
   expect(usualScale(3600e9).column).toBe(1e10);
   expect(rowsFor(1e9)).toEqual([1e6, 2e6, 5e6, 1e7, 2e7, 5e7, 1e8]);
+});
+
+test("a short recording has as many columns as a long one", () => {
+  for (const span of [0.25e9, 0.7e9, 1e9, 2.6e9, 4e9, 19e9, 21e9, 300e9]) {
+    const { column, rows } = usualScale(span);
+    expect(span / column).toBeGreaterThanOrEqual(20);
+    expect(span / column).toBeLessThanOrEqual(400);
+    expect(rowsFor(column)).toContain(column / rows);
+  }
+  expect(usualScale(0.05e9)).toEqual({ column: 1e7, rows: 10 });
 });
 
 test("time series lie in the columns of the map and keep what they count", () => {

@@ -4,7 +4,7 @@ import { byteTicks, linear, linearTicks, log, logTicks } from "../src/layout/axi
 import { avoidable, cpuParts, elapsedParts } from "../src/layout/cost";
 import { BAND_GAP, labels, layoutMap, strength } from "../src/layout/faultmap";
 import { armRows, beforeAfter, median } from "../src/layout/proof";
-import { nearest, rates, thin } from "../src/layout/series";
+import { endOf, nearest, rates, thin } from "../src/layout/series";
 
 describe("axis", () => {
   it("steps by round values", () => {
@@ -35,6 +35,13 @@ describe("series", () => {
       { x: 1.5e9, y: 200 },
       { x: 2.5e9, y: 0 },
     ]);
+  });
+
+  it("ends all plots of a run where its observation ended", () => {
+    const timeline = { points: [{ time: 0 }, { time: 2.1e9 }], pressure: [{ time: 2.2e9 }] };
+    expect(endOf({ cost: { wall: 2.31e9 }, timeline })).toBe(2.31e9);
+    expect(endOf({ cost: { wall: 2e9 }, timeline })).toBe(2.2e9);
+    expect(endOf({ cost: { wall: 2e9 }, timeline: { points: [], pressure: [] } })).toBe(2e9);
   });
 
   it("keeps peaks when thinning", () => {

@@ -20,6 +20,8 @@ export type Colouring = "faults" | "churn";
 /** The data for drawing and pointing. */
 interface State {
   map: FaultMap;
+  /** End of the axis, nanoseconds. */
+  end: number;
   layout: MapLayout;
   name: (region: string) => string;
   by: Colouring;
@@ -27,9 +29,10 @@ interface State {
 
 export function faultMapView(
   map: FaultMap,
+  end: number,
   regionName: (region: string) => string,
 ): { element: HTMLElement; colour: (by: Colouring) => void } {
-  const state: State = { map, layout: layoutMap(map, WANTED), name: regionName, by: "faults" };
+  const state: State = { map, end, layout: layoutMap(map, WANTED), name: regionName, by: "faults" };
   const view = surface(
     { class: "map", role: "img", "aria-label": "Faults by address and time; stronger cells have more faults." },
     () => state.layout.height + AXIS,
@@ -61,8 +64,11 @@ function drawBands(context: CanvasRenderingContext2D, { layout, name }: State, l
   for (const { region, middle } of labels(layout.bands)) context.fillText(name(region), 0, middle, left - 6);
 }
 
-function drawCells(context: CanvasRenderingContext2D, { map, layout, by }: State, left: number, width: number): void {
-  const cellWidth = (width - left) / map.columns;
+const cellWidthOf = ({ map, end }: State, room: number): number => (end > 0 ? (room * map.time_step) / end : room / Math.max(1, map.columns));
+
+function drawCells(context: CanvasRenderingContext2D, state: State, left: number, width: number): void {
+  const { map, layout, by } = state;
+  const cellWidth = cellWidthOf(state, width - left);
   // Cells are separated where there is room, and merge where there is none.
   const gap = Math.min(cellWidth, layout.rowHeight) >= 3 ? 0.5 : 0;
   const inks = { heat: color("heat"), churn: color("churn"), needed: color("needed") };
@@ -76,8 +82,7 @@ function drawCells(context: CanvasRenderingContext2D, { map, layout, by }: State
   context.globalAlpha = 1;
 }
 
-function drawAxis(context: CanvasRenderingContext2D, { map, layout }: State, left: number, width: number): void {
-  const end = map.columns * map.time_step;
+function drawAxis(context: CanvasRenderingContext2D, { end, layout }: State, left: number, width: number): void {
   const scale = linear([0, end], [left, width]);
   context.fillStyle = color("muted");
   context.textBaseline = "top";
@@ -94,7 +99,7 @@ function followPointer(canvas: HTMLCanvasElement, state: State): void {
   canvas.addEventListener("pointermove", (event) => {
     const box = canvas.getBoundingClientRect();
     const left = labelWidth(box.width);
-    const column = Math.floor(((event.clientX - box.left - left) / (box.width - left)) * map.columns);
+    const column = Math.floor((event.clientX - box.left - left) / cellWidthOf(state, box.width - left));
     const y = event.clientY - box.top;
     const row = layout.tops.findIndex((top) => y >= top && y < top + layout.rowHeight);
     if (!map.rows[row] || column < 0 || column >= map.columns) return hideTip();

@@ -84,19 +84,27 @@ export function cellsOf(heat: Heat, range: Range): [from: number, to: number] | 
 }
 
 /** Lengths of columns and rows to choose from, nanoseconds. */
-export const COLUMNS = [1e8, 1e9, 2e9, 5e9, 1e10, 6e10, 6e11];
+export const COLUMNS = [1e7, 2e7, 5e7, 1e8, 2e8, 5e8, 1e9, 2e9, 5e9, 1e10, 6e10, 6e11];
 export const ROWS = [1e6, 2e6, 5e6, 1e7, 2e7, 5e7, 1e8, 1e9, 1e10];
 /** Largest number of rows in a map: more could not be distinguished. */
 const MOST_ROWS = 1000;
+/** Rows of a map, unless the reader chooses. */
+const USUAL_ROWS = 50;
+/** Fewest columns of a map, unless the recording is shorter than as many of the shortest. */
+const FEWEST_COLUMNS = 20;
+/** Most columns of a map. */
+const MOST_COLUMNS = 400;
 
 /** Rows that go with a column. */
 export const rowsFor = (column: number): number[] => ROWS.filter((row) => column / row >= 2 && column / row <= MOST_ROWS);
 
 /**
- * FlameScope's one second by 20 ms if the recording lasts a few minutes; other column lengths for
- * other recordings.
+ * FlameScope's one second by 20 ms if the recording lasts between 20 seconds and a few minutes;
+ * other lengths for other recordings.
  */
 export function usualScale(span: number): Scale {
-  const column = COLUMNS.find((length) => span / length <= 400 && (length >= 1e9 || span < 2.5e9)) ?? COLUMNS.at(-1)!;
-  return { column, rows: 50 };
+  const fitting = span < FEWEST_COLUMNS * 1e9 ? [...COLUMNS].reverse().find((length) => span / length >= FEWEST_COLUMNS) : COLUMNS.find((length) => length >= 1e9 && span / length <= MOST_COLUMNS);
+  const column = fitting ?? (span < 1e9 ? COLUMNS[0]! : COLUMNS.at(-1)!);
+  const row = ROWS.find((length) => column / length <= USUAL_ROWS) ?? ROWS.at(-1)!;
+  return { column, rows: Math.max(1, Math.round(column / row)) };
 }

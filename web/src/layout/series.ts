@@ -1,8 +1,15 @@
-/** Time series: rates from counters, and thinning that keeps the peaks. */
+/** Time series: their common end, rates from counters, and thinning that keeps the peaks. */
 
 export interface Point {
   x: number;
   y: number;
+}
+
+type Observed = { cost: { wall: number }; timeline: { points: { time: number }[]; pressure: { time: number }[] } };
+
+/** Where all plots over time of one run end: the observed time, or the last point if that is later. */
+export function endOf({ cost, timeline }: Observed): number {
+  return Math.max(cost.wall, timeline.points.at(-1)?.time ?? 0, timeline.pressure.at(-1)?.time ?? 0);
 }
 
 /**

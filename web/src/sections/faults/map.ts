@@ -2,6 +2,7 @@ import type { Report } from "../../data/types";
 import { h } from "../../dom";
 import { choice } from "../../draw/choice";
 import { faultMapView, type Colouring } from "../../draw/faultmap";
+import { endOf } from "../../layout/series";
 import type { Section } from "../section";
 
 export const map: Section<Report> = {
@@ -12,7 +13,7 @@ export const map: Section<Report> = {
   intro: () =>
     "Where in memory (up) and when (across) pages faulted. A healthy program touches each place once; a stripe that continues to the right is the same memory, faulting again and again.",
   render: (report) => {
-    const view = faultMapView(report.findings.fault_map, (region) => report.labels.regions[region] ?? region);
+    const view = faultMapView(report.findings.fault_map, endOf(report.findings), (region) => report.labels.regions[region] ?? region);
     const legend = h("ul", { class: "legend" });
     const show = (by: string) => {
       view.colour(by as Colouring);

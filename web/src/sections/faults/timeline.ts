@@ -4,7 +4,7 @@ import { h } from "../../dom";
 import { choice } from "../../draw/choice";
 import { legend, timePane, type Pane } from "../../draw/series";
 import { bytes, compact, percent } from "../../format";
-import { rates } from "../../layout/series";
+import { endOf, rates } from "../../layout/series";
 import type { Section } from "../section";
 
 export const timeline: Section<Report> = {
@@ -49,12 +49,12 @@ function faultPane(report: Report, mode: string): Pane {
   const lines = [{ name: "minor faults", points: minor, ink: "churn" }];
   if (major.some((point) => point.y > 0)) lines.push({ name: "major faults (disk)", points: major, ink: "needed" });
   const title = mode === "rate" ? "Page faults per second" : "Page faults in total";
-  return { title, lines, unit: "number", label: compact, end: times.at(-1) ?? 0 };
+  return { title, lines, unit: "number", label: compact, end: endOf(report.findings) };
 }
 
 function memoryPanes(report: Report): Pane[] {
   const { points } = report.findings.timeline;
-  const end = points.at(-1)?.time ?? 0;
+  const end = endOf(report.findings);
   const line = (name: string, ink: string, pick: (point: (typeof points)[number]) => number) => ({
     name,
     ink,
@@ -78,7 +78,7 @@ const LEAST_STALL = 1e7;
 function pressurePanes(report: Report): Pane[] {
   const { pressure } = report.findings.timeline;
   const times = pressure.map((point) => point.time);
-  const end = report.findings.timeline.points.at(-1)?.time ?? 0;
+  const end = endOf(report.findings);
   const line = (name: string, ink: string, counter: Counter) => ({ name, ink, points: rates(times, pressure.map(counter)) });
   const pane = (title: string, label: Pane["label"], ...lines: Pane["lines"]): Pane => ({ title, lines, unit: "number", label, end });
   const share = (nanosPerSecond: number) => percent(nanosPerSecond / 1e9);
