@@ -62,6 +62,8 @@ def command(system, budget, pool, faults):
         return [], {}
     if system in ("pagewise", "pagewise:limited"):  # with its defaults
         return [PAGEWISE, "run", "--memory", f"{budget}M", "--store", str(FOLDER), "--"], {}
+    if system == "pagewise:kernel":
+        return [PAGEWISE, "run", "--engine", "kernel", "--memory", f"{budget}M", "--store", str(FOLDER), "--"], {}
     if system == "pagewise:auto":  # with its defaults but for the store
         return [PAGEWISE, "run", "--memory", f"{budget}M", "--store-kind", "auto", "--store", str(FOLDER), "--"], {}
     _, delivery, policy, *kind = system.split(":")

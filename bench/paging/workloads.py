@@ -7,6 +7,7 @@ FD = "pagewise:fd:prefetch"
 DEFAULTS = "pagewise"
 AUTO = "pagewise:auto"
 LIMITED = "pagewise:limited"
+KERNEL = "pagewise:kernel"
 
 
 @dataclasses.dataclass
@@ -34,7 +35,7 @@ def microbenchmark(order, access, times, bar):
     peers = ["umap", "extmem"] if times == 2 else []
     bars = {(OURS, peer): 2.0 for peer in peers} | ({(OURS, "linux"): bar} if bar else {})
     return Workload(f"{order} {access} {times}x", ["touch", order, access, str(128 * times), THREADS], 128,
-                    ["linux", OURS, *([FD] if times == 2 else []), *peers], bars)
+                    ["linux", OURS, *([FD] if times == 2 else []), *([KERNEL] if order == "random" else []), *peers], bars)
 
 
 def graph(algorithm, kind):
@@ -55,7 +56,7 @@ def compressible(order, access):
                     ["linux", "linux+zswap", "linux+zram", OURS, *stores], {}, pool=72)
 
 
-def program(name, budget=128, systems=("linux", "linux+zram", DEFAULTS, AUTO, LIMITED)):
+def program(name, budget=128, systems=("linux", "linux+zram", DEFAULTS, AUTO, LIMITED, KERNEL)):
     """(e): a program that needs about twice the budget. Of compressed swap a third of it is the pool."""
     return Workload(name, ["programs.py", name, str(2 * budget)], budget, list(systems), {(DEFAULTS, "linux"): 0.95},
                     pool=budget // 3)

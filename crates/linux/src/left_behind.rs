@@ -7,9 +7,10 @@
 
 use crate::delays::switch;
 use crate::hugepages::journal as page_sizes;
-use crate::journal::{self, Journal, Owner};
+use crate::journal::{self, Journal, Owner, Record};
 use crate::memcg::temporary as control_group;
 use crate::own_folder;
+use crate::swap_area;
 use crate::tracefs::guard::{self, journal as tracing};
 use crate::tracefs::{Tracefs, control::Control};
 use std::fmt;
@@ -110,6 +111,7 @@ fn is_journal(name: &str) -> bool {
     [tracing::NAME, switch::JOURNAL].contains(&name)
         || page_sizes::is_name(name)
         || control_group::is_name(name)
+        || swap_area::is_name(name)
 }
 
 type Outcome = Result<Option<Restored>, Box<dyn std::error::Error>>;
@@ -129,6 +131,7 @@ fn restore_one(places: &Places, path: &Path) -> Outcome {
     }
     match name {
         Some(name) if control_group::is_name(name) => restore_groups(places, journal, owner),
+        Some(name) if swap_area::is_name(name) => restore_swap(journal, owner),
         Some(tracing::NAME) => restore_tracing(places, journal, owner),
         _ => restore_page_sizes(places, journal, owner),
     }
@@ -145,7 +148,29 @@ fn restore_switch(places: &Places, mut journal: Journal) -> Outcome {
     }))
 }
 
-fn restore_groups(places: &Places, mut journal: Journal, owner: Option<Owner>) -> Outcome {
+fn restore_groups(places: &Places, journal: Journal, owner: Option<Owner>) -> Outcome {
+    let objects = |record: &Record| record.groups.clone();
+    take_away(journal, owner, objects, |group| {
+        let why = control_group::take_away(group, &places.sys);
+        why.map_err(|why| format!("{}: {why}", group.folder.display()))
+    })
+}
+
+fn restore_swap(journal: Journal, owner: Option<Owner>) -> Outcome {
+    let objects = |record: &Record| record.swaps.clone();
+    take_away(journal, owner, objects, |path| {
+        let why = swap_area::take_away(path);
+        why.map_err(|why| format!("{}: {why}", path.display()))
+    })
+}
+
+/// Takes away the noted objects by `one`, which tells whether there was one, or why it stays.
+fn take_away<T>(
+    mut journal: Journal,
+    owner: Option<Owner>,
+    objects: impl Fn(&Record) -> Vec<T>,
+    one: impl Fn(&T) -> Result<bool, String>,
+) -> Outcome {
     let path = journal.path().to_owned();
     let record = journal.record()?.unwrap_or_default();
     let mut restored = Restored {
@@ -155,13 +180,10 @@ fn restore_groups(places: &Places, mut journal: Journal, owner: Option<Owner>) -
         remaining: Vec::new(),
     };
     let is_now = record.is_of_boot(&journal::boot_id());
-    for group in record.groups.iter().filter(|_| is_now) {
-        match control_group::take_away(group, &places.sys) {
+    for object in objects(&record).iter().filter(|_| is_now) {
+        match one(object) {
             Ok(was_there) => restored.count += usize::from(was_there),
-            Err(why) => {
-                let folder = group.folder.display();
-                restored.remaining.push(format!("{folder}: {why}"));
-            }
+            Err(why) => restored.remaining.push(why),
         }
     }
     if restored.remaining.is_empty() {

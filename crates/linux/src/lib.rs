@@ -26,6 +26,7 @@ pub mod proc;
 pub mod process;
 pub mod pseudo_file;
 mod regular_file;
+pub mod swap_area;
 pub mod symbols;
 pub mod sys;
 pub mod tracefs;

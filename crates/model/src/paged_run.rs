@@ -34,6 +34,33 @@ pub struct PagedRun {
     pub others: OtherProcesses,
     /// Refault distances of all processes together.
     pub refault_distances: RefaultDistances,
+    /// What the kernel counted, where it paged the run (`--engine kernel`). The figures above are the
+    /// pager's, and empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelPaging>,
+}
+
+/// A run that the kernel paged, in a memory cgroup of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KernelPaging {
+    /// Version of the cgroup, 1 or 2.
+    pub cgroup_version: u32,
+    /// Peak of the memory charged to the group, page cache included.
+    pub peak_bytes: Option<u64>,
+    /// The most that was seen in swap at a time, read every tenth of a second.
+    pub swap_peak_bytes: Option<u64>,
+    /// Faults that waited for a disk.
+    pub major_faults: Option<u64>,
+    /// Anonymous pages that came back soon after they had left, read ahead or missed
+    /// (`workingset_refault_anon`).
+    pub refaults: Option<u64>,
+    /// Pages of files that did.
+    pub file_refaults: Option<u64>,
+    /// Times that the group met its limit.
+    pub limit_hits: Option<u64>,
+    /// Processes that the kernel killed, as neither memory nor swap had room.
+    pub killed: Option<u64>,
 }
 
 /// Processes without figures of their own: together with the others they add up to the whole.

@@ -165,6 +165,9 @@ pub fn start(settings: &Settings) -> Result<(), Refusal> {
         .measured
         .total_bytes
         .store(settings.memory, Ordering::Relaxed);
+    if is_first(settings) {
+        say_what_is_not_covered(pager);
+    }
     guard_asynchronous(pager);
     pager.count_as_process(0);
     pager.refresh_limit();
@@ -257,6 +260,16 @@ fn choose_delivery(pager: &Pager, settings: &Settings) -> Result<(), Refusal> {
             .fetch_or(capability::KERNEL_FAULTS, Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// Where this user may not serve faults that the kernel takes, and has not chosen so: what that leaves out.
+fn say_what_is_not_covered(pager: &Pager) {
+    let unprivileged = Delivery::Signal as u32 | (Why::Unprivileged as u32) << 8;
+    if pager.choices.delivery.load(Ordering::Relaxed) == unprivileged {
+        fatal::say(format_args!(
+            "this user may not serve the kernel's page faults, so faults raise SIGBUS (--delivery sigbus). Not covered: io_uring and kernel AIO (refused), debuggers and other processes that read evicted memory, signals on stacks of coroutines. Remedy: sudo sysctl vm.unprivileged_userfaultfd=1, or run as root"
+        ));
+    }
 }
 
 /// io_uring and kernel AIO keep references to memory between two calls. If faults raise SIGBUS they

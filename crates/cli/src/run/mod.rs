@@ -1,4 +1,4 @@
-//! `pagewise run`: any program, inside a memory budget, paged in user space.
+//! `pagewise run`: any program, inside a memory budget.
 
 mod simulate;
 
@@ -14,7 +14,7 @@ use pagewise_model::paged_run::PagedProcess;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
 use pagewise_operate::destination;
-use pagewise_operate::paged_run::{self, Budget, Figures, Filled, Paged, Request, prepare};
+use pagewise_operate::paged_run::{self, Budget, Engine, Figures, Filled, Paged, Request, prepare};
 use pagewise_pager::settings::{Choice, WhenFull};
 use pagewise_report::text::{self, run_line};
 use std::ffi::OsString;
@@ -32,6 +32,7 @@ Examples:
   pagewise run --memory-each 200M -- make -j8       each process its own budget
   pagewise run --memory 2G --policy prefetch -- ./scan
   pagewise run --memory 1G --delivery sigbus -- ./compute
+  sudo pagewise run --memory 1G --engine kernel -- ./random
   pagewise run --memory 1G --json -o run.json -- redis-server
   pagewise run --memory 1G --export parquet -o tables -- ./solve
   pagewise run --memory 1G --record-faults run.faults -- ./solve
@@ -52,6 +53,14 @@ pub struct Args {
     /// Memory that each process may keep resident, however many there are
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     memory_each: Option<Bytes>,
+    /// What brings pages in and out: ours (in user space, without privileges), kernel, or auto
+    ///
+    /// kernel: a memory cgroup and a swap file of the run's own, which take root. Faster where access is random or many
+    /// threads write; programs of every kind are held, static ones too. --memory is a hard limit and includes the page
+    /// cache. Options about pages (--policy, --delivery, --store-kind, …) are for ours alone. auto: ours, but kernel for a
+    /// program into which no library can be loaded (static, Go, set-user-ID, of another libc).
+    #[arg(long, default_value = "ours", value_name = "WHICH", value_parser = ["ours", "kernel", "auto"])]
+    engine: String,
     /// Which pages to evict and which to read ahead: prefetch (over 2q), 2q, fifo, clock,
     /// s3fifo, csr, replay:FILE, or ./mine.so [default: prefetch; with --simulate all without a file]
     #[arg(long, value_name = "NAME")]
@@ -293,8 +302,33 @@ impl Args {
         }
     }
 
+    /// Options that were given and that only the pager has.
+    fn options_of_pager(&self) -> Vec<&'static str> {
+        let given = [
+            ("--policy", self.policy.is_some()),
+            ("--store-kind", self.store_kind != "disk"),
+            ("--compressed", self.compressed.is_some()),
+            ("--encrypt", self.encrypt),
+            ("--when-full", self.when_full != "exceed"),
+            ("--delivery", self.delivery != "auto"),
+            ("--min-region", self.min_region.is_some()),
+            ("--files", self.files.is_some()),
+            ("--heat", self.heat.is_some()),
+            ("--record-faults", self.record.is_some()),
+            ("--timeline", self.timeline.is_some()),
+            ("-o without --json", self.has_page()),
+        ];
+        let given = given.into_iter().filter(|(_, is_given)| *is_given);
+        given.map(|(name, _)| name).collect()
+    }
+
     fn request(&self) -> Result<Request> {
         Ok(Request {
+            engine: match self.engine.as_str() {
+                "kernel" => Engine::Kernel,
+                "auto" => Engine::Auto,
+                _ => Engine::Ours,
+            },
             launch: Launch::of(&self.command)
                 .ok_or_else(|| anyhow!("there is no program to run"))?,
             budget: self.budget(),
@@ -316,14 +350,18 @@ impl Args {
             heat: self.heat.unwrap_or_else(|| self.watched()),
             record: self.record.clone(),
             library: own_library::installed,
+            options_of_pager: self.options_of_pager(),
         })
     }
 
     /// Default number of pages watched per second.
     fn watched(&self) -> u32 {
-        let has_page = self.output.is_some() && !self.json && self.tables.export.is_none();
-        let is_drawn = self.timeline.is_some() || has_page;
+        let is_drawn = self.timeline.is_some() || self.has_page();
         if self.stats || is_drawn { 40 } else { 0 }
+    }
+
+    fn has_page(&self) -> bool {
+        self.output.is_some() && !self.json && self.tables.export.is_none()
     }
 }
 

@@ -56,18 +56,18 @@ fn figures(a: &PagedRun, b: &PagedRun) -> Vec<FigureChange> {
     let mut elapsed = time(Quantity::ElapsedTime, |run| run.cost.wall.0);
     // How busy the CPUs were is unknown: time differs only if waits for the store explain it.
     elapsed.differs &= refaults.differs && (refaults.b > refaults.a) == (elapsed.b > elapsed.a);
-    vec![
-        time(Quantity::CpuTime, |run| run.cost.cpu().0),
-        elapsed,
-        refaults,
-        written,
-        of(
-            Quantity::PeakMemory,
-            |run| peak(run).0,
-            LEAST_BYTES,
-            OF_COUNTS,
-        ),
-    ]
+    let memory = of(
+        Quantity::PeakMemory,
+        |run| peak(run).0,
+        LEAST_BYTES,
+        OF_COUNTS,
+    );
+    let cpu = time(Quantity::CpuTime, |run| run.cost.cpu().0);
+    // The kernel does not count a group's pages as the pager does.
+    match a.kernel.is_some() || b.kernel.is_some() {
+        true => vec![cpu, elapsed, memory],
+        false => vec![cpu, elapsed, refaults, written, memory],
+    }
 }
 
 fn sum(run: &PagedRun, of: fn(&PagedProcess) -> u64, others: u64) -> u64 {
@@ -83,7 +83,12 @@ fn settings(a: &PagedRun, b: &PagedRun) -> Vec<SettingChange> {
         let whose = if run.memory_is_each { " each" } else { "" };
         format!("{}{whose}", Bytes(run.memory_bytes))
     };
+    let engine = |run: &PagedRun| match run.kernel {
+        Some(_) => "kernel".to_owned(),
+        None => "ours".to_owned(),
+    };
     let all = [
+        ("engine", engine(a), engine(b)),
         ("memory", budget(a), budget(b)),
         ("policy", a.policy.clone(), b.policy.clone()),
         ("store", a.store.clone(), b.store.clone()),
@@ -105,7 +110,7 @@ fn settings(a: &PagedRun, b: &PagedRun) -> Vec<SettingChange> {
 mod tests {
     use super::*;
     use pagewise_model::answer::Subject;
-    use pagewise_model::paged_run::OtherProcesses;
+    use pagewise_model::paged_run::{KernelPaging, OtherProcesses};
     use pagewise_model::paging::RefaultDistances;
     use pagewise_model::run::{Ending, RunCost};
     use pagewise_model::units::Nanos;
@@ -132,6 +137,7 @@ mod tests {
             processes: vec![one],
             others,
             refault_distances: RefaultDistances::default(),
+            kernel: None,
         };
         Document::of(run).about(Subject::of_command(vec!["sort".to_owned()]))
     }
@@ -164,6 +170,22 @@ mod tests {
         // Fewer refaults do not make a run longer.
         let slower = first_line(&run("2q", 6.3, 9_000), &run("2q", 20.0, 900));
         assert_eq!(slower, "9,000 refaults became 900.");
+    }
+
+    #[test]
+    fn engines_are_compared_by_what_both_count() {
+        let ours = run("prefetch", 6.3, 9_000);
+        let mut kernel = run("kernel", 6.4, 0);
+        kernel.evidence.kernel = Some(KernelPaging::default());
+        let found = compare((&ours, "a"), (&kernel, "b")).evidence;
+        let of_pages = [Quantity::Refaults, Quantity::PagesWritten];
+        assert!(
+            !found
+                .figures
+                .iter()
+                .any(|one| of_pages.contains(&one.quantity))
+        );
+        assert_eq!(found.settings[0].name, "run.engine");
     }
 
     #[test]

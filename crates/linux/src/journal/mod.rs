@@ -12,6 +12,7 @@
 //! {"instance":"pagewise-4242"}                                folder below instances/ of tracefs
 //! {"setting":{"path":"current_tracer","before":"nop\n"}}      a file, its earlier content
 //! {"group":{"folder":"/sys/fs/cgroup/memory/pagewise-4242","home":"/sys/fs/cgroup/memory/job"}}
+//! {"swap":"/var/tmp/.pagewise-swap-4242"}                     a swap file
 //! {"slot":{"address":"0x7f0000200000","change":"split","before":{…}}}   pages of `subject`
 //! ```
 //!

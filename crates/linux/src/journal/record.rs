@@ -85,6 +85,9 @@ pub struct Line {
     /// A control group that is about to be created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<MadeGroup>,
+    /// A swap file that is about to be made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swap: Option<PathBuf>,
     /// A slot that is about to be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotChange>,
@@ -103,6 +106,8 @@ pub struct Record {
     pub instances: Vec<String>,
     /// Control groups that were created.
     pub groups: Vec<MadeGroup>,
+    /// Swap files that were made.
+    pub swaps: Vec<PathBuf>,
     /// Slots, in the order in which they were changed.
     pub slots: Vec<SlotChange>,
 }
@@ -167,6 +172,7 @@ impl Record {
         self.settings.extend(line.setting);
         self.instances.extend(line.instance);
         self.groups.extend(line.group);
+        self.swaps.extend(line.swap);
         self.slots.extend(line.slot);
     }
 

@@ -163,6 +163,32 @@ impl MemoryCgroup {
         Ok(self.number(file)?.map(Bytes))
     }
 
+    /// What its processes have in swap now.
+    ///
+    /// # Errors
+    /// [`pseudo_file::Error`].
+    pub fn swap(&self) -> Result<Option<Bytes>> {
+        let bytes = match self.version {
+            Version::V1 => self.counters("memory.stat")?.get("total_swap"),
+            Version::V2 => self.number("memory.swap.current")?,
+        };
+        Ok(bytes.map(Bytes))
+    }
+
+    /// Its processes.
+    ///
+    /// # Errors
+    /// [`pseudo_file::Error`].
+    pub fn processes(&self) -> Result<Vec<u32>> {
+        let path = self.folder.join("cgroup.procs");
+        let text = pseudo_file::text(&path)?.unwrap_or_default();
+        let number = |(at, word): (usize, &str)| {
+            let number = word.parse();
+            number.map_err(|_| malformed(&path, at + 1, "a process id", word))
+        };
+        text.lines().enumerate().map(number).collect()
+    }
+
     fn number(&self, file: &str) -> Result<Option<u64>> {
         pseudo_file::number(&self.folder.join(file))
     }

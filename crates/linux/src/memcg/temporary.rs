@@ -209,6 +209,20 @@ impl Temporary {
         fs::write(&file, pid.to_string()).map_err(|source| failed(&file, source))
     }
 
+    /// Has its processes swapped as by default, also where the group around it wants that less (version 1;
+    /// in version 2 the machine's setting holds for all).
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn swap_as_usual(&self) -> Result<(), Error> {
+        const USUAL: &str = "60";
+        let file = self.group.folder.join("memory.swappiness");
+        match self.version {
+            Version::V1 => fs::write(&file, USUAL).map_err(|source| failed(&file, source)),
+            Version::V2 => Ok(()),
+        }
+    }
+
     /// Copies the setting of its processes' home cgroup.
     fn keep(&self, name: &str) -> Result<(), Error> {
         let file = self.group.folder.join(name);

@@ -17,3 +17,4 @@ pub mod perf_ring;
 pub mod probe;
 pub mod process;
 pub mod ptrace;
+pub mod swap;

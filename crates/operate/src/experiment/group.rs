@@ -93,7 +93,7 @@ impl Group {
 }
 
 /// Starts a program. It is in its control group before exec.
-pub(super) fn spawn(launch: &Launch, room: Option<&Temporary>) -> Result<Running> {
+pub(crate) fn spawn(launch: &Launch, room: Option<&Temporary>) -> Result<Running> {
     Ok(gated(launch, room)?.release()?)
 }
 

@@ -22,7 +22,7 @@ mod server;
 
 pub use advice::{Listeners, Request, offer, prove_advice};
 pub use arms::Candidate;
-pub(crate) use group::Group;
+pub(crate) use group::{Group, spawn as spawn_in};
 pub use input::SavedInput;
 pub use larger_limit::LargerLimit;
 pub use reach::Reach;

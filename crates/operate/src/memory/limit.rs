@@ -31,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// # Errors
 /// If no memory cgroup can be made, the program cannot be started, or it fails without a limit.
 pub fn smallest(launch: &Launch, on_run: &dyn Fn(&str)) -> Result<Document<MemoryLimit>> {
-    let place = place()?;
+    let place = place_for_group()?;
     let most = place.most.map_or(place.limit, |most| most.min(place.limit));
     on_run("Running without a limit");
     let (first, baseline) = trial(launch, &place, None, most)?;
@@ -76,7 +76,7 @@ pub fn smallest(launch: &Launch, on_run: &dyn Fn(&str)) -> Result<Document<Memor
 }
 
 /// Where cgroups for the runs are made.
-fn place() -> Result<Place> {
+pub(crate) fn place_for_group() -> Result<Place> {
     let own = i32::try_from(std::process::id())?;
     let group = MemoryCgroup::of_process(&ProcRoot::default(), Path::new("/sys/fs/cgroup"), own)?;
     let group = group.context("no memory control group is visible here")?;

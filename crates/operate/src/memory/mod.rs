@@ -10,6 +10,7 @@ mod peak;
 mod run;
 
 pub use allocations::{Rate, Sampling};
+pub(crate) use limit::place_for_group;
 pub use limit::smallest;
 pub use look::Refusal;
 pub(crate) use peak::{Pace, PeakWatch};

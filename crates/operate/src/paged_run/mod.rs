@@ -1,7 +1,8 @@
-//! Any program inside a memory budget, paged in user space by the preloaded pager.
+//! Any program inside a memory budget: paged in user space by the preloaded pager, or by the kernel.
 
 mod figures;
 mod fill;
+mod kernel;
 mod outside;
 mod preflight;
 mod requests;
@@ -38,6 +39,17 @@ use watch::Course;
 /// Smallest budget: below it the program's own libraries leave no room.
 pub(crate) const LEAST_MEMORY: Bytes = Bytes(16 << 20);
 
+/// What brings pages in and out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// The preloaded pager.
+    Ours,
+    /// The kernel, with a memory cgroup and a swap file of the run's own.
+    Kernel,
+    /// The pager, or the kernel for a program into which it cannot be loaded.
+    Auto,
+}
+
 /// Bytes that may be resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
@@ -62,6 +74,8 @@ impl Budget {
 pub struct Request {
     /// The program.
     pub launch: Launch,
+    /// What brings pages in and out.
+    pub engine: Engine,
     /// The budget for resident memory.
     pub budget: Budget,
     /// Name of the policy that selects pages to evict.
@@ -92,6 +106,8 @@ pub struct Request {
     pub record: Option<PathBuf>,
     /// The pager's library for a C library.
     pub library: OwnLibrary,
+    /// Options that were given and that only the pager has.
+    pub options_of_pager: Vec<&'static str>,
 }
 
 /// Result of a run.
@@ -109,7 +125,17 @@ pub struct Paged {
 
 /// A run that is ready to start: everything that could prevent it has been checked.
 #[derive(Debug)]
-pub struct Ready {
+pub struct Ready(Way);
+
+#[derive(Debug)]
+enum Way {
+    Ours(Box<Preloaded>),
+    Kernel(Box<kernel::Ready>),
+}
+
+/// A run with the preloaded pager.
+#[derive(Debug)]
+struct Preloaded {
     request: Request,
     shared: File,
     together: Option<Together>,
@@ -137,15 +163,36 @@ pub(crate) fn obstacle_to(command: &[OsString]) -> Option<String> {
 /// # Errors
 /// If the program cannot be run under a budget, with the reason and a remedy.
 pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
-    if !cfg!(target_arch = "x86_64") {
-        bail!("{ELSEWHERE}");
-    }
     let budget = request.budget.size();
     if budget < LEAST_MEMORY {
         bail!(
             "--memory {} is too small: it must be at least 16M",
             budget.0
         );
+    }
+    Ok(Ready(match engine_for(&request, say)? {
+        Engine::Kernel => Way::Kernel(Box::new(kernel::prepare(request)?)),
+        Engine::Ours | Engine::Auto => Way::Ours(Box::new(preload(request, say)?)),
+    }))
+}
+
+/// The engine that is asked for, or that can have the program.
+fn engine_for(request: &Request, say: &dyn Fn(&str)) -> Result<Engine> {
+    if request.engine != Engine::Auto {
+        return Ok(request.engine);
+    }
+    let program = request.launch.path()?;
+    let Some(obstacle) = runtime::obstacle(&program) else {
+        return Ok(Engine::Ours);
+    };
+    let why = preflight::why(&program, obstacle);
+    say(&format!("{why}: the kernel pages it (--engine kernel)"));
+    Ok(Engine::Kernel)
+}
+
+fn preload(request: Request, say: &dyn Fn(&str)) -> Result<Preloaded> {
+    if !cfg!(target_arch = "x86_64") {
+        bail!("{ELSEWHERE}");
     }
     preflight::check_file_limit()?;
     let program = request.launch.path()?;
@@ -163,7 +210,7 @@ pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
     let record = record.transpose()?;
     let settings = settings::of(&request, &library, &shared, record.as_ref(), say)?;
     interrupt::install()?;
-    Ok(Ready {
+    Ok(Preloaded {
         request,
         shared,
         together,
@@ -173,12 +220,26 @@ pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
 }
 
 impl Ready {
-    /// Runs the program to its end. `say` receives urgent messages, `show` the figures each second;
-    /// with `has_course`, readings of the run are kept.
+    /// Runs the program to its end. `say` receives urgent messages, `show` the pager's figures each second;
+    /// with `has_course`, readings of them are kept.
     ///
     /// # Errors
     /// If it cannot be started or waited for.
     pub fn run(
+        self,
+        has_course: bool,
+        say: &dyn Fn(&str),
+        show: Option<&dyn Fn(&Figures)>,
+    ) -> Result<Paged> {
+        match self.0 {
+            Way::Ours(ready) => ready.run(has_course, say, show),
+            Way::Kernel(ready) => ready.run(say),
+        }
+    }
+}
+
+impl Preloaded {
+    fn run(
         mut self,
         has_course: bool,
         say: &dyn Fn(&str),
@@ -243,6 +304,7 @@ fn document(
         processes: figures.processes.clone(),
         others: figures.others.clone(),
         refault_distances: figures.refault_distances.clone(),
+        kernel: None,
     };
     Document::of(run).about(Subject::of_command(command.collect()))
 }

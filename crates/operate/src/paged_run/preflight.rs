@@ -70,30 +70,40 @@ fn limit_store(settings: &mut Settings, most: u64, say: &dyn Fn(&str)) -> Result
     Ok(())
 }
 
-/// Why `path` cannot be paged, and the remedy.
-pub fn refusal(path: &Path, obstacle: Obstacle) -> String {
+/// Why `path` cannot be paged by the pager.
+pub fn why(path: &Path, obstacle: Obstacle) -> String {
     let path = path.display();
     match obstacle {
-        Obstacle::Static => format!(
-            "{path} is linked statically: a preloaded library cannot reach it. Link it dynamically, \
-             or limit it by a memory cgroup and swap."
-        ),
+        Obstacle::Static => {
+            format!("{path} is linked statically: a preloaded library cannot reach it")
+        }
         Obstacle::OtherLibc => format!(
-            "{path} is linked with a libc other than glibc or musl, whose dynamic linkers the pager's libraries need. Limit it by a memory cgroup and swap."
+            "{path} is linked with a libc other than glibc or musl, whose dynamic linkers the pager's libraries need"
         ),
         Obstacle::Go => format!(
-            "{path} is a Go program: its runtime maps memory with its own system calls, bypassing any library. Limit it by a memory cgroup and swap (and GOMEMLIMIT)."
+            "{path} is a Go program: its runtime maps memory with its own system calls, bypassing any library"
         ),
-        Obstacle::Sanitizer(name) => format!(
-            "{path} is built with {name}, whose runtime manages all memory itself. Build it without \
-             -fsanitize."
-        ),
-        Obstacle::OtherWordSize => {
-            format!("{path} is not a 64-bit program; the pager is. Build it for x86-64.")
+        Obstacle::Sanitizer(name) => {
+            format!("{path} is built with {name}, whose runtime manages all memory itself")
         }
-        Obstacle::Privileged => format!(
-            "{path} is set-user-ID: the linker ignores preloaded libraries for it. Run it as its \
-             owner."
-        ),
+        Obstacle::OtherWordSize => format!("{path} is not a 64-bit program; the pager is"),
+        Obstacle::Privileged => {
+            format!("{path} is set-user-ID: the linker ignores preloaded libraries for it")
+        }
     }
+}
+
+/// The same, and the remedy.
+pub fn refusal(path: &Path, obstacle: Obstacle) -> String {
+    let remedy = match obstacle {
+        Obstacle::Static => "Link it dynamically, or run it as root with --engine kernel.",
+        Obstacle::OtherLibc => "Run it as root with --engine kernel.",
+        Obstacle::Go => "Run it as root with --engine kernel (and GOMEMLIMIT).",
+        Obstacle::Sanitizer(_) => {
+            "Build it without -fsanitize, or run it as root with --engine kernel."
+        }
+        Obstacle::OtherWordSize => "Build it for x86-64, or run it as root with --engine kernel.",
+        Obstacle::Privileged => "Run it as its owner, or as root with --engine kernel.",
+    };
+    format!("{}. {remedy}", why(path, obstacle))
 }

@@ -27,7 +27,12 @@ pub struct Requests {
 
 impl Requests {
     /// Handles a new request, and one that was not answered in time.
-    pub fn see_to(&mut self, running: &Running, shared: &File, say: &dyn Fn(&str)) -> Result<()> {
+    pub fn see_to(
+        &mut self,
+        running: &Running,
+        kill: impl Fn() -> Result<()>,
+        say: &dyn Fn(&str),
+    ) -> Result<()> {
         let now = Instant::now();
         if let Some(signal) = interrupt::requested() {
             let has_it = interrupt::is_of_terminal();
@@ -49,7 +54,7 @@ impl Requests {
         if late || self.pressed.len() >= 3 {
             (self.deadline, self.pressed) = (None, Vec::new());
             say("the program does not terminate by itself; killing it");
-            kill(running, shared)?;
+            kill()?;
         }
         Ok(())
     }

@@ -33,7 +33,6 @@ pub fn of(
     say: &dyn Fn(&str),
 ) -> Result<LaunchSettings> {
     let memory = request.budget.size().0;
-    let usual_store = || memory.saturating_mul(STORE_FACTOR).max(LEAST_STORE);
     let [smallest_ever, smallest] = match request.min_region {
         Some(least) => [least.0; 2],
         None => [MIN_REGION.0, MIN_REGION.1],
@@ -47,7 +46,7 @@ pub fn of(
         policy: policy(&request.policy)?,
         store: store_place(&request.store)?,
         store_kind: request.store_kind.clone(),
-        store_bytes: request.store_size.map_or_else(usual_store, |size| size.0),
+        store_bytes: store_bytes(request),
         compressed_bytes: memory / 100 * u64::from(packed),
         encrypt: request.encrypt,
         delivery: request.delivery,
@@ -64,6 +63,13 @@ pub fn of(
     };
     preflight::check(&mut settings, say)?;
     launch_settings(&settings, library)
+}
+
+/// Bytes that the store may take on disk.
+pub fn store_bytes(request: &Request) -> u64 {
+    let memory = request.budget.size().0;
+    let usual = || memory.saturating_mul(STORE_FACTOR).max(LEAST_STORE);
+    request.store_size.map_or_else(usual, |size| size.0)
 }
 
 /// The store's absolute path, as programs of the run may change their folder.

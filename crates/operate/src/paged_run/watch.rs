@@ -69,7 +69,7 @@ impl<'a> Course<'a> {
             if let Some(show) = show {
                 show(&Figures::read(self.shared)?);
             }
-            requests.see_to(&running, self.shared, say)?;
+            requests.see_to(&running, || requests::kill(&running, self.shared), say)?;
             let (budget, shared) = (self.budget, self.shared);
             self.sizes.look(root, budget, |pid| managed_of(shared, pid));
             if self.is_strict && !is_refused && self.has_passed() {

@@ -5,7 +5,7 @@ use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::answer::Document;
 use pagewise_model::paged_run::{
-    MIN_REGION, OtherProcesses, PagedProcess, PagedRegion, PagedRun, Quantiles,
+    KernelPaging, MIN_REGION, OtherProcesses, PagedProcess, PagedRegion, PagedRun, Quantiles,
 };
 use pagewise_model::paging::Heat;
 use pagewise_model::quantity::{count, counted, percent, percent_interval, share};
@@ -25,6 +25,10 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
     page.gap();
     let largest = format!("{} in the largest process", run.cost.max_rss);
     page.paragraph("Peak", Ink::Plain, &largest);
+    if let Some(kernel) = &run.kernel {
+        by_kernel(&mut page, run, kernel);
+        return page.finish();
+    }
     let policy = format!("{}, store {}", run.policy, run.store);
     page.paragraph("Policy", Ink::Plain, &policy);
     if run.processes_total == 0 {
@@ -58,6 +62,47 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
         page.paragraph("Unmanaged", Ink::Faint, &text);
     }
     page.finish()
+}
+
+/// A run that the kernel paged.
+fn by_kernel(page: &mut Page, run: &PagedRun, kernel: &KernelPaging) {
+    let limit = Bytes(run.memory_bytes);
+    let engine = format!(
+        "the kernel's: a memory cgroup (version {}) with a limit of {limit}, and a swap file",
+        kernel.cgroup_version
+    );
+    page.paragraph("Engine", Ink::Plain, &engine);
+    if let Some(peak) = kernel.peak_bytes.map(Bytes) {
+        let text = format!("at most {peak} charged, page cache included");
+        page.paragraph("Memory", Ink::Plain, &text);
+    }
+    if let Some(peak) = kernel.swap_peak_bytes.map(Bytes) {
+        page.paragraph("Swap", Ink::Plain, &format!("at most {peak} seen"));
+    }
+    if let Some(faults) = kernel.major_faults {
+        let text = format!("{} waited for a disk", counted(faults, "fault"));
+        page.paragraph("Faults", Ink::Plain, &text);
+    }
+    let returns = [
+        (kernel.refaults, "anonymous"),
+        (kernel.file_refaults, "of files"),
+    ];
+    let returns = returns.into_iter().filter_map(|(number, whose)| {
+        let number = number.filter(|number| *number > 0)?;
+        Some(format!("{} {whose}", count(number)))
+    });
+    let returns: Vec<_> = returns.collect();
+    if !returns.is_empty() {
+        let text = format!("pages that came back soon: {}", returns.join(", "));
+        page.paragraph("", Ink::Plain, &text);
+    }
+    if let Some(killed) = kernel.killed.filter(|killed| *killed > 0) {
+        let plural = if killed == 1 { "" } else { "es" };
+        let text = format!(
+            "the kernel killed {killed} process{plural}: swap was full (--store-size), or the limit too small"
+        );
+        page.paragraph("Killed", Ink::Caution, &text);
+    }
 }
 
 /// The processes that evicted less, and those without figures of their own.
@@ -329,6 +374,45 @@ mod tests {
 
     /// The largest possible figures, in the columns of a small terminal.
     #[test]
+    fn a_run_by_the_kernel_shows_what_the_kernel_counted() {
+        let run = PagedRun {
+            ending: Ending::Exited(0),
+            cost: RunCost::default(),
+            memory_bytes: 48 << 20,
+            memory_is_each: false,
+            together_peak_bytes: Some(48 << 20),
+            policy: "kernel".to_owned(),
+            store: "swap".to_owned(),
+            processes_total: 0,
+            processes: Vec::new(),
+            others: OtherProcesses::default(),
+            refault_distances: RefaultDistances::default(),
+            kernel: Some(KernelPaging {
+                cgroup_version: 1,
+                peak_bytes: Some(48 << 20),
+                major_faults: Some(35_216),
+                refaults: Some(38_636),
+                killed: Some(1),
+                ..KernelPaging::default()
+            }),
+        };
+        let text = render(&Document::of(run), 80, Style::PLAIN);
+        for part in [
+            "a memory cgroup (version 1)",
+            "at most 48.0 MiB charged",
+            "35,216 faults",
+            "38,636 anonymous",
+            "killed 1 process:",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        // What was not counted is not shown, nor what the pager would count.
+        for part in ["Swap ", "of files", "none managed", "Policy"] {
+            assert!(!text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
     fn the_table_fits_eighty_columns() {
         let mut one = PagedProcess::default();
         let many = 1_234_567_890;
@@ -440,6 +524,7 @@ mod tests {
                 ..OtherProcesses::default()
             },
             refault_distances: RefaultDistances::default(),
+            kernel: None,
         };
         let text = render(&Document::of(run), 80, Style::PLAIN);
         assert!(text.contains("5 more processes") && text.contains("38 more regions"));
