@@ -1,5 +1,6 @@
 //! An account of memory in words: why, what shows it, and what would help.
 
+mod ending;
 mod leaks;
 
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
@@ -30,6 +31,7 @@ pub fn explain(memory: Memory) -> Document<Memory> {
         broken_lists(moment),
         collected_later(moment),
         unsearched(moment),
+        ending::note(&document.evidence),
     ];
     let notes = notes.into_iter().flatten();
     let notes = notes.chain(leaks::notes(&document.evidence)).collect();
@@ -46,6 +48,7 @@ fn id(verdict: MemoryVerdict) -> &'static str {
         MemoryVerdict::Retention => "memory.retention",
         MemoryVerdict::Fragmentation => "memory.fragmentation",
         MemoryVerdict::Bloat => "memory.bloat",
+        MemoryVerdict::FreedToEnd => "memory.freed_to_end",
         MemoryVerdict::Cache => "memory.cache",
         MemoryVerdict::LimitTooSmall => "memory.limit",
         MemoryVerdict::CannotTell => "memory.unknown",
@@ -60,7 +63,9 @@ fn diagnosis(finding: &MemoryFinding, moment: &MemoryMoment, headline: &str) -> 
         | MemoryVerdict::Fragmentation
         | MemoryVerdict::Bloat
         | MemoryVerdict::LimitTooSmall => Severity::Costly,
-        MemoryVerdict::AllInUse | MemoryVerdict::Cache => Severity::Healthy,
+        MemoryVerdict::AllInUse | MemoryVerdict::FreedToEnd | MemoryVerdict::Cache => {
+            Severity::Healthy
+        }
         MemoryVerdict::CannotTell => Severity::Note,
     };
     let heaps = moment.processes.iter().flat_map(|one| &one.heaps);
@@ -124,6 +129,9 @@ fn explanation(verdict: MemoryVerdict) -> &'static str {
         }
         MemoryVerdict::Bloat => {
             "A huge page is resident as a whole, however little of it the program has written."
+        }
+        MemoryVerdict::FreedToEnd => {
+            "Many programs free what they hold before they end. Memory counts as kept by the allocator only if it was free for a tenth of the run."
         }
         MemoryVerdict::Cache => {
             "Files that were read or written are kept in memory until it is needed for something else."

@@ -5,9 +5,11 @@ use crate::progress::Progress;
 use crate::{status, terminal};
 use anyhow::{Context, Result};
 use pagewise_linux::process::{Input, Launch, Output, interrupt};
+use pagewise_operate::destination;
 use pagewise_operate::memory::{Scope, running, smallest, twice};
 use pagewise_report::text;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -41,6 +43,9 @@ pub struct Args {
     /// Print the result as JSON (schema: pagewise help schema.json)
     #[arg(long)]
     json: bool,
+    /// Also keep the result in a file: pagewise diff compares two of them, pagewise report shows one again
+    #[arg(long, value_name = "FILE", conflicts_with = "limit")]
+    save: Option<PathBuf>,
     #[command(flatten)]
     stacks: Stacks,
     /// A program to run and its arguments: looked at with its children at the peak and at the end
@@ -54,6 +59,7 @@ Examples:
   pagewise memory -p 4242 --tree           with its children, shared pages once
   pagewise memory -p 4242 --for 60s        what grew in a minute
   pagewise memory -p 4242 --leaks          blocks that nothing points to
+  pagewise memory -p 4242 --save ten.json  keep it; pagewise diff ten.json later.json
   pagewise memory -p 4242 --json | jq .evidence.memory.finding
   sudo pagewise memory -p 4242             a process of another user
   pagewise memory -- ./simulate input.dat  a program at its peak and its end
@@ -78,6 +84,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         true => Scope::Tree,
         false => Scope::Process,
     };
+    if let Some(path) = &args.save {
+        destination::check(path)?;
+    }
     let (document, code) = match args.pid {
         Some(pid) => {
             let progress = Progress::new();
@@ -100,6 +109,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             }
         }
     };
+    if let Some(path) = &args.save {
+        destination::write(path, &serde_json::to_vec(&document)?)?;
+    }
     if !args.stacks.is_to_standard_output() {
         terminal::present(&document, args.json, text::memory::render)?;
     }

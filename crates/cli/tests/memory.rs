@@ -293,6 +293,40 @@ fn a_program_is_looked_at_before_its_memory_is_gone() {
 }
 
 #[test]
+fn two_kept_looks_show_what_grew_between_them() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let [before, after] = ["before.json", "after.json"].map(|name| folder.join(name));
+    let mut held = Held::of(Command::new(compiled("grows")).args(["40000", "500"]));
+    held.numbers();
+    let pid = held.child.id().to_string();
+    let keep = |path: &Path| {
+        let path = path.to_str().expect("a path");
+        let output = pagewise(&["memory", "-p", &pid, "--save", path]);
+        assert_eq!(output.status.code(), Some(0));
+    };
+    keep(&before);
+    held.go_on();
+    held.numbers();
+    keep(&after);
+    let paths = [&before, &after].map(|path| path.to_str().expect("a path"));
+    let output = pagewise(&["diff", "--json", paths[0], paths[1]]);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(checker::errors(&document), [""; 0]);
+    let memory = &document["evidence"]["memory"];
+    assert_eq!(memory["finding"]["verdict"], "growth");
+    let growth = &memory["growth"];
+    assert!(number(&growth["elapsed_ns"]) > 0);
+    // With its header, a block takes 512 bytes.
+    let added = growth["live"].as_u64().expect("a number");
+    assert!(added.abs_diff(40_000 * 512) <= OWN.1, "{added}");
+    let group = &growth["blocks"][0];
+    assert_eq!(group["group"]["size"]["low"], 512);
+    let output = pagewise(&["diff", paths[0], paths[1]]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("What grew in"), "{text}");
+}
+
+#[test]
 fn the_status_of_the_program_is_ours() {
     let output = pagewise(&["memory", "--", "sh", "-c", "printf 'no%s\\n' ise; exit 7"]);
     assert_eq!(output.status.code(), Some(7));

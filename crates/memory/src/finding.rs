@@ -28,6 +28,7 @@ pub fn finding(moment: &MemoryMoment) -> MemoryFinding {
     let allocator = holder(verdict, moment);
     MemoryFinding {
         verdict,
+        when: moment.when,
         bytes: Bytes(bytes),
         allocator,
         returnable: parts.returnable(verdict, moment),
@@ -91,6 +92,7 @@ fn holder(verdict: MemoryVerdict, moment: &MemoryMoment) -> Option<AllocatorKind
         MemoryVerdict::CannotTell => kind == MemoryKind::NotReadable,
         MemoryVerdict::Leak
         | MemoryVerdict::Bloat
+        | MemoryVerdict::FreedToEnd
         | MemoryVerdict::Cache
         | MemoryVerdict::LimitTooSmall => false,
     };
@@ -173,9 +175,7 @@ impl Parts {
         let small_limit = too_small(moment);
         match largest {
             // What was read is a lower bound. It decides unless more than that is unknown.
-            Some((verdict, bytes))
-                if bytes >= LEAST && bytes >= self.total / WORTH && bytes >= self.unread =>
-            {
+            Some((verdict, bytes)) if bytes >= worth(Bytes(self.total)) && bytes >= self.unread => {
                 (verdict, bytes)
             }
             _ if small_limit.is_some() => (
@@ -218,6 +218,7 @@ impl Parts {
             MemoryVerdict::AllInUse
             | MemoryVerdict::Growth
             | MemoryVerdict::Leak
+            | MemoryVerdict::FreedToEnd
             | MemoryVerdict::Cache
             | MemoryVerdict::LimitTooSmall
             | MemoryVerdict::CannotTell => return None,
@@ -227,6 +228,11 @@ impl Parts {
             high: Bytes(high.max(low)),
         })
     }
+}
+
+/// Bytes of so much memory that are worth a verdict.
+pub(crate) fn worth(total: Bytes) -> u64 {
+    LEAST.max(total.0 / WORTH)
 }
 
 fn share(of: u64, part: u64, whole: u64) -> u64 {

@@ -2,7 +2,7 @@
 //!
 //! Pure: no I/O, no clock, and no sentences. [`Extents`] takes the tiles of heaps while they are
 //! read and says how many bytes of each kind are on pages that are present; [`mod@account`] joins that
-//! with the mappings; [`mod@finding`] says what the account shows.
+//! with the mappings; [`mod@finding`] says what the account shows, [`mod@run`] what a run shows.
 #![forbid(unsafe_code)]
 
 mod account;
@@ -12,6 +12,7 @@ mod finding;
 mod groups;
 mod limit;
 mod reach;
+mod run;
 
 pub use account::{MappingFacts, MappingKind, ProcessFacts, UnreadRange, account};
 pub use draws::Draw;
@@ -20,3 +21,4 @@ pub use finding::{finding, finding_of_growth};
 pub use groups::{DrawnBlock, Owners, groups};
 pub use limit::{next_limit, smallest_limit};
 pub use reach::{Block, Graph, LiveBlocks, Unreached};
+pub use run::{Judged, Largest, judge};

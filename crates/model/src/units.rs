@@ -227,6 +227,23 @@ impl Estimate {
         }
     }
 
+    /// The sum of two that were estimated apart: their errors add up as squares.
+    #[must_use]
+    pub fn plus(&self, other: Self) -> Self {
+        let value = self.value + other.value;
+        Self {
+            value,
+            low: value - (self.value - self.low).hypot(other.value - other.low),
+            high: value + (self.high - self.value).hypot(other.high - other.value),
+        }
+    }
+
+    /// The difference of two that were estimated apart.
+    #[must_use]
+    pub fn minus(&self, other: Self) -> Self {
+        self.plus(other.scaled(-1.0))
+    }
+
     /// The product of two quantities that are not negative and whose errors may have the same sign.
     #[must_use]
     pub fn times(&self, other: Self) -> Self {

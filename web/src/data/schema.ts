@@ -237,6 +237,23 @@ export type Effect = "help" | "hurt" | "no_measurable_effect" | "unknown";
  */
 export type HostPages = "huge" | "small" | "mixed" | "unknown";
 /**
+ * What a part of the resident memory is.
+ */
+export type MemoryKind =
+  | "live"
+  | "cached"
+  | "freed_kept"
+  | "pinned"
+  | "reserve"
+  | "huge_bloat"
+  | "bookkeeping"
+  | "stacks"
+  | "program"
+  | "files"
+  | "shared"
+  | "special"
+  | "not_readable";
+/**
  * Families of allocators that have settings of their own.
  */
 export type AllocatorKind =
@@ -285,26 +302,14 @@ export type MemoryVerdict =
   | "retention"
   | "fragmentation"
   | "bloat"
+  | "freed_to_end"
   | "cache"
   | "limit_too_small"
   | "cannot_tell";
 /**
- * What a part of the resident memory is.
+ * When it was looked.
  */
-export type MemoryKind =
-  | "live"
-  | "cached"
-  | "freed_kept"
-  | "pinned"
-  | "reserve"
-  | "huge_bloat"
-  | "bookkeeping"
-  | "stacks"
-  | "program"
-  | "files"
-  | "shared"
-  | "special"
-  | "not_readable";
+export type MemoryWhen = "before" | "now" | "peak" | "running" | "end";
 /**
  * A part of an allocator with rows of its own.
  */
@@ -321,10 +326,6 @@ export type LeaksUnknown = "not_allowed" | "swapped" | "in_kernel" | "unreadable
  * Why memory could not be read.
  */
 export type Unread = "no_known_allocator" | "not_allowed" | "changed" | "swapped" | "other_layout";
-/**
- * When it was looked.
- */
-export type MemoryWhen = "before" | "now" | "peak" | "end";
 /**
  * How it was measured for which part of the time tasks waited for memory.
  */
@@ -3009,6 +3010,10 @@ export interface Undone {
  * The account of one or more processes, at one or more moments.
  */
 export interface Memory {
+  /**
+   * The sums of all looks at a run, in order of time.
+   */
+  course?: MemoryPoint[];
   finding: MemoryFinding;
   growth?: Growth;
   holders?: Holders;
@@ -3016,6 +3021,27 @@ export interface Memory {
    * In order of time.
    */
   moments: MemoryMoment[];
+}
+/**
+ * The sums of one look.
+ */
+export interface MemoryPoint {
+  /**
+   * Time from the start of the program to the end of the look.
+   */
+  elapsed_ns: number;
+  /**
+   * What it is, by kind; kinds without bytes are left out.
+   */
+  layers: MemoryLayer[];
+  resident: Bytes;
+}
+/**
+ * Resident memory of one kind.
+ */
+export interface MemoryLayer {
+  bytes: Bytes;
+  kind: MemoryKind;
 }
 /**
  * What the account says.
@@ -3030,6 +3056,7 @@ export interface MemoryFinding {
   not_readable: Bytes;
   returnable?: ByteRange;
   verdict: MemoryVerdict;
+  when: MemoryWhen;
 }
 /**
  * Bytes between two bounds.
@@ -3039,7 +3066,7 @@ export interface ByteRange {
   low: Bytes;
 }
 /**
- * What differs between two looks at the same processes.
+ * What differs between two looks: at one process, or at two runs.
  */
 export interface Growth {
   /**
@@ -3047,9 +3074,9 @@ export interface Growth {
    */
   blocks?: BlockChange[];
   /**
-   * Time between the starts of the two looks.
+   * Time between the starts of the two looks; absent where they are at two runs.
    */
-  elapsed_ns: number;
+  elapsed_ns?: number;
   /**
    * Bytes of blocks in use that were added; negative where they shrank.
    */
@@ -3058,6 +3085,11 @@ export interface Growth {
    * Rows whose size differs, the one that grew most first.
    */
   rows: RowChange[];
+  /**
+   * Call stacks that hold more or less than before, where allocations of both runs were sampled; the one
+   * that grew most first.
+   */
+  stacks?: StackChange[];
 }
 /**
  * A group of blocks at two moments.
@@ -3091,6 +3123,39 @@ export interface RowChange {
   before: Bytes;
   kind: MemoryKind;
   part?: HeapPart;
+}
+/**
+ * What blocks from one stack hold, in two runs.
+ */
+export interface StackChange {
+  added: Estimate;
+  after: Estimate;
+  before: Estimate;
+  /**
+   * Its functions, innermost first.
+   */
+  frames: HolderFunction[];
+  /**
+   * The program that allocated them.
+   */
+  program: string;
+}
+/**
+ * A function of a stack.
+ */
+export interface HolderFunction {
+  /**
+   * Whether the compiler inlined it into its caller.
+   */
+  inlined?: boolean;
+  /**
+   * Short name of the file that contains it; empty where not known.
+   */
+  module?: string;
+  /**
+   * Its name, `[unknown]` if it has none.
+   */
+  name: string;
 }
 /**
  * What was sampled of a program's allocations.
@@ -3166,23 +3231,6 @@ export interface Held {
   bytes: Estimate;
 }
 /**
- * A function of a stack.
- */
-export interface HolderFunction {
-  /**
-   * Whether the compiler inlined it into its caller.
-   */
-  inlined?: boolean;
-  /**
-   * Short name of the file that contains it; empty where not known.
-   */
-  module?: string;
-  /**
-   * Its name, `[unknown]` if it has none.
-   */
-  name: string;
-}
-/**
  * What blocks from one stack add up to.
  */
 export interface HeldStack {
@@ -3198,6 +3246,10 @@ export interface HeldStack {
  * One look at all processes.
  */
 export interface MemoryMoment {
+  /**
+   * When the look began, in milliseconds since 1970.
+   */
+  began_unix_ms?: number;
   cgroup?: CgroupMemory;
   /**
    * Time since the program started, where Pagewise started it.
@@ -4321,7 +4373,7 @@ export interface ProfileDiff {
   /**
    * Whole stacks by how much they changed.
    */
-  stacks: StackChange[];
+  stacks: StackChange2[];
   /**
    * Both trees laid over each other, for a differential flame graph. Parents come first; node 0
    * is the whole.
@@ -4523,7 +4575,7 @@ export interface SettingChange {
 /**
  * One stack's change.
  */
-export interface StackChange {
+export interface StackChange2 {
   /**
    * Amount in A of all stacks that begin with these functions.
    */

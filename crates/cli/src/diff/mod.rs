@@ -2,6 +2,7 @@
 
 mod faults;
 mod label;
+mod memory;
 mod observed;
 mod profiles;
 
@@ -15,6 +16,7 @@ use observed::Observed;
 use pagewise_compare::run_diff::compare_paged;
 use pagewise_model::answer::{Document, Kind};
 use pagewise_model::fault_paths::FaultPaths;
+use pagewise_model::memory::Memory;
 use pagewise_model::paged_run::PagedRun;
 use pagewise_report::text::Style;
 use std::path::{Path, PathBuf};
@@ -29,6 +31,7 @@ Examples:
   pagewise diff slow.data fast.data -o diff.html         two hosts' samples
   pagewise diff before.folded after.folded               folded stacks, text
   pagewise diff a.json b.json                            results of --json
+  pagewise diff ten.json eleven.json                     of memory --save
   pagewise diff x.data x.data --range-a 4s..5s --range-b rest
   pagewise diff a.data b.data --fail-if \"+10% memcpy\"  for CI: exit code 1";
 
@@ -49,6 +52,9 @@ limits) and those of the host.
 
 Two results of pagewise run --json are compared by time, refaults, pages written and memory, and \
 by budget, policy and store.
+
+Two accounts of memory (pagewise memory --save) are compared row by row: what grew, by type or \
+size of block, and by call stack where both runs were sampled (--stacks).
 
 A and B may also be function_graph traces (text of the kernel or of trace-cmd report, or \
 trace.dat), or results of pagewise report --json on such traces. All may be compressed by gzip or \
@@ -129,6 +135,7 @@ enum Recording {
     Trace(Trace),
     Result(Box<FaultPaths>),
     Paged(Box<Document<PagedRun>>),
+    Memory(Box<Document<Memory>>),
     Observed(Observed),
 }
 
@@ -154,10 +161,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let (Recording::Paged(a), Recording::Paged(b)) = &recordings {
         return observed::show(&compare_paged((a, &labels.0), (b, &labels.1)), args);
     }
+    if let (Recording::Memory(a), Recording::Memory(b)) = &recordings {
+        return memory::run(a, b, args);
+    }
     only_for_profiles(args)?;
     let diff = match recordings {
         (Recording::Paged(_), _) | (_, Recording::Paged(_)) => {
             bail!("one is a run inside a memory budget (pagewise run --json), the other is not")
+        }
+        (Recording::Memory(_), _) | (_, Recording::Memory(_)) => {
+            bail!("one is an account of memory (pagewise memory --save), the other is not")
         }
         (Recording::Observed(_), _) | (_, Recording::Observed(_)) => {
             bail!("one is a recording of samples, the other a trace of fault paths")
@@ -228,15 +241,26 @@ fn recording(opened: Opened, path: &Path) -> Result<Recording> {
     })
 }
 
-/// A result of `pagewise report --json`, `pagewise doctor --json` or `pagewise run --json`.
+/// A result of `pagewise report`, `doctor`, `run` or `memory` with `--json`.
 fn result(text: &[u8]) -> Result<Recording> {
     if let Some(findings) = stored::findings(text)? {
         return Ok(Recording::Observed(Observed::of_findings(findings)));
     }
-    if let (Kind::PagedRun, head) = stored::kind(text)? {
-        stored::this_version(&head, "run it again")?;
-        let run = serde_json::from_slice(text).context("it is incomplete")?;
-        return Ok(Recording::Paged(Box::new(run)));
+    let (kind, head) = stored::kind(text)?;
+    if matches!(kind, Kind::PagedRun | Kind::Memory) {
+        stored::this_version(&head, "make it again")?;
+    }
+    let incomplete = "it is incomplete";
+    match kind {
+        Kind::PagedRun => {
+            let run = serde_json::from_slice(text).context(incomplete)?;
+            return Ok(Recording::Paged(Box::new(run)));
+        }
+        Kind::Memory => {
+            let account = serde_json::from_slice(text).context(incomplete)?;
+            return Ok(Recording::Memory(Box::new(account)));
+        }
+        _ => {}
     }
     let found = crate::fault_paths::stored_report(text)?;
     Ok(Recording::Result(Box::new(found)))

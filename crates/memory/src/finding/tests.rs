@@ -37,6 +37,7 @@ fn moment(rows: Vec<MemoryRow>, heaps: Vec<Heap>) -> MemoryMoment {
     MemoryMoment {
         when: MemoryWhen::Now,
         elapsed_ns: None,
+        began_unix_ms: None,
         processes: vec![ProcessMemory {
             pid: 1,
             resident,
@@ -159,7 +160,7 @@ fn blocks_that_were_added_between_two_looks_are_growth() {
     };
     let verdict = |before: (u64, u64), after: (u64, u64)| {
         let (before, after) = (look(before.0, before.1), look(after.0, after.1));
-        let growth = Growth::between(&before, &after, 1);
+        let growth = Growth::between(&before, &after, Some(1));
         let found = finding_of_growth(&growth, &after);
         (found.verdict, found.bytes.0 / MIB)
     };
@@ -194,7 +195,7 @@ fn what_no_pointer_leads_to_is_a_leak_and_explains_growth() {
     assert_eq!(finding(&leaking(100, 1)).verdict, MemoryVerdict::AllInUse);
     let of_growth = |lost| {
         let (before, after) = (leaking(900, 0), leaking(1000, lost));
-        let growth = Growth::between(&before, &after, 1);
+        let growth = Growth::between(&before, &after, Some(1));
         finding_of_growth(&growth, &after).verdict
     };
     assert_eq!(of_growth(50), MemoryVerdict::Leak);

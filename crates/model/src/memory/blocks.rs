@@ -67,15 +67,7 @@ impl BlockGroup {
     pub fn add(&mut self, other: &Self) {
         self.size.low = self.size.low.min(other.size.low);
         self.size.high = self.size.high.max(other.size.high);
-        let (one, two) = (self.bytes, other.bytes);
-        // Both were drawn apart: their errors add up as squares.
-        let value = one.value + two.value;
-        let error = |one: f64, two: f64| one.hypot(two);
-        self.bytes = Estimate {
-            value,
-            low: value - error(one.value - one.low, two.value - two.low),
-            high: value + error(one.high - one.value, two.high - two.value),
-        };
+        self.bytes = self.bytes.plus(other.bytes);
         self.count += other.count;
     }
 }

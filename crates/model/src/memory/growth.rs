@@ -1,16 +1,17 @@
 //! What grew from one look to the next.
 
-use super::{BlockGroup, HeapPart, MemoryKind, MemoryMoment, MemoryRow};
+use super::{BlockGroup, HeapPart, MemoryKind, MemoryMoment, MemoryRow, StackChange};
 use crate::allocator::AllocatorKind;
 use crate::units::{Bytes, Estimate};
 use serde::{Deserialize, Serialize};
 
-/// What differs between two looks at the same processes.
+/// What differs between two looks: at one process, or at two runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Growth {
-    /// Time between the starts of the two looks.
-    pub elapsed_ns: u64,
+    /// Time between the starts of the two looks; absent where they are at two runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ns: Option<u64>,
     /// Bytes of blocks in use that were added; negative where they shrank.
     pub live: i64,
     /// Rows whose size differs, the one that grew most first.
@@ -18,6 +19,10 @@ pub struct Growth {
     /// Groups of blocks that grew beyond the error of the draws, the one that grew most first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockChange>,
+    /// Call stacks that hold more or less than before, where allocations of both runs were sampled; the one
+    /// that grew most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<StackChange>,
 }
 
 /// A row at two moments.
@@ -59,7 +64,7 @@ pub struct BlockChange {
 impl Growth {
     /// What differs between the looks, which began so far apart.
     #[must_use]
-    pub fn between(before: &MemoryMoment, after: &MemoryMoment, elapsed_ns: u64) -> Self {
+    pub fn between(before: &MemoryMoment, after: &MemoryMoment, elapsed_ns: Option<u64>) -> Self {
         let rows = rows(&before.rows(), &after.rows());
         let is_live = |row: &&RowChange| matches!(row.kind, MemoryKind::Live | MemoryKind::Cached);
         Self {
@@ -70,6 +75,7 @@ impl Growth {
                 &before.groups(|process| &process.blocks),
                 &after.groups(|process| &process.blocks),
             ),
+            stacks: Vec::new(),
         }
     }
 }
@@ -108,17 +114,10 @@ fn blocks(before: &[BlockGroup], after: &[BlockGroup]) -> Vec<BlockChange> {
         .iter()
         .map(|group| {
             let known = before.iter().find(|one| one.is_like(group));
-            let none = Estimate::exact(0.0);
-            let old = known.map_or(none, |one| one.bytes);
-            let new = group.bytes;
-            let value = new.value - old.value;
+            let old = known.map_or(Estimate::exact(0.0), |one| one.bytes);
             BlockChange {
                 group: group.clone(),
-                added: Estimate {
-                    value,
-                    low: value - (new.value - new.low).hypot(old.high - old.value),
-                    high: value + (new.high - new.value).hypot(old.value - old.low),
-                },
+                added: group.bytes.minus(old),
             }
         })
         .filter(|change| change.added.low > 0.0)

@@ -90,6 +90,34 @@ impl HolderFunction {
     }
 }
 
+/// The innermost of these functions that is not a part of C++'s operators or of containers, for a stack
+/// that starts with the innermost.
+pub fn holder<'a>(
+    functions: impl Iterator<Item = &'a HolderFunction> + Clone,
+) -> Option<&'a HolderFunction> {
+    let first = functions.clone().next();
+    let mut functions = functions;
+    let own = functions.find(|function| !function.passes_on());
+    own.or(first)
+}
+
+impl HolderFunction {
+    /// Whether it only passes allocations on.
+    fn passes_on(&self) -> bool {
+        let starts = [
+            "operator new",
+            "std::",
+            "__gnu_cxx::",
+            "void std::",
+            "alloc::",
+            "__rust_alloc",
+            "_Zn",
+            "<alloc::",
+        ];
+        starts.iter().any(|start| self.name.starts_with(start))
+    }
+}
+
 /// What blocks from one stack add up to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

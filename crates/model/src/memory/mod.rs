@@ -1,19 +1,23 @@
 //! Where the memory of running processes went: an account that adds up to what the kernel counts.
 
 mod blocks;
+mod course;
 mod growth;
 mod holders;
 mod holders_profile;
 mod leaks;
 mod pages;
+mod stack_growth;
 mod tiles;
 
 pub use blocks::{BlockGroup, size_class};
+pub use course::{MemoryLayer, MemoryPoint};
 pub use growth::{BlockChange, Growth, RowChange};
-pub use holders::{Held, HeldStack, HolderFunction, Holders, ProcessHolders};
+pub use holders::{Held, HeldStack, HolderFunction, Holders, ProcessHolders, holder};
 pub use holders_profile::IN_USE;
 pub use leaks::{LeakCheck, LeaksUnknown};
 pub use pages::{PageRun, PageState, Presence};
+pub use stack_growth::{StackChange, stack_changes};
 pub use tiles::{HeapFacts, Returns, Tile, TileSink, TileState};
 
 use crate::allocator::AllocatorKind;
@@ -24,10 +28,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Memory {
-    /// What is said about the last moment, or about the peak where there is one.
+    /// What is said about one of the moments.
     pub finding: MemoryFinding,
     /// In order of time.
     pub moments: Vec<MemoryMoment>,
+    /// The sums of all looks at a run, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub course: Vec<MemoryPoint>,
     /// What grew from the first look to the second, where two were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
@@ -40,26 +47,25 @@ impl Memory {
     /// The moment that the finding is about.
     #[must_use]
     pub fn judged(&self) -> Option<&MemoryMoment> {
-        if self.finding.verdict == MemoryVerdict::Leak {
-            // Leaks are searched for at the end.
-            return self.moments.last();
-        }
-        let peak = |moment: &&MemoryMoment| moment.when == MemoryWhen::Peak;
-        self.moments.iter().find(peak).or(self.moments.last())
+        let is_meant = |moment: &&MemoryMoment| moment.when == self.finding.when;
+        self.moments.iter().find(is_meant).or(self.moments.last())
     }
 }
 
 /// When it was looked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryWhen {
     /// The first of two looks at processes that ran already.
     Before,
     /// The processes ran already.
+    #[default]
     Now,
     /// The look that found the most resident memory.
     Peak,
+    /// The same, where somewhat more was resident at the end.
+    Running,
     /// When the program ended, before its memory was gone.
     End,
 }
@@ -73,6 +79,9 @@ pub struct MemoryMoment {
     /// Time since the program started, where Pagewise started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ns: Option<u64>,
+    /// When the look began, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_unix_ms: Option<u64>,
     /// The processes, parents before children.
     pub processes: Vec<ProcessMemory>,
     /// The memory cgroup of the first process.
@@ -440,6 +449,9 @@ pub struct CgroupMemory {
 pub struct MemoryFinding {
     /// In a word.
     pub verdict: MemoryVerdict,
+    /// The moment that it is about.
+    #[serde(default)]
+    pub when: MemoryWhen,
     /// Bytes that the verdict is about: the row or rows that decided it.
     pub bytes: Bytes,
     /// The allocator that holds most of these bytes.
@@ -482,6 +494,8 @@ pub enum MemoryVerdict {
     Fragmentation,
     /// Zeros in huge pages.
     Bloat,
+    /// Most of it was freed only to end, and no look saw it before.
+    FreedToEnd,
     /// Page cache, which the kernel gives back when memory is needed.
     Cache,
     /// The limit of the memory cgroup makes the program wait for memory.

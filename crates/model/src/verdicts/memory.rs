@@ -59,6 +59,9 @@ fn sentence(memory: &Memory) -> String {
                     .unwrap_or(0.0)
             ),
         ),
+        MemoryVerdict::FreedToEnd => format!(
+            "Freed to end: {part} of {whole} was freed shortly before, and no look saw it while it was in use."
+        ),
         MemoryVerdict::Cache => format!(
             "Page cache: {} in the memory cgroup, next to {whole}. The kernel gives it back when memory is needed.",
             finding.bytes
@@ -73,6 +76,7 @@ fn whole(moment: &MemoryMoment, total: Bytes) -> String {
     let when = match moment.when {
         MemoryWhen::Now | MemoryWhen::Before => "",
         MemoryWhen::Peak => " at the peak",
+        MemoryWhen::Running => " while it ran",
         MemoryWhen::End => " at the end",
     };
     match moment.processes.len() {
@@ -90,7 +94,10 @@ fn growth(memory: &Memory, whole: &str) -> String {
         return format!("Growth: {whole}.");
     };
     let added = Bytes(growth.live.unsigned_abs());
-    let time = Nanos(growth.elapsed_ns);
+    let time = growth.elapsed_ns.map_or_else(
+        || "from the first look to the second".to_owned(),
+        |elapsed| format!("in {}", Nanos(elapsed)),
+    );
     let unread = growth
         .rows
         .iter()
@@ -100,15 +107,27 @@ fn growth(memory: &Memory, whole: &str) -> String {
     if unread > growth.live / UNREAD {
         let unread = Bytes(unread.unsigned_abs());
         return format!(
-            "Growth: blocks in use grew by at least {added} in {time}, to {whole}. What could not be read grew by {unread}."
+            "Growth: blocks in use grew by at least {added} {time}, to {whole}. What could not be read grew by {unread}."
         );
     }
-    let first = growth.blocks.first().filter(|first| first.added.low > 0.0);
-    let who = first.map_or_else(String::new, |first| {
-        let most = Bytes(whole_number(first.added.value));
-        format!(" Most of it: {} (+{most}).", first.group.name())
-    });
-    format!("Growth: blocks in use grew by {added} in {time}, to {whole}.{who}")
+    let stack = growth.stacks.first().filter(|first| first.added.low > 0.0);
+    let blocks = growth.blocks.first().filter(|first| first.added.low > 0.0);
+    let who = match (stack, blocks) {
+        (Some(first), _) => largest_part(&first.place(), first.added.value, added),
+        (None, Some(first)) => largest_part(&first.group.name(), first.added.value, added),
+        (None, None) => String::new(),
+    };
+    format!("Growth: blocks in use grew by {added} {time}, to {whole}.{who}")
+}
+
+/// Who added the largest part of what was added.
+fn largest_part(who: &str, part: f64, added: Bytes) -> String {
+    let part = Bytes(whole_number(part));
+    let how_much = match part.0 >= added.0 / 2 {
+        true => "Most of it",
+        false => "The largest part",
+    };
+    format!(" {how_much}: {who} (+{part}).")
 }
 
 /// What is lost, and what most of it is.

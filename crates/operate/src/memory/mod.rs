@@ -2,6 +2,7 @@
 
 mod allocations;
 mod cgroup;
+mod difference;
 mod leaks;
 mod limit;
 mod look;
@@ -10,6 +11,7 @@ mod peak;
 mod run;
 
 pub use allocations::{Rate, Sampling};
+pub use difference::between;
 pub(crate) use limit::place_for_group;
 pub use limit::smallest;
 pub use look::Refusal;
@@ -23,11 +25,12 @@ use pagewise_linux::process::interrupt;
 use pagewise_memory::{finding, finding_of_growth};
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::memory::{
-    Growth, Memory, MemoryMoment, MemoryVerdict, MemoryWhen, ProcessMemory, RefusedProcess,
+    Growth, Memory, MemoryFinding, MemoryMoment, MemoryVerdict, MemoryWhen, ProcessMemory,
+    RefusedProcess,
 };
 use pagewise_model::units::Nanos;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Which processes are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +89,7 @@ pub fn twice(
     let subject = Subject::of_processes(pids);
     match moment(&proc, pid, scope, MemoryWhen::Now, manner(leaks)) {
         Ok(mut after) => {
-            let growth = Growth::between(&before, &after, elapsed);
+            let growth = Growth::between(&before, &after, Some(elapsed));
             if !leaks && finding_of_growth(&growth, &after).verdict == MemoryVerdict::Growth {
                 search(&proc, &mut after);
             }
@@ -108,29 +111,28 @@ fn search(proc: &ProcRoot, moment: &mut MemoryMoment) {
     }
 }
 
-/// The document about these moments.
+/// The document about these moments, of which the last is judged.
 fn answer(
     moments: Vec<MemoryMoment>,
     growth: Option<Growth>,
     subject: Subject,
 ) -> Document<Memory> {
-    let found = |moment: &MemoryMoment| match &growth {
-        Some(growth) => finding_of_growth(growth, moment),
-        None => finding(moment),
+    let finding = match (moments.last(), &growth) {
+        (Some(last), Some(growth)) => finding_of_growth(growth, last),
+        (Some(last), None) => finding(last),
+        (None, _) => MemoryFinding::default(),
     };
-    let is_peak = |moment: &&MemoryMoment| moment.when == MemoryWhen::Peak;
-    let peak = moments.iter().find(is_peak).map(found);
-    let last = moments.last().map(found);
-    // What is leaked at the end was leaked before.
-    let leak = last
-        .clone()
-        .filter(|last| last.verdict == MemoryVerdict::Leak);
     let memory = Memory {
-        finding: leak.or(peak).or(last).unwrap_or_default(),
+        finding,
         moments,
+        course: Vec::new(),
         growth,
         holders: None,
     };
+    document(memory, subject)
+}
+
+fn document(memory: Memory, subject: Subject) -> Document<Memory> {
     let mut document = explain(memory).about(subject);
     document.host = pagewise_linux::host::snapshot();
     document
@@ -160,6 +162,7 @@ fn moment(
     manner: Manner,
 ) -> Result<MemoryMoment, Refusal> {
     let started = Instant::now();
+    let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let first = process(proc, pid, manner)?;
     let mut processes = vec![first];
     let mut refused = Vec::new();
@@ -189,6 +192,9 @@ fn moment(
     Ok(MemoryMoment {
         when,
         elapsed_ns: None,
+        began_unix_ms: began
+            .ok()
+            .and_then(|time| u64::try_from(time.as_millis()).ok()),
         processes,
         cgroup: cgroup::of(proc, pid),
         refused,

@@ -1,11 +1,14 @@
-//! The largest account of a process tree while it runs.
+//! Looks at a process tree while it runs: the largest account, and the sums of all.
 
 use super::look::{Manner, Stops};
 use super::{Scope, moment};
 use pagewise_linux::proc::{ProcRoot, family};
-use pagewise_memory::finding;
-use pagewise_model::memory::{Memory, MemoryMoment, MemoryWhen};
-use pagewise_model::units::{Bytes, Nanos};
+use pagewise_linux::sys::machine::thread_cpu_time;
+use pagewise_memory::{Largest, finding};
+use pagewise_model::memory::{Memory, MemoryMoment, MemoryPoint, MemoryWhen};
+use pagewise_model::units::Nanos;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,6 +17,9 @@ use std::time::{Duration, Instant};
 /// at least this.
 const MORE: u64 = 20;
 const LEAST_MORE: u64 = 1 << 20;
+/// A look follows in any case when so much time has passed since the last: a part of the time so far (1 in
+/// so many), so that the last looks are close to the end.
+const LATER: u32 = 12;
 /// Time from which any size is worth a look.
 const ANY_SIZE: Duration = Duration::from_secs(2);
 /// Size from which a look tells what one more MiB takes: below, most of it is for opening files.
@@ -30,6 +36,8 @@ pub struct Pace {
     pub allowance: (Duration, u32),
     /// Resident size of the first look; after two seconds it no longer matters.
     pub first: u64,
+    /// Whether looks go on where nothing was added.
+    pub goes_on: bool,
     /// Whether a look may stop the processes.
     pub stops: Stops,
 }
@@ -37,9 +45,10 @@ pub struct Pace {
 impl Pace {
     /// For an account that was asked for.
     pub const CLOSE: Self = Self {
-        intervals: (Duration::from_millis(10), Duration::from_millis(10)),
+        intervals: (Duration::from_millis(2), Duration::from_millis(10)),
         allowance: (Duration::from_millis(500), 10),
         first: 0,
+        goes_on: true,
         stops: Stops::Allowed,
     };
     /// Beside a recording, which it must not disturb.
@@ -47,14 +56,25 @@ impl Pace {
         intervals: (Duration::from_millis(10), Duration::from_millis(100)),
         allowance: (Duration::from_millis(50), 100),
         first: 16 << 20,
+        goes_on: false,
         stops: Stops::Never,
     };
 }
 
-/// Looks at a tree on a thread of its own, each time that clearly more is resident than ever before.
+/// What the looks saw.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// The look that stands for the run.
+    pub largest: Option<MemoryMoment>,
+    /// The sums of all looks.
+    pub course: Vec<MemoryPoint>,
+}
+
+/// Looks at a tree on a thread of its own.
 pub struct PeakWatch {
     over: Sender<()>,
-    watcher: JoinHandle<Option<MemoryMoment>>,
+    is_ending: Arc<AtomicBool>,
+    watcher: JoinHandle<Watched>,
 }
 
 impl PeakWatch {
@@ -62,22 +82,38 @@ impl PeakWatch {
     pub fn start(pid: i32, pace: Pace) -> Option<Self> {
         let (over, is_over) = mpsc::channel();
         let started = Instant::now();
-        let work = move || watch(&ProcRoot::default(), pid, started, pace, &is_over);
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let ends = Ends {
+            is_over,
+            is_ending: Arc::clone(&is_ending),
+        };
+        let work = move || watch(&ProcRoot::default(), pid, started, pace, &ends);
         let watcher = thread::Builder::new().spawn(work).ok()?;
-        Some(Self { over, watcher })
+        Some(Self {
+            over,
+            is_ending,
+            watcher,
+        })
     }
 
-    /// The largest account, if there was time for one.
-    pub fn stop(self) -> Option<MemoryMoment> {
+    /// Looks that are not over yet do not count: the program is about to end.
+    pub fn end(&self) {
+        self.is_ending.store(true, Ordering::Release);
+    }
+
+    /// What was seen, if there was time for a look.
+    pub fn stop(self) -> Watched {
         drop(self.over);
         self.watcher.join().unwrap_or_default()
     }
 
-    /// The same, with what it shows.
+    /// The largest account, with what it shows.
     pub fn judged(self) -> Option<Memory> {
-        self.stop().map(|moment| Memory {
+        let Watched { largest, course } = self.stop();
+        largest.map(|moment| Memory {
             finding: finding(&moment),
             moments: vec![moment],
+            course,
             growth: None,
             holders: None,
         })
@@ -98,47 +134,91 @@ pub fn look(
     Some(found)
 }
 
-fn watch(
-    proc: &ProcRoot,
-    pid: i32,
-    started: Instant,
-    pace: Pace,
-    is_over: &Receiver<()>,
-) -> Option<MemoryMoment> {
-    let mut best: Option<MemoryMoment> = None;
-    let mut seen = 0;
-    let mut spent = Duration::ZERO;
-    let mut nanos_per_mib = NANOS_PER_MIB;
+fn watch(proc: &ProcRoot, pid: i32, started: Instant, pace: Pace, ends: &Ends) -> Watched {
+    let mut largest = Largest::default();
+    let mut course = Vec::new();
+    let mut turn = Turn::default();
     loop {
         let (least, most) = pace.intervals;
-        match is_over.recv_timeout((started.elapsed() / 10).clamp(least, most)) {
+        match ends
+            .is_over
+            .recv_timeout((started.elapsed() / 10).clamp(least, most))
+        {
             Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return best,
-        }
-        let resident = resident(proc, pid);
-        let is_more = resident >= seen + (seen / MORE).max(LEAST_MORE);
-        let is_early = resident < pace.first && started.elapsed() < ANY_SIZE;
-        let mib = (resident >> 20).max(1);
-        let expected = Duration::from_nanos(mib.saturating_mul(nanos_per_mib));
-        let may_spend = pace.allowance.0 + started.elapsed() / pace.allowance.1;
-        if !is_more || is_early || spent + expected > may_spend {
-            continue;
-        }
-        let before = Instant::now();
-        let found = look(proc, pid, started, MemoryWhen::Peak, Manner::of(pace.stops));
-        let took = before.elapsed();
-        spent += took;
-        if resident >= TELLING {
-            nanos_per_mib = Nanos::from(took).0 / mib;
-        }
-        if let Some(found) = found {
-            seen = resident;
-            let most = best.as_ref().map_or(Bytes(0), MemoryMoment::total);
-            if found.total() > most {
-                best = Some(found);
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+                return Watched {
+                    largest: largest.into_moment(),
+                    course,
+                };
             }
         }
+        let resident = resident(proc, pid);
+        if !turn.has_come(&pace, resident, started.elapsed()) {
+            continue;
+        }
+        let before = thread_cpu_time();
+        let found = look(proc, pid, started, MemoryWhen::Peak, Manner::of(pace.stops));
+        let is_seen = found.is_some();
+        let cost = Duration::from_nanos((thread_cpu_time() - before).0);
+        turn.took(resident, cost, started.elapsed(), is_seen);
+        if let Some(found) = found.filter(|_| !ends.is_ending.load(Ordering::Acquire)) {
+            let elapsed = Nanos::from(started.elapsed()).0;
+            course.push(MemoryPoint::of(&found, elapsed));
+            largest.add(found);
+        }
     }
+}
+
+/// How looking ends.
+struct Ends {
+    is_over: Receiver<()>,
+    is_ending: Arc<AtomicBool>,
+}
+
+/// When it is time for the next look.
+struct Turn {
+    /// Resident size at the last look, and when it was over.
+    seen: u64,
+    last: Duration,
+    /// CPU time that looks took, in all and for each MiB.
+    spent: Duration,
+    nanos_per_mib: u64,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self {
+            seen: 0,
+            last: Duration::ZERO,
+            spent: Duration::ZERO,
+            nanos_per_mib: NANOS_PER_MIB,
+        }
+    }
+}
+
+impl Turn {
+    fn has_come(&self, pace: &Pace, resident: u64, elapsed: Duration) -> bool {
+        let is_more = resident >= self.seen + (self.seen / MORE).max(LEAST_MORE);
+        let is_later = pace.goes_on && elapsed >= self.last + self.last / LATER;
+        let is_early = resident < pace.first && elapsed < ANY_SIZE;
+        let expected = Duration::from_nanos(mib(resident).saturating_mul(self.nanos_per_mib));
+        let may_spend = pace.allowance.0 + elapsed / pace.allowance.1;
+        (is_more || is_later) && !is_early && self.spent + expected <= may_spend
+    }
+
+    fn took(&mut self, resident: u64, cost: Duration, elapsed: Duration, is_seen: bool) {
+        self.spent += cost;
+        if resident >= TELLING {
+            self.nanos_per_mib = Nanos::from(cost).0 / mib(resident);
+        }
+        if is_seen {
+            (self.seen, self.last) = (self.seen.max(resident), elapsed);
+        }
+    }
+}
+
+fn mib(resident: u64) -> u64 {
+    (resident >> 20).max(1)
 }
 
 fn resident(proc: &ProcRoot, pid: i32) -> u64 {

@@ -1,13 +1,14 @@
 //! A program from its start to its end: a look at the peak, and one before its memory is gone.
 
-use super::answer;
+use super::document;
 use super::look::{Leaks, Manner, Stops};
-use super::peak::{Pace, PeakWatch, look};
+use super::peak::{Pace, PeakWatch, Watched, look};
 use anyhow::Result;
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::Launch;
+use pagewise_memory::judge;
 use pagewise_model::answer::{Document, Subject};
-use pagewise_model::memory::{Memory, MemoryMoment, MemoryWhen};
+use pagewise_model::memory::{Memory, MemoryWhen};
 use pagewise_model::quantity::percent;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
@@ -39,6 +40,7 @@ pub fn program(launch: &Launch, leaks: bool) -> Result<Ran> {
     let mut end = None;
     let watch = PeakWatch::start(pid, Pace::CLOSE);
     let finished = running.wait_with_end(|| {
+        watch.iter().for_each(PeakWatch::end);
         let resident = proc.statm(pid).ok().flatten();
         let is_small = resident.is_some_and(|statm| statm.resident.0 <= QUICK);
         let manner = Manner {
@@ -50,7 +52,8 @@ pub fn program(launch: &Launch, leaks: bool) -> Result<Ran> {
         };
         end = look(&proc, pid, started, MemoryWhen::End, manner);
     });
-    let peak = watch.and_then(PeakWatch::stop);
+    let watched = watch.map(PeakWatch::stop).unwrap_or_default();
+    let Watched { largest, course } = watched;
     let finished = finished?;
     let words = std::iter::once(&launch.program).chain(&launch.args);
     let command = words.map(|word| word.to_string_lossy().into_owned());
@@ -59,19 +62,20 @@ pub fn program(launch: &Launch, leaks: bool) -> Result<Ran> {
         ..Subject::of_command(command.collect())
     };
     let was_seen = end.is_some();
-    let mut document = answer(in_order(peak, end), None, subject);
-    document.notes = notes(&document, was_seen);
+    let judged = judge(largest, end, &course);
+    let memory = Memory {
+        finding: judged.finding,
+        moments: judged.moments,
+        course,
+        growth: None,
+        holders: None,
+    };
+    let mut document = document(memory, subject);
+    document.notes.extend(notes(&document, was_seen));
     Ok(Ran {
         document,
         ending: finished.ending,
     })
-}
-
-/// The peak, unless more is resident at the end.
-fn in_order(peak: Option<MemoryMoment>, end: Option<MemoryMoment>) -> Vec<MemoryMoment> {
-    let at_end = end.as_ref().map_or(Bytes(0), MemoryMoment::total);
-    let peak = peak.filter(|peak| peak.total() > at_end);
-    peak.into_iter().chain(end).collect()
 }
 
 fn notes(document: &Document<Memory>, was_seen: bool) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::super::columns::{Column, Row, named};
 use super::super::page::Page;
-use super::row_name;
+use super::{row_name, signed};
 use crate::visible::visible;
 use pagewise_model::memory::{BlockChange, BlockGroup, Growth, MemoryMoment, MemoryRow};
 use pagewise_model::quantity::{count, percent};
@@ -96,8 +96,12 @@ const MOST_CHANGES: usize = 12;
 
 /// What grew between two looks.
 pub fn growth(page: &mut Page, growth: &Growth) {
-    let seconds = growth.elapsed_ns as f64 / 1e9;
-    let per_hour = |added: f64| signed(added * 3600.0 / seconds.max(f64::MIN_POSITIVE));
+    let per_hour = |added: f64| {
+        growth.elapsed_ns.map_or_else(String::new, |elapsed| {
+            let hours = elapsed as f64 / 3600e9;
+            signed(added / hours.max(f64::MIN_POSITIVE))
+        })
+    };
     let rows = growth.rows.iter().take(MOST_CHANGES).map(|change| {
         let added = change.added() as f64;
         let row = MemoryRow {
@@ -113,7 +117,10 @@ pub fn growth(page: &mut Page, growth: &Growth) {
             per_hour(added),
         ])
     });
-    let title = format!("What grew in {}", Nanos(growth.elapsed_ns));
+    let title = growth.elapsed_ns.map_or_else(
+        || "What grew from the first look to the second".to_owned(),
+        |elapsed| format!("What grew in {}", Nanos(elapsed)),
+    );
     let heads = named("what", &["before", "after", "added", "per hour"]);
     page.table(&title, &heads, rows);
     page.more(growth.rows.len(), MOST_CHANGES);
@@ -134,9 +141,4 @@ pub fn growth(page: &mut Page, growth: &Growth) {
     let heads = named("blocks", &["added", "±", "per hour"]);
     page.table("Blocks in use that grew", &heads, blocks);
     page.more(changed.len(), MOST_CHANGES);
-}
-
-fn signed(value: f64) -> String {
-    let sign = if value < 0.0 { '−' } else { '+' };
-    format!("{sign}{}", bytes(value.abs()))
 }

@@ -1,6 +1,7 @@
 //! Where the memory of processes went, for a person.
 
 mod blocks;
+mod course;
 mod stacks;
 
 use super::Style;
@@ -12,8 +13,8 @@ use pagewise_model::advice::Advice;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::answer::Document;
 use pagewise_model::memory::{
-    HeapCheck, HeapPart, Memory, MemoryKind, MemoryMoment, MemoryRow, MemoryVerdict, MemoryWhen,
-    Unread,
+    HeapCheck, HeapPart, Held, Memory, MemoryKind, MemoryMoment, MemoryRow, MemoryVerdict,
+    MemoryWhen, Unread,
 };
 use pagewise_model::quantity::{count, counted, percent, share};
 use pagewise_model::units::{Bytes, Nanos};
@@ -40,6 +41,7 @@ pub fn render(document: &Document<Memory>, width: usize, style: Style) -> String
     }
     if let Some(found) = &memory.growth {
         blocks::growth(&mut page, found);
+        stacks::changes(&mut page, &found.stacks);
     }
     // What a first look saw is in what grew.
     let is_shown =
@@ -47,6 +49,7 @@ pub fn render(document: &Document<Memory>, width: usize, style: Style) -> String
     for moment in memory.moments.iter().filter(is_shown) {
         account(&mut page, moment);
     }
+    course::over_time(&mut page, memory);
     if let Some(holders) = &memory.holders {
         stacks::holders(&mut page, holders);
     }
@@ -97,7 +100,9 @@ fn subject(document: &Document<Memory>) -> String {
 
 fn mark(verdict: MemoryVerdict) -> (&'static str, Ink) {
     match verdict {
-        MemoryVerdict::AllInUse | MemoryVerdict::Cache => ("● healthy", Ink::Good),
+        MemoryVerdict::AllInUse | MemoryVerdict::FreedToEnd | MemoryVerdict::Cache => {
+            ("● healthy", Ink::Good)
+        }
         MemoryVerdict::Growth
         | MemoryVerdict::Leak
         | MemoryVerdict::Retention
@@ -168,6 +173,7 @@ fn rows(page: &mut Page, moment: &MemoryMoment, least: u64) {
     let title = match moment.when {
         MemoryWhen::Now | MemoryWhen::Before => "Resident memory".to_owned(),
         MemoryWhen::Peak => format!("Resident memory at the peak{}", after(moment)),
+        MemoryWhen::Running => format!("Resident memory while it ran{}", after(moment)),
         MemoryWhen::End => format!("Resident memory at the end{}", after(moment)),
     };
     let heads = named("what", &["resident", "share", "swap"]);
@@ -177,6 +183,12 @@ fn rows(page: &mut Page, moment: &MemoryMoment, least: u64) {
 fn after(moment: &MemoryMoment) -> String {
     let elapsed = moment.elapsed_ns.map(Nanos);
     elapsed.map_or_else(String::new, |elapsed| format!(", after {elapsed}"))
+}
+
+/// Bytes that were added, with their sign.
+fn signed(value: f64) -> String {
+    let sign = if value < 0.0 { '−' } else { '+' };
+    format!("{sign}{}", Bytes(Held::rounded(value.abs())))
 }
 
 /// No figure for what is not swapped.

@@ -2,8 +2,9 @@
 
 use super::super::columns::{Row, named};
 use super::super::page::{Ink, Page, chain};
+use super::signed;
 use crate::visible::visible;
-use pagewise_model::memory::{Held, HeldStack, Holders, ProcessHolders};
+use pagewise_model::memory::{Held, HeldStack, Holders, ProcessHolders, StackChange, holder};
 use pagewise_model::quantity::{counted, percent};
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 
@@ -80,31 +81,35 @@ fn range(of: Estimate, whole: f64) -> String {
     format!("{low} – {high}")
 }
 
-/// The innermost function that is not a part of C++'s operators or of containers.
+/// The function that allocated the blocks.
 fn place(process: &ProcessHolders, stack: &HeldStack) -> String {
     let known = |&frame: &u32| process.functions.get(frame as usize);
-    let mut functions = stack.frames.iter().filter_map(known);
-    let first = functions.clone().next();
-    let own = functions.find(|function| !is_of_allocation(&function.name));
-    own.or(first).map_or_else(
+    holder(stack.frames.iter().filter_map(known)).map_or_else(
         || "[no stack]".to_owned(),
         |one| visible(&one.name).into_owned(),
     )
 }
 
-/// Whether a function only passes allocations on.
-fn is_of_allocation(name: &str) -> bool {
-    let starts = [
-        "operator new",
-        "std::",
-        "__gnu_cxx::",
-        "void std::",
-        "alloc::",
-        "__rust_alloc",
-        "_Zn",
-        "<alloc::",
-    ];
-    starts.iter().any(|start| name.starts_with(start))
+/// What grew and shrank, by stack.
+pub fn changes(page: &mut Page, changes: &[StackChange]) {
+    let room = page.width.saturating_sub(INDENT);
+    let rows = changes.iter().take(MOST_STACKS).map(|change| {
+        let names = change.frames.iter().rev();
+        Row::new([
+            visible(&change.place()).into_owned(),
+            bytes(change.before.value),
+            bytes(change.after.value),
+            signed(change.added.value),
+            bytes((change.added.high - change.added.low) / 2.0),
+        ])
+        .with_below(chain(
+            &names.map(|one| one.name.clone()).collect::<Vec<_>>(),
+            room,
+        ))
+    });
+    let heads = named("allocated by", &["before", "after", "added", "±"]);
+    page.table("Call stacks that hold more or less", &heads, rows);
+    page.more(changes.len(), MOST_STACKS);
 }
 
 /// Outermost first.

@@ -34,11 +34,13 @@ fn a_runs_report_joins_small_rows_and_says_what_no_look_saw() {
         moments: vec![MemoryMoment {
             when: MemoryWhen::Peak,
             elapsed_ns: Some(2_000_000_000),
+            began_unix_ms: None,
             processes: vec![process],
             cgroup: None,
             refused: Vec::new(),
             look_ns: 0,
         }],
+        course: Vec::new(),
         growth: None,
         holders: None,
     };
@@ -93,11 +95,13 @@ fn the_account_adds_up_and_says_what_was_not_readable() {
         moments: vec![MemoryMoment {
             when: MemoryWhen::Now,
             elapsed_ns: None,
+            began_unix_ms: None,
             processes: vec![process],
             cgroup: None,
             refused: Vec::new(),
             look_ns: 3_000_000,
         }],
+        course: Vec::new(),
         growth: None,
         holders: None,
     });
