@@ -7,6 +7,7 @@ use super::role::{RingClass, Role};
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::units::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Number of records written by a source.
@@ -304,6 +305,31 @@ impl Account {
         }
     }
 
+    /// The records of `span` without samples of nobody's: where another recorder watches the same event,
+    /// the kernel fills a sample's id and time once for both ([`super`]), so that ours carries theirs. They
+    /// are counted ([`LossKind::UnknownRecord`]), and would be read by another source's layout.
+    pub fn without_strangers<'a>(&self, span: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut rest = span;
+        let mut kept: Option<Vec<u8>> = None;
+        while let Some((record, after)) = next_record(rest) {
+            let at = span.len() - rest.len();
+            match (self.is_strangers(record), &mut kept) {
+                (true, None) => kept = Some(span[..at].to_vec()),
+                (false, Some(kept)) => kept.extend_from_slice(record),
+                _ => {}
+            }
+            rest = after;
+        }
+        kept.map_or(Cow::Borrowed(span), |mut kept| {
+            kept.extend_from_slice(rest);
+            Cow::Owned(kept)
+        })
+    }
+
+    fn is_strangers(&self, record: &[u8]) -> bool {
+        word32(record, 0) == kind::SAMPLE && !self.by_id.contains_key(&word64(record, 8))
+    }
+
     fn count_record(&mut self, record: &[u8]) {
         match word32(record, 0) {
             kind::SAMPLE => self.count_sample(record),
@@ -542,6 +568,25 @@ mod tests {
         let spent = account.take(Role::Paired);
         assert_eq!((spent.records, spent.cost), (2, account.total_cost()));
         assert_eq!(account.take(Role::Paired), Spent::default());
+    }
+
+    #[test]
+    fn samples_with_the_id_of_another_recorder_stay_out_of_the_file() {
+        let account = account();
+        let ours = [
+            record(kind::SAMPLE, &[7, 0, 500, 0]),
+            record(kind::LOST, &[9, 21]),
+            record(kind::SAMPLE, &[20, 0, 600, 0]),
+        ];
+        let whole = ours.concat();
+        assert!(matches!(
+            account.without_strangers(&whole),
+            Cow::Borrowed(_)
+        ));
+        let theirs = record(kind::SAMPLE, &[9, 0, 1, 0]);
+        let mixed = [&theirs, &ours[0], &theirs, &ours[1], &ours[2], &theirs];
+        let mixed: Vec<u8> = mixed.into_iter().flatten().copied().collect();
+        assert_eq!(*account.without_strangers(&mixed), whole);
     }
 
     #[test]

@@ -259,8 +259,9 @@ impl Drain {
 
     /// Writes earlier records.
     pub fn take_in(&mut self, records: &[u8]) {
-        let mut records = self.account.keep_ours(records);
+        let records = self.account.keep_ours(records);
         self.account.count(&records);
+        let mut records = self.account.without_strangers(&records).into_owned();
         self.build_ids.fill(&mut records);
         self.write(&records);
     }
@@ -402,13 +403,15 @@ impl Drain {
         for shared in ours {
             let whole = shared.ring.drain(|span| {
                 self.account.count(span);
-                self.gather(span, shared.class);
+                let span = self.account.without_strangers(span);
+                self.gather(&span, shared.class);
             });
             self.note_malformed(whole);
         }
         self.opened.rings = rings;
         let records = self.account.keep_ours(&records);
         self.account.count(&records);
+        let records = self.account.without_strangers(&records);
         self.gather(&records, RingClass::Side);
         self.account.end_round();
         self.look_for_lost_births();
