@@ -39,6 +39,7 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
             .cmp(&a.severity.min(Severity::Costly))
             .then(longer)
     });
+    lead_with_the_end(&mut found);
     if found.iter().all(|one| one.severity < Severity::Costly) {
         let open = Open::of(findings, &found);
         let (at_rest, computing) = (at_rest(findings, &open), doing::computing(findings));
@@ -55,6 +56,15 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
         }
     }
     found
+}
+
+/// A program that was killed did not end its work: nothing matters more.
+fn lead_with_the_end(found: &mut [Diagnosis]) {
+    let killed = found.iter().position(|one| one.id == Symptom::Killed.id());
+    if let Some(at) = killed {
+        found[at].severity = Severity::Severe;
+        found[..=at].rotate_right(1);
+    }
 }
 
 /// A finding together with the time of calls.

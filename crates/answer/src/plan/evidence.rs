@@ -56,7 +56,7 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
     match symptom.kind {
         Symptom::HotAllocator => allocator(findings, symptom).into_iter().collect(),
         Symptom::HotCollector => collector(findings, symptom).into_iter().collect(),
-        Symptom::Reclaim | Symptom::Limit => reclaim(findings),
+        Symptom::Reclaim | Symptom::Limit | Symptom::Killed => reclaim(findings),
         Symptom::FileReads => reads(findings, symptom),
         Symptom::HugeSparse | Symptom::HugeZeroing => huge(findings).into_iter().collect(),
         Symptom::LockWait | Symptom::LockSpin => {
@@ -109,7 +109,11 @@ fn delays(findings: &Findings, symptom: &Case) -> Vec<String> {
     type Sentence = fn(Nanos, String) -> String;
     let disk: (Option<Delay>, Sentence) = (delays.disk, say::counted_disk);
     let kinds: Vec<(Option<Delay>, Sentence)> = match symptom.kind {
-        Symptom::Reclaim | Symptom::Thrashing | Symptom::Limit | Symptom::Swap => vec![
+        Symptom::Reclaim
+        | Symptom::Thrashing
+        | Symptom::Limit
+        | Symptom::Killed
+        | Symptom::Swap => vec![
             (delays.reclaim, say::counted_reclaim),
             (delays.thrashing, say::counted_thrashing),
             (delays.swap, say::counted_swap),

@@ -75,6 +75,10 @@ const LIKE_MOST: f64 = 0.75;
 /// Moves the finding that the best setting fixes to the front where it is about as large as the
 /// first one, so that headline and advice are about the same thing.
 fn lead_with_the_cured(findings: &mut Findings) {
+    let is_killed = |one: &Diagnosis| one.id == Symptom::Killed.id();
+    if findings.diagnoses.first().is_some_and(is_killed) {
+        return;
+    }
     let Some(best) = findings
         .advice
         .first()

@@ -85,6 +85,8 @@ symptoms! {
     Runtime = "runtime",
     /// A cgroup's limit leaves too little memory.
     Limit = "limit",
+    /// The kernel killed the program at its limit.
+    Killed = "limit.killed",
     /// Pages are evicted while they are needed.
     Thrashing = "thrashing",
     /// The kernel reclaims memory.
@@ -138,15 +140,15 @@ impl Symptom {
             FirstTouch | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback
             | ForkCopies | ForkTables | ForkSpawn | ForkEach | File | FileCopies | Shared
             | FileRemap | FileReads | Swap | UnknownFaults | WriteProtect | HotAllocator
-            | HotCollector | Runtime | Limit | Thrashing | Reclaim | LockWait | LockSpin
-            | TlbFlush | NumaBalancing | NumaRemote | NumaOneNode | KernelThreads | KernelWork
-            | KernelUnexplained | Healthy | Open | Short | Computing => false,
+            | HotCollector | Runtime | Limit | Killed | Thrashing | Reclaim | LockWait
+            | LockSpin | TlbFlush | NumaBalancing | NumaRemote | NumaOneNode | KernelThreads
+            | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => false,
         }
     }
 
     /// Whether nothing that was recorded shows what it costs.
     pub(super) fn has_unknown_cost(self) -> bool {
-        [Self::NumaRemote, Self::NumaOneNode].contains(&self)
+        [Self::NumaRemote, Self::NumaOneNode, Self::Killed].contains(&self)
     }
 
     /// Whether its cost is a share of the CPU time although it has no faults.
@@ -159,9 +161,8 @@ impl Symptom {
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
             | File | FileCopies | Shared | FileRemap | FileReads | Swap | UnknownFaults
-            | WriteProtect | Runtime | Limit | Thrashing | Reclaim | LockWait | KernelThreads => {
-                false
-            }
+            | WriteProtect | Runtime | Limit | Killed | Thrashing | Reclaim | LockWait
+            | KernelThreads => false,
         }
     }
 }

@@ -232,7 +232,8 @@ fn by(findings: &Findings, best: Option<&Advice>, trials: &[Advice]) -> String {
 /// Whether the fix is a larger limit, which is a setting too, but not one of the program.
 fn is_of_a_limit(advice: &Advice) -> bool {
     let mut cured = advice.cures.iter();
-    advice.settings.0.is_empty() && cured.any(|id| id == Symptom::Limit.id())
+    let of_limits = [Symptom::Limit.id(), Symptom::Killed.id()];
+    advice.settings.0.is_empty() && cured.any(|id| of_limits.contains(&id.as_str()))
 }
 
 /// The arms of the proof with which the command failed.

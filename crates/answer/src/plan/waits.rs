@@ -7,6 +7,7 @@ use pagewise_faults::account::combined;
 use pagewise_model::account::TimePart;
 use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, Findings};
+use pagewise_model::run::Ending;
 use pagewise_model::timeline::PressurePoint;
 use pagewise_model::units::{Estimate, Nanos};
 
@@ -23,7 +24,7 @@ const LONGEST_READ: Nanos = Nanos(50_000_000);
 
 /// All observed waits.
 pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
-    let found = [lock, reclaim, thrashing, file_reads];
+    let found = [killed, lock, reclaim, thrashing, file_reads];
     found.into_iter().filter_map(|wait| wait(findings))
 }
 
@@ -104,6 +105,21 @@ fn reclaim(findings: &Findings) -> Option<Case> {
     Some(Case {
         cost,
         ..plain(findings, Symptom::Reclaim, 0.0, &[])
+    })
+}
+
+const SIGKILL: i32 = 9;
+/// What a shell exits with when SIGKILL ended its last command.
+const KILLED_IN_A_SHELL: i32 = 128 + SIGKILL;
+
+/// A program that SIGKILL ended while its cgroup was at its limit: the kernel kills there what it can find
+/// no page for. Its run counts for nothing.
+fn killed(findings: &Findings) -> Option<Case> {
+    let by_signal = [Ending::Killed(SIGKILL), Ending::Exited(KILLED_IN_A_SHELL)];
+    let is_killed = by_signal.contains(&findings.ending) && limit_hits(findings) > 0;
+    is_killed.then(|| Case {
+        cost: Estimate::exact(1.0),
+        ..plain(findings, Symptom::Killed, 0.0, &[])
     })
 }
 

@@ -10,7 +10,7 @@ use pagewise_model::units::Bytes;
 use std::path::Path;
 
 /// Findings that a larger limit may remedy.
-const OF_A_LIMIT: [&str; 4] = ["limit", "thrashing", "reclaim", "swap"];
+const OF_A_LIMIT: [&str; 5] = ["limit", "limit.killed", "thrashing", "reclaim", "swap"];
 /// Factor for the limit: twice the memory shows whether the limit costs time, and is still a size
 /// that can realistically be granted.
 const TIMES: u64 = 2;

@@ -104,3 +104,33 @@ fn at_a_limit_pages_of_files_fault_because_of_it() {
     findings.timeline.pressure = vec![point(100), point(100)];
     assert_eq!(concluded(findings).diagnoses[0].id, "reclaim");
 }
+
+#[test]
+fn a_program_that_was_killed_at_its_limit_ran_out_of_memory() {
+    let mut findings = waiting(|delays| delays.reclaim = delay(9_000, 900));
+    let point = |hits: u64| PressurePoint {
+        cgroup_limit_hits: Some(hits),
+        ..PressurePoint::default()
+    };
+    findings.timeline.pressure = vec![point(0), point(70)];
+    for ending in [Ending::Killed(9), Ending::Exited(137)] {
+        findings.ending = ending;
+        let answer = concluded(findings.clone());
+        assert_eq!(answer.diagnoses[0].id, "limit.killed");
+        assert_eq!(answer.advice[0].rule, "limit.larger");
+        let verdict = &answer.verdict;
+        assert!(
+            verdict.contains("ran out of memory. A larger memory limit"),
+            "{verdict}"
+        );
+    }
+    // Somebody else killed it.
+    findings.timeline.pressure = vec![point(70), point(70)];
+    let answer = concluded(findings.clone());
+    assert!(answer.diagnoses.iter().all(|one| one.id != "limit.killed"));
+    // It lived.
+    findings.timeline.pressure = vec![point(0), point(70)];
+    findings.ending = Ending::Exited(0);
+    let answer = concluded(findings);
+    assert!(answer.diagnoses.iter().all(|one| one.id != "limit.killed"));
+}
