@@ -16,7 +16,7 @@ use serde::de::IgnoredAny;
 use std::sync::LazyLock;
 
 /// The files, allocators first.
-const FILES: [RuleFile; 20] = [
+const FILES: [RuleFile; 21] = [
     rule_file!("glibc.toml"),
     rule_file!("jemalloc.toml"),
     rule_file!("tcmalloc.toml"),
@@ -37,6 +37,7 @@ const FILES: [RuleFile; 20] = [
     rule_file!("pypy.toml"),
     rule_file!("sbcl.toml"),
     rule_file!("luajit.toml"),
+    rule_file!("haskell.toml"),
 ];
 
 /// An allocator or a language runtime.

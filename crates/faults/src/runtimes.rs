@@ -70,6 +70,19 @@ mod tests {
     }
 
     #[test]
+    fn copying_what_is_live_is_haskells_collector() {
+        let collector = |function| Runtimes::shipped().collector_of(function);
+        for function in ["evacuate", "evacuate_BLACKHOLE", "GarbageCollect"] {
+            assert_eq!(
+                collector(function),
+                Some(AllocatorKind::Haskell),
+                "{function}"
+            );
+        }
+        assert_eq!(collector("threadPaused"), None);
+    }
+
+    #[test]
     fn functions_tell_the_runtime() {
         let runtimes = Runtimes::shipped();
         let heaps = [

@@ -48,6 +48,8 @@ pub enum AllocatorKind {
     Sbcl,
     /// LuaJIT's own malloc.
     Luajit,
+    /// The heap of GHC's run-time system.
+    Haskell,
     /// No allocator was recognised.
     #[default]
     Unknown,
@@ -77,6 +79,7 @@ impl AllocatorKind {
             Self::Pypy => "PyPy",
             Self::Sbcl => "SBCL",
             Self::Luajit => "LuaJIT",
+            Self::Haskell => "Haskell",
             Self::Unknown => "an allocator",
         }
     }

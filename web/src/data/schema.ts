@@ -276,6 +276,7 @@ export type AllocatorKind =
   | "pypy"
   | "sbcl"
   | "luajit"
+  | "haskell"
   | "unknown";
 /**
  * What would help.
