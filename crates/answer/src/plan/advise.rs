@@ -20,12 +20,16 @@ use std::cmp::Ordering;
 const LEADING: f64 = 0.25;
 /// Manual steps for findings that cost less than this fraction of the costliest one are left out.
 const BESIDE: f64 = 0.1;
-/// Another allocator is advised if the current one takes this share of the CPU time, and only tried
-/// if it takes less: among the programs of `bench/programs` with 9 to 12 %, one gained 14 %, one
-/// nothing, and one lost 12 %.
-const SURELY_HOT: f64 = 0.2;
-/// A predicted speed-up below this is not worth a change, nor is the prediction sure enough.
+/// Another allocator is advised if the current one takes at least this share of the CPU time, and only
+/// tried if it may take less: among the programs of `bench/programs` with 9 to 12 %, one gained 14 %, one
+/// nothing, and one lost 12 %; one with 17 to 21 % (docs/notes/causes.md) lost 22 to 36 %.
+const SURELY_HOT: f64 = 0.25;
+/// A predicted speed-up below this is not worth a trial, nor is the prediction sure enough.
 const WORTHWHILE: f64 = 1.05;
+/// Settings are advised from this predicted speed-up on, and tried below it: of three programs with ×1.05
+/// to ×1.08 (docs/notes/causes.md) none gained more than 1 %.
+const SURELY_WORTHWHILE: f64 = 1.1;
+
 /// Advice for all symptoms, best first. Settings come only from rules with a sufficient predicted
 /// gain; manual steps only for symptoms that cost enough to be mentioned.
 pub(super) fn advice(
@@ -39,6 +43,7 @@ pub(super) fn advice(
         .iter()
         .filter(|rule| !rule.trial && !may_harm(rule, symptoms))
         .filter_map(|rule| from_rule(findings, symptoms, rule, around))
+        .filter(|one| one.settings.0.is_empty() || is_worth_a_change(one))
         .collect();
     drop_alike(&mut advice, rules);
     let cost = |one: &Advice| {
@@ -72,6 +77,10 @@ pub(super) fn advice(
     advice
 }
 
+fn is_worth_a_change(advice: &Advice) -> bool {
+    advice.predicted_speedup.value >= SURELY_WORTHWHILE
+}
+
 /// Leaves out advice that does much the same as other advice.
 fn drop_alike(advice: &mut Vec<Advice>, rules: &Rules) {
     let names: Vec<String> = advice.iter().map(|one| one.rule.clone()).collect();
@@ -82,13 +91,13 @@ fn drop_alike(advice: &mut Vec<Advice>, rules: &Rules) {
 }
 
 /// Whether a rule requires another allocator although the current one takes little time.
-pub(super) fn may_harm(rule: &Rule, symptoms: &[Case]) -> bool {
+fn may_harm(rule: &Rule, symptoms: &[Case]) -> bool {
     let hot = symptoms
         .iter()
         .find(|one| one.kind == Symptom::HotAllocator);
     rule.effect == Some(Effect::FasterAllocator)
         && !rule.settings.is_empty()
-        && hot.is_some_and(|hot| hot.cost.value < SURELY_HOT)
+        && hot.is_some_and(|hot| hot.cost.low < SURELY_HOT)
 }
 
 /// The runtime whose garbage collector took CPU time.

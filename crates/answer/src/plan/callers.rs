@@ -18,15 +18,15 @@ pub(super) const WORTH_TRYING: Nanos = Nanos(150_000_000);
 const MOVING: f64 = 2.0;
 
 /// Faults that are first touches only by their address: a runtime that places its memory elsewhere
-/// each time (V8 draws addresses at random) touches no page twice, yet a process cannot have more
-/// new pages than its peak resident memory.
+/// each time (V8 draws addresses at random) touches no page twice, nor does an allocator whose blocks grow
+/// to other addresses (mremap), yet a process cannot have more new pages than its peak resident memory.
 pub(super) fn moved(findings: &Findings) -> f64 {
     let first = faults_of(findings, &[Cause::FirstTouch]);
     let held = findings.cost.max_rss.0 as f64 / findings.host.page_size.max(1) as f64;
     let moves = held > 0.0
         && first >= MOVING * held
         && is_one_process(findings)
-        && matches!(callers(findings), Owner::Runtime(_));
+        && matches!(callers(findings), Owner::Runtime(_) | Owner::Allocator);
     if moves { first - held } else { 0.0 }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn predicted(
             let left = rule.left.unwrap_or(LEFT_TO_ANOTHER);
             return by_another_allocator(cured[0].cost, left);
         }
-        Some(Effect::Less) => return by_parts(rule, cured),
+        Some(Effect::Less) => return by_parts(findings, rule, cured),
         None => {}
     }
     if rule.price == Price::None {
@@ -128,8 +128,26 @@ fn by_less(cost: Estimate, left: Estimate) -> Estimate {
     }
 }
 
+/// Share of the memory by which a heap may grow that a run touches: none of it where the heap need not
+/// grow, all of it in the end.
+const GROWN_INTO: Estimate = Estimate {
+    value: 0.5,
+    low: 0.0,
+    high: 0.75,
+};
+
+/// Share of the CPU time that first touches of the memory take by which a rule lets the heap grow: a run
+/// that ends soon pays for it without using it again. Pages that are returned and touched again, `again`,
+/// are touched anyway.
+fn growing(findings: &Findings, rule: &Rule, again: f64) -> Estimate {
+    let cpu = findings.cost.cpu().0.max(1) as f64;
+    let pages = more(findings, rule) / findings.host.page_size.max(1) as f64;
+    let each = USUAL_FAULT_NS.value * (pages - again).max(0.0) / cpu;
+    GROWN_INTO.scaled(each)
+}
+
 /// The gain if a part of each symptom's time is saved.
-fn by_parts(rule: &Rule, cured: &[&Case]) -> Estimate {
+fn by_parts(findings: &Findings, rule: &Rule, cured: &[&Case]) -> Estimate {
     let avoids = rule.avoids.unwrap_or(VANISHING);
     let left = rule.left.unwrap_or(LEFT_TO_ANOTHER);
     let mut saved = Estimate::exact(0.0);
@@ -146,7 +164,14 @@ fn by_parts(rule: &Rule, cured: &[&Case]) -> Estimate {
         saved.low += symptom.cost.low * part.low;
         saved.high += symptom.cost.high * part.high;
     }
-    by_less(saved, Estimate::exact(0.0))
+    let again = cured.iter().map(|symptom| symptom.faults).sum();
+    let spent = growing(findings, rule, again);
+    let gain = |saved: f64, spent: f64| 1.0 / (1.0 - saved.min(0.95) + spent);
+    Estimate {
+        value: gain(saved.value, spent.value),
+        low: gain(saved.low, spent.high),
+        high: gain(saved.high, spent.low),
+    }
 }
 
 /// The result if the used part of each huge page is mapped by small pages instead: the range
@@ -262,8 +287,13 @@ fn release_time(findings: &Findings) -> Estimate {
     reason = "a size that is shown in three digits"
 )]
 pub(super) fn price(findings: &Findings, rule: &Rule) -> Bytes {
+    kept(findings, rule.price) + Bytes(more(findings, rule) as u64)
+}
+
+/// Bytes by which a rule lets the heap grow.
+fn more(findings: &Findings, rule: &Rule) -> f64 {
     let grown = findings.cost.max_rss.0 as f64 * (rule.memory_times.unwrap_or(1.0) - 1.0);
-    kept(findings, rule.price) + Bytes(grown as u64 + rule.memory_more.unwrap_or(0))
+    grown + rule.memory_more.unwrap_or(0) as f64
 }
 
 fn kept(findings: &Findings, price: Price) -> Bytes {

@@ -138,8 +138,15 @@ fn populated(findings: &Findings) -> Option<Case> {
     let populating = populating.scaled(1.0 / cpu as f64);
     let requests = findings.time.mm_calls.iter();
     let requests = requests.filter(|one| ["brk", "mmap", "munmap"].contains(&&*one.call));
-    let many = requests.map(|one| one.calls).sum::<u64>() >= MANY_CALLS;
-    if populating.value <= 0.0 || !many || callers(findings) != Owner::Allocator {
+    let many = requests.clone().map(|one| one.calls).sum::<u64>() >= MANY_CALLS;
+    let of_heap = requests.filter(|one| one.call == "brk");
+    let by_allocator = match callers(findings) {
+        Owner::Allocator => true,
+        // The heap's end is an allocator's unless stacks show that the program moves it.
+        Owner::Unknown => of_heap.map(|one| one.calls).sum::<u64>() >= MANY_CALLS,
+        _ => false,
+    };
+    if populating.value <= 0.0 || !many || !by_allocator {
         return None;
     }
     let calls = kernel::memory_calls(findings).into_iter();
@@ -246,9 +253,8 @@ fn huge_zeroing(findings: &Findings) -> Option<Case> {
         _ => Symptom::HugeZeroing,
     };
     let mut symptom = plain(findings, kind, faults, &[Cause::HugePage]);
-    if let Some(sampled) = share_of_work(findings, "huge")
-        && kind == Symptom::HugeSparse
-    {
+    // A fault that takes a millisecond may be interrupted while it is timed; samples are not.
+    if let Some(sampled) = share_of_work(findings, "huge") {
         symptom.cost = sampled;
     }
     (faults > 0.0).then_some(symptom)

@@ -1,7 +1,7 @@
 //! Advice that only runs of the user's own command can decide about.
 
 use super::Surroundings;
-use super::advise::{from_rule, may_harm};
+use super::advise::from_rule;
 use super::callers::{WORTH_TRYING, runtimes};
 use super::case::{Case, Owner, plain};
 use super::own_settings;
@@ -23,7 +23,6 @@ pub(super) fn likely(
     let is_advised = |rule: &Rule| findings.advice.iter().any(|one| one.rule == rule.id);
     let untold = || rules.0.iter().filter(|rule| !is_advised(rule));
     let mut trials: Vec<Advice> = untold()
-        .filter(|rule| rule.trial || may_harm(rule, symptoms))
         .filter_map(|rule| from_rule(findings, symptoms, rule, around))
         .collect();
     let presumed = presumed(symptoms);

@@ -118,3 +118,31 @@ fn a_cheap_allocators_rival_is_tried_and_not_promised() {
     let tries = "No known setting fixes that; pagewise doctor --prove tries 'mimalloc'.";
     assert!(answer.verdict.ends_with(tries), "{}", answer.verdict);
 }
+
+#[test]
+fn threads_that_share_musls_lock_are_told_to_link_another_allocator() {
+    let mut findings = allocating(0.5);
+    findings.allocators = vec![Allocator {
+        is_static: true,
+        ..allocator(AllocatorKind::Musl, "1.2.3")
+    }];
+    let answer = with_library(findings, AllocatorKind::Mimalloc);
+    assert_eq!(answer.diagnoses[0].id, "allocator.hot");
+    assert_eq!(answer.advice[0].rule, "musl.relink-for-speed");
+    assert!(
+        answer.verdict.contains("manual fixes are listed below"),
+        "{}",
+        answer.verdict
+    );
+}
+
+#[test]
+fn another_allocator_is_only_tried_where_the_current_one_may_take_little() {
+    for share in [0.17, 0.21] {
+        let answer = with_library(allocating(share), AllocatorKind::Mimalloc);
+        assert_eq!(answer.diagnoses[0].id, "allocator.hot");
+        assert!(answer.advice.is_empty(), "{:?}", answer.advice);
+        let tries = "pagewise doctor --prove tries 'mimalloc'.";
+        assert!(answer.verdict.ends_with(tries), "{}", answer.verdict);
+    }
+}
