@@ -115,7 +115,7 @@ fn a_cheap_allocators_rival_is_tried_and_not_promised() {
     let answer = with_library(allocating(0.12), AllocatorKind::Mimalloc);
     assert_eq!(answer.diagnoses[0].id, "allocator.hot");
     assert!(answer.advice.is_empty(), "{:?}", answer.advice);
-    let tries = "No known setting fixes that; pagewise doctor --prove tries 'mimalloc'.";
+    let tries = "No setting is sure to fix that; pagewise doctor --prove tries 'mimalloc'.";
     assert!(answer.verdict.ends_with(tries), "{}", answer.verdict);
 }
 

@@ -208,7 +208,7 @@ fn possible_fixes_are_named_where_only_trials_can_tell() {
     findings.allocators = vec![allocator(AllocatorKind::Jvm, "17")];
     let answer = concluded(findings);
     assert_eq!(answer.diagnoses[0].id, "first_touch");
-    let tried = "No known setting fixes that; pagewise doctor --prove tries 'one size' and \
+    let tried = "No setting is sure to fix that; pagewise doctor --prove tries 'one size' and \
                  'serial collector'.";
     assert!(answer.verdict.contains(tried), "{}", answer.verdict);
     assert!(
