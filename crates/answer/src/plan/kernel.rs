@@ -2,6 +2,7 @@
 //! healthy if a good part of its time is spent there.
 
 use super::case::Case;
+use super::elapsed;
 use super::grade::{range, severity_of, severity_within};
 use super::say;
 use super::symptom::Symptom;
@@ -18,6 +19,8 @@ const TOLD: f64 = 0.10;
 /// Most entries reported, and the least share of the CPU time of each.
 const MOST_ENTRIES: usize = 4;
 const WORTH_A_LINE: f64 = 0.02;
+/// A read from a slow disk.
+const LONGEST_READ: Nanos = Nanos(10_000_000);
 /// Starting a process takes the kernel some milliseconds, which need no explanation.
 const WORTH_ASKING: Nanos = Nanos(10_000_000);
 
@@ -76,11 +79,26 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     if evidence.len() > 1 {
         evidence.push(say::kernel_in_all(range(all)));
     }
+    if first.id == "populate" {
+        evidence.extend(populating_waits(findings));
+    }
     let values = [("entry", first.label.clone()), ("who", who(findings))];
     Some(Diagnosis {
         share_of_cpu: Some(share),
         ..words(Symptom::KernelWork, when).found(severity, &values, evidence)
     })
+}
+
+/// What populating waits for, if it has to read: a share of the elapsed time, of which the CPU time
+/// shows little.
+fn populating_waits(findings: &Findings) -> Option<String> {
+    let wall = findings.cost.wall.0.max(1) as f64;
+    let reads = elapsed::waits(findings).find(|part| part.id == "pages")?;
+    // Faults wait in the same place.
+    let most_by_faults = findings.cost.major_faults as f64 * LONGEST_READ.0 as f64;
+    let share = reads.time.scaled(1.0 / wall);
+    let is_its_own = most_by_faults <= reads.time.value / 2.0;
+    (is_its_own && share.value >= WORTH_A_LINE).then(|| say::populating_waits(range(share)))
 }
 
 /// Share of the CPU time of calls on memory, if there were any.

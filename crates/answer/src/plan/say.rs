@@ -82,6 +82,7 @@ phrases! {
         open_elapsed(share);
         own_function(share, function);
         entry(share, entry);
+        populating_waits(share);
         kernel_in_all(share);
         entry_within(share, entry, functions);
         unexplained(system, cpu, time, share);

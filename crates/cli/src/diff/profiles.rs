@@ -151,7 +151,8 @@ pub fn run(
         }
         if !limit.is_about_any(a) && !limit.is_about_any(b) {
             bail!(
-                "--fail-if: neither recording has a function '{}'; write its name as the report does",
+                "--fail-if: neither recording has a function '{}'; write its name as the report does, or \
+                 page-faults, major-faults or peak-memory of whole runs",
                 limit.function
             );
         }

@@ -324,3 +324,38 @@ fn a_wide_interval_may_be_costly_and_says_what_would_settle_it() {
         "this may take between 1.7 % and 63 % of the elapsed time. A longer run narrows that.";
     assert!(found.verdict.contains(message), "{}", found.verdict);
 }
+
+/// A second, a tenth of it on a CPU, where nearly all goes into populating; six tenths wait for reads.
+fn populates(major_faults: u64) -> Findings {
+    let mut findings = run(10, 90, 20);
+    findings.cost.wall = Nanos(1_000_000_000);
+    findings.cost.major_faults = major_faults;
+    let label = "populating memory before it is touched";
+    findings.account.samples = 300;
+    findings.account.kernel = Estimate::exact(8.8e7);
+    findings.account.entries = vec![KernelEntry {
+        id: "populate".into(),
+        label: label.into(),
+        time: Estimate::exact(8.5e7),
+        functions: Vec::new(),
+    }];
+    findings.account.elapsed = vec![TimePart {
+        who: vec!["reader".into()],
+        ..TimePart::plain("pages", "waiting for pages", Estimate::exact(6e8))
+    }];
+    findings
+}
+
+#[test]
+fn what_populating_waits_for_is_told_as_a_share_of_elapsed_time() {
+    let told = |major_faults| {
+        let answer = concluded(populates(major_faults));
+        let about = answer.diagnoses.iter().find(|one| one.id == "kernel.work");
+        let evidence = &about.expect("the kernel works").evidence;
+        evidence
+            .iter()
+            .any(|line| line.starts_with("60 %") && line.contains("of the elapsed time"))
+    };
+    assert!(told(3));
+    assert!(!told(100), "faults may have waited");
+}
