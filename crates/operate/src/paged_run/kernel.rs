@@ -45,7 +45,12 @@ pub fn prepare(request: Request) -> Result<Ready> {
     };
     let cannot = "--engine kernel cannot run here (--engine ours needs no privilege)";
     let bytes = settings::store_bytes(&request);
-    let swap = SwapArea::make(&request.store, bytes).context(cannot)?;
+    // Noted for the next command, which may start in another folder.
+    let folder = std::fs::canonicalize(&request.store);
+    let folder = folder.with_context(|| format!("--store {}", request.store.display()))?;
+    let swap = SwapArea::make(&folder, bytes)
+        .context("name a folder on ext4 or XFS with room for --store-size (--store)")
+        .context(cannot)?;
     let room = place_for_group()
         .and_then(|place| Ok(place.make(budget)?))
         .context(cannot)?;
