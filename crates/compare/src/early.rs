@@ -3,7 +3,7 @@
 use super::{Clock, Criteria, FEWEST_PAIRS, faster_by, sides};
 use pagewise_model::proof::{Comparison, Verdict};
 use pagewise_model::run::RunCost;
-use pagewise_stats::{student, student_p};
+use pagewise_stats::{student, student_tail};
 
 /// Below this number of pairs nothing is decided: two pairs have no meaningful spread.
 pub const FEWEST_EARLY: u32 = 3;
@@ -63,7 +63,7 @@ impl Sides {
         let found = self.spread()?;
         let error = found.deviation / found.pairs.sqrt();
         let p = match error > 0.0 {
-            true => student_p(found.mean / error, self.arm.len() - 1),
+            true => student_tail(found.mean / error, (self.arm.len() - 1) as f64),
             false if found.mean == 0.0 => 1.0,
             false => 0.0,
         };

@@ -11,7 +11,7 @@ mod engine;
 mod flame;
 mod page;
 mod reading;
-mod statistics;
+mod resamples;
 mod text;
 
 use answer::Answer;

@@ -6,13 +6,14 @@ use super::units::Units;
 use crate::answer::Answer;
 use crate::data::{Run, Samples};
 use crate::engine::{Engine, Scan};
-use crate::statistics::{ENOUGH_DAYS, FALSE_DISCOVERIES, Resamples, change_points};
+use crate::resamples::Resamples;
 use crate::text::{Table, hours, within_cell};
 use crate::{Common, Output};
 use anyhow::{Result, bail};
 use clap::Args;
 use pagewise_model::units::Estimate;
 use pagewise_report::html::sheets::{Tile, Tone};
+use pagewise_stats::hosts::{ENOUGH_DAYS, FALSE_DISCOVERIES, change_points};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

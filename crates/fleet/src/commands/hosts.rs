@@ -6,9 +6,9 @@ use super::units::Units;
 use crate::Output;
 use crate::data::Samples;
 use crate::engine::Engine;
-use crate::statistics::quantile;
 use crate::text::{Table, bytes, hours, percent};
 use pagewise_report::html::sheets::Cell;
+use pagewise_stats::hosts::quantile;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 

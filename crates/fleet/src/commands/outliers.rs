@@ -9,14 +9,14 @@ use super::units::Units;
 use crate::answer::Answer;
 use crate::data::{Run, Samples};
 use crate::engine::{Engine, Scan};
-use crate::statistics::{
-    Alike, FALSE_DISCOVERIES, Figure, Judgement, LEAST_HOSTS, Power, discoveries, judge, quantile,
-};
 use crate::text::{Table, bytes, chance, hours, percent};
 use crate::{Common, Output};
 use anyhow::Result;
 use clap::Args;
 use pagewise_report::html::sheets::{Cell, Tile, Tone};
+use pagewise_stats::hosts::{
+    Alike, FALSE_DISCOVERIES, Figure, Judgement, LEAST_HOSTS, Power, discoveries, judge, quantile,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

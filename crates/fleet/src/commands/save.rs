@@ -5,7 +5,7 @@ use super::units::Units;
 use crate::answer::{Answer, told};
 use crate::data::Run;
 use crate::engine::{Engine, Scan};
-use crate::statistics::Resamples;
+use crate::resamples::Resamples;
 use crate::text::{Table, hours, number, percent, within_cell};
 use crate::{Common, Output};
 use anyhow::Result;
@@ -15,6 +15,7 @@ use datafusion::arrow::datatypes::{Float64Type, Int64Type};
 use pagewise_model::quantity::counted;
 use pagewise_model::units::Estimate;
 use pagewise_report::html::sheets::{Cell, Tile, Tone};
+
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

@@ -2,9 +2,9 @@
 
 use super::units::Units;
 use crate::engine::Engine;
-use crate::statistics::{FALSE_DISCOVERIES, discoveries};
 use anyhow::Result;
 use datafusion::arrow::array::AsArray;
+use pagewise_stats::hosts::{FALSE_DISCOVERIES, discoveries};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

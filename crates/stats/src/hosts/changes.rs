@@ -1,7 +1,7 @@
 //! Days on which a series changed.
 
 use super::moments;
-use pagewise_stats::Random;
+use crate::Random;
 
 /// Fewest days on each side of a change.
 const LEAST_DAYS: usize = 3;

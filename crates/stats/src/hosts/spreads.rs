@@ -2,8 +2,8 @@
 //! lend each other what they know (empirical Bayes: Smyth, 2004, "Linear models and empirical Bayes
 //! methods for assessing differential expression in microarray experiments").
 
-use super::distributions::{digamma, inverse_trigamma, trigamma};
 use super::quantile_of;
+use crate::distributions::{digamma, inverse_trigamma, trigamma};
 
 /// A variance, and how well it is known: as one from this many degrees of freedom.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -152,7 +152,7 @@ pub fn usual(spreads: &[Spread]) -> Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_stats::Random;
+    use crate::Random;
 
     fn normal(random: &mut Random) -> f64 {
         let even = |random: &mut Random| (random.bits() as f64 + 0.5) / u64::MAX as f64;

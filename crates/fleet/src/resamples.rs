@@ -1,8 +1,7 @@
 //! Intervals by resampling hosts: the bootstrap (Efron, 1979).
 
-use super::quantile;
 use pagewise_model::units::Estimate;
-use pagewise_stats::Random;
+use pagewise_stats::{Random, hosts::quantile};
 
 /// Resamples behind each interval: enough for its ends to vary by less than a tenth of its width.
 const RESAMPLES: usize = 400;

@@ -1,22 +1,20 @@
 //! Statistics with the host as the unit.
 
+use crate::student_tail;
+
 mod adjusted;
 mod alike;
 mod changes;
-mod distributions;
 mod figure;
 mod likeness;
 mod power;
-mod resamples;
 mod spreads;
 
 pub use alike::{Alike, LEAST_HOSTS};
 pub use changes::{ENOUGH_DAYS, change_points};
-pub use distributions::student_tail;
 pub use figure::Figure;
 pub use likeness::{Judgement, judge};
 pub use power::Power;
-pub use resamples::Resamples;
 
 /// The false discovery rate of everything that is claimed.
 pub const FALSE_DISCOVERIES: f64 = 0.05;
@@ -83,9 +81,19 @@ fn quantile_of(values: usize, share: f64, value: impl Fn(usize) -> f64) -> f64 {
         return 0.0;
     };
     let at = share * last as f64;
-    let below = at.floor() as usize;
+    let below = share_of(last, share);
     let (low, high) = (value(below), value((below + 1).min(last)));
     low + (high - low) * (at - below as f64)
+}
+
+/// This share, from 0 to 1, of a count, rounded down.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative, and at most the count"
+)]
+fn share_of(count: usize, share: f64) -> usize {
+    (share * count as f64) as usize
 }
 
 #[cfg(test)]

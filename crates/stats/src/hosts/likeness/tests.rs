@@ -1,6 +1,6 @@
 use super::*;
-use crate::statistics::{FALSE_DISCOVERIES, discoveries};
-use pagewise_stats::Random;
+use crate::Random;
+use crate::hosts::{FALSE_DISCOVERIES, discoveries};
 
 fn even(random: &mut Random) -> f64 {
     (random.bits() as f64 + 0.5) / u64::MAX as f64

@@ -1,7 +1,8 @@
 //! How long the tails of distances are.
 
 use super::Distance;
-use crate::statistics::student_tail;
+use crate::hosts::share_of;
+use crate::student_tail;
 
 /// How long the tails of distances are: as those of Student's distribution with these degrees of freedom.
 pub struct Tails {
@@ -39,7 +40,7 @@ impl Tails {
         let most = counts.iter().max().copied().unwrap_or(0);
         let (all, median) = (sorted.len(), sorted.get(sorted.len() / 2));
         let median = median.map_or(0.0, |pair| pair.0);
-        sorted.truncate((all as f64 * TAIL) as usize + most + 1);
+        sorted.truncate(share_of(all, TAIL) + most + 1);
         let ratio = |freedom: f64| point(TAIL, freedom) / point(0.5, freedom);
         Self {
             counts,
@@ -56,7 +57,7 @@ impl Tails {
         if others < LEAST_DISTANCES || self.median <= 0.0 {
             return f64::INFINITY;
         }
-        let wanted = (others as f64 * TAIL) as usize;
+        let wanted = share_of(others, TAIL);
         let longest = self.longest.iter().filter(|pair| pair.1 != host);
         let at = longest.map(|pair| pair.0).nth(wanted).unwrap_or(0.0);
         let ratio = at / self.median;

@@ -1,8 +1,8 @@
 //! Fleets of several roles, kernels and CPUs whose shares add up to one, as those of real hosts do.
 
 use super::*;
-use crate::statistics::{FALSE_DISCOVERIES, discoveries};
-use pagewise_stats::Random;
+use crate::Random;
+use crate::hosts::{FALSE_DISCOVERIES, discoveries};
 
 /// Fifty hosts of four roles, three kernels and two CPUs. On six of them compaction takes a share that it takes
 /// nowhere else; on hosts with one kernel, some functions have other names.

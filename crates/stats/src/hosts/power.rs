@@ -114,7 +114,7 @@ fn middle(found: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::FALSE_DISCOVERIES;
+    use crate::hosts::FALSE_DISCOVERIES;
 
     fn of(hosts: usize) -> Power {
         let value =

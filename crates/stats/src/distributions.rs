@@ -88,9 +88,18 @@ mod tests {
 
     #[test]
     fn tails_are_those_of_tables() {
-        assert!((student_tail(12.706_2, 1.0) - 0.05).abs() < 1e-6);
-        assert!((student_tail(2.228_139, 10.0) - 0.05).abs() < 1e-6);
-        assert!((student_tail(1.962_339, 1_000.0) - 0.05).abs() < 1e-6);
+        for (t, freedom, known) in [
+            (12.706_2, 1.0, 0.05),
+            (31.599, 2.0, 0.001),
+            (12.924, 3.0, 0.001),
+            (5.959, 6.0, 0.001),
+            (2.228_139, 10.0, 0.05),
+            (-2.045_23, 29.0, 0.05),
+            (1.962_339, 1_000.0, 0.05),
+        ] {
+            let found = student_tail(t, freedom);
+            assert!((found / known - 1.0).abs() < 1e-3, "{t} {freedom}: {found}");
+        }
     }
 
     #[test]

@@ -15,7 +15,8 @@ use super::adjusted::{Adjusted, Factors};
 use super::alike::{Alike, Group};
 use super::figure::Figure;
 use super::spreads::{Others, Spread, usual};
-use super::{quantile, student_tail};
+use super::{quantile, share_of};
+use crate::student_tail;
 use tails::Tails;
 
 /// What is said of a host.
@@ -23,8 +24,9 @@ use tails::Tails;
 pub struct Judgement {
     /// Corrected for the number of figures; infinite where the host was not compared.
     pub p_value: f64,
-    /// The figure that differs most, and the median of the others of the group.
+    /// The figure that differs most.
     pub figure: usize,
+    /// Its median among the others of the group.
     pub median: f64,
 }
 
@@ -304,7 +306,7 @@ const MOST_APART: f64 = 0.25;
 /// Values without those at either end that a gap separates from all others: one that is wider than these lie
 /// apart, and than hosts that look equal do. Such values are no tail but another kind of host.
 fn together(sorted: &[f64]) -> &[f64] {
-    let few = (sorted.len() as f64 * MOST_APART) as usize;
+    let few = share_of(sorted.len(), MOST_APART);
     let is_gap = |gap: f64, width: f64| gap > width.max(MIDDLE_EIGHT_TENTHS * LEAST_SPREAD);
     let (mut from, mut to) = (0, sorted.len());
     for end in sorted.len() - few..sorted.len() {
