@@ -143,12 +143,10 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
         done,
     );
     let attribution = attributor.finish();
-    let keys = attribution.frame_keys();
-    let names = SymbolTable::new(&keys, code.names(&keys));
-    let of_profile = collector.as_mut().map(|collector| {
+    if let Some(collector) = &mut collector {
         collector.close();
-        code.names(collector.frame_keys())
-    });
+    }
+    let (names, of_profile) = named(code, &attribution.frame_keys(), collector.as_ref());
     if !knows_cost {
         complete(&mut sidecar, &attribution);
     }
@@ -158,8 +156,8 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
     let message: Vec<String> = reading.notes().into_iter().chain(code.note()).collect();
     sidecar.collection.notes.extend(message.iter().cloned());
     let counters = std::mem::take(&mut sidecar.counters);
-    let profile = collector.zip(of_profile).map(|(collector, named)| {
-        let profile = collector.finish(&named);
+    let profile = collector.map(|collector| {
+        let profile = collector.finish(&of_profile);
         Profile {
             counters: series(&counters, profile.start),
             began_unix: began_unix(&sidecar, profile.start),
@@ -194,6 +192,18 @@ pub fn analyse(data: &PerfData<'_>, code: &mut impl Code, done: impl FnMut(usize
         cut,
         profile,
     }
+}
+
+/// The names of these addresses and of a profile's, asked for together, so that each file is read once.
+fn named(
+    code: &mut impl Code,
+    of_faults: &[FrameKey],
+    collector: Option<&ProfileCollector>,
+) -> (SymbolTable, NamedList) {
+    let of_profile = collector.map_or(&[][..], ProfileCollector::frame_keys);
+    let mut names = code.names(&[of_faults, of_profile].concat());
+    let of_profile = names.split_off(of_faults.len());
+    (SymbolTable::new(of_faults, names), of_profile)
 }
 
 /// The profile of a recording, whatever was sampled, without an analysis of its faults.

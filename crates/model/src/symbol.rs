@@ -91,6 +91,17 @@ pub struct NamedList {
     pub of: Vec<NameId>,
 }
 
+impl NamedList {
+    /// Takes away the addresses from the one at `first` on.
+    #[must_use]
+    pub fn split_off(&mut self, first: usize) -> Self {
+        Self {
+            names: self.names.clone(),
+            of: self.of.split_off(first),
+        }
+    }
+}
+
 /// Names by address.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolTable {
