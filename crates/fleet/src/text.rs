@@ -2,6 +2,7 @@
 
 use pagewise_model::units::{Bytes, Estimate};
 use pagewise_report::html::sheets::{Cell, Column, Look, Sheet};
+use pagewise_stats::hosts::Power;
 
 /// The innermost frames of a stack, which is given outermost first.
 pub fn innermost(stack: &[String]) -> String {
@@ -198,6 +199,32 @@ pub fn hours_cell(value: f64) -> Cell {
 
 pub fn within_cell(found: &Estimate) -> Cell {
     Cell::estimate(hours_within(found), found)
+}
+
+/// What could have been found among these hosts.
+pub fn would_be_found(power: &Power) -> String {
+    let share = power.share_of_a_function.map(|share| {
+        format!(
+            "from {} % of its CPU time on in a function that the others do not have",
+            share * 100.0
+        )
+    });
+    let factor = power
+        .factor_of_cpu_time
+        .map(|factor| format!("from {factor} times the CPU time of its like on"));
+    match (share, factor) {
+        (Some(share), Some(factor)) => {
+            format!("With so many hosts that are alike, one would be found {share}, or {factor}.")
+        }
+        (Some(found), None) | (None, Some(found)) => {
+            format!("With so few hosts that are alike, one would be found {found}, no other.")
+        }
+        (None, None) => {
+            "Too few hosts are alike: not even one that spends half of its CPU time in a function \
+                         of its own, or ten times as much CPU time, would have been found."
+                .to_owned()
+        }
+    }
 }
 
 #[cfg(test)]

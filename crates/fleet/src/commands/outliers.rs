@@ -1,5 +1,5 @@
 //! Hosts that differ from their like: from the hosts of their role, kernel and CPU. Which those are,
-//! `statistics/alike.rs` and `statistics/likeness` say; among hosts, at most 5 % of the discoveries are expected to be false.
+//! `pagewise_stats::hosts` says; among hosts, at most 5 % of the discoveries are expected to be false.
 
 use super::complete::answered;
 use super::findings::lost;
@@ -9,7 +9,7 @@ use super::units::Units;
 use crate::answer::Answer;
 use crate::data::{Run, Samples};
 use crate::engine::{Engine, Scan};
-use crate::text::{Table, bytes, chance, hours, percent};
+use crate::text::{Table, bytes, chance, hours, percent, would_be_found};
 use crate::{Common, Output};
 use anyhow::Result;
 use clap::Args;
@@ -171,7 +171,7 @@ fn answer(engine: &mut Engine, runs: &[Run], options: &Options) -> Result<Answer
         .would_be_found
         .as_ref()
         .filter(|_| !answer.outliers.is_empty());
-    let power = power.map(Power::sentence);
+    let power = power.map(would_be_found);
     let notes = engine
         .notes()
         .into_iter()
@@ -296,7 +296,7 @@ impl Outliers {
     fn verdict(&self) -> String {
         let first = match self.outliers.len() {
             0 => {
-                let power = self.would_be_found.as_ref().map(Power::sentence);
+                let power = self.would_be_found.as_ref().map(would_be_found);
                 return format!(
                     "None of {} hosts differs from its like beyond chance. {}",
                     self.hosts,

@@ -66,30 +66,6 @@ impl Power {
             ),
         })
     }
-
-    /// In words.
-    pub fn sentence(&self) -> String {
-        let share = self.share_of_a_function.map(|share| {
-            format!(
-                "from {} % of its CPU time on in a function that the others do not have",
-                share * 100.0
-            )
-        });
-        let factor = self
-            .factor_of_cpu_time
-            .map(|factor| format!("from {factor} times the CPU time of its like on"));
-        match (share, factor) {
-            (Some(share), Some(factor)) => {
-                format!("With so many hosts that are alike, one would be found {share}, or {factor}.")
-            }
-            (Some(found), None) | (None, Some(found)) => {
-                format!("With so few hosts that are alike, one would be found {found}, no other.")
-            }
-            (None, None) => "Too few hosts are alike: not even one that spends half of its CPU time in a function \
-                             of its own, or ten times as much CPU time, would have been found."
-                .to_owned(),
-        }
-    }
 }
 
 /// As for functions in general: below it, ratios are noise.
@@ -135,7 +111,6 @@ mod tests {
     fn more_hosts_find_less_and_four_find_nothing() {
         let (none, some, many) = (of(4), of(10), of(60));
         assert_eq!(none.share_of_a_function.or(none.factor_of_cpu_time), None);
-        assert!(none.sentence().starts_with("Too few hosts are alike"));
         let share = |power: &Power| power.share_of_a_function.unwrap_or(1.0);
         assert!(
             share(&many) <= share(&some) && share(&many) <= 0.05,
