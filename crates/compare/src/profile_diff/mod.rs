@@ -11,6 +11,7 @@ mod measure;
 mod rows;
 mod runs;
 mod settings;
+mod spelling;
 mod union;
 pub(crate) mod words;
 

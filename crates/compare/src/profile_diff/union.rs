@@ -1,5 +1,6 @@
 //! The overlaid stacks of two profiles.
 
+use super::spelling::{Spellings, is_start, module};
 use pagewise_model::normal_name::{normal, normal_module};
 use pagewise_model::profile::{
     Frame, FrameId, FrameKind, FrameTable, NodeId, Profile, ProfileSample, StackTree,
@@ -23,6 +24,7 @@ impl Union {
         let mut table = FrameTable::default();
         let mut tree = StackTree::default();
         let nameless = nameless([a, b]);
+        let spellings = Spellings::of([a, b]);
         let mut reasons: FxHashMap<Box<str>, Unnamed> = FxHashMap::default();
         let places = [a, b].map(|profile| {
             let mut numbers: FxHashMap<(FrameId, &str), FrameId> = FxHashMap::default();
@@ -31,8 +33,18 @@ impl Union {
                 let above = places[parent.0 as usize];
                 let of = &profile.frames[frame.0 as usize];
                 let module = normal_module(module(profile, parent, of));
+                if above == NodeId::ROOT && is_start(of) {
+                    continue;
+                }
                 let number = numbers.entry((frame, module)).or_insert_with(|| {
-                    table.intern(comparable(of, module, &nameless, &mut reasons))
+                    let frame = comparable(of, module, &nameless, &mut reasons);
+                    table.intern(match frame.unnamed {
+                        None => Frame {
+                            name: spellings.name(module, frame.name.into()).into(),
+                            ..frame
+                        },
+                        Some(_) => frame,
+                    })
                 });
                 let repeats = tree.frame(above) == Some(*number);
                 // How many calls were inlined is not known of code without names.
@@ -82,21 +94,6 @@ impl Union {
         names.reverse();
         names
     }
-}
-
-/// The file of a frame that is called from `parent`. Text does not name the file of inlined calls:
-/// it is that of the function around them.
-fn module<'a>(profile: &'a Profile, parent: NodeId, frame: &'a Frame) -> &'a str {
-    let has_none = |frame: &Frame| frame.kind == FrameKind::Inlined && frame.module.is_empty();
-    if !has_none(frame) {
-        return &frame.module;
-    }
-    let mut around = profile.stacks.frames(parent);
-    let found = around.find_map(|frame| {
-        let frame = &profile.frames[frame.0 as usize];
-        (!has_none(frame)).then_some(&*frame.module)
-    });
-    found.unwrap_or_default()
 }
 
 /// The frame in a form that is comparable between builds and runs: by its normal name, whether or
