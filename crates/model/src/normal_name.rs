@@ -102,6 +102,7 @@ fn without_endings(mut name: &str) -> &str {
         let shorter = without_copy(name)
             .or_else(|| without_clone(name))
             .or_else(|| without_rust_hash(name))
+            .or_else(|| without_version(name))
             .or_else(|| TIERS.iter().find_map(|tier| name.strip_suffix(tier)))
             .or_else(|| KINDS.iter().find_map(|kind| name.strip_suffix(kind)));
         match shorter {
@@ -136,6 +137,16 @@ fn without_clone(name: &str) -> Option<&str> {
 fn without_rust_hash(name: &str) -> Option<&str> {
     let (before, hash) = name.rsplit_once("::h")?;
     (hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(before)
+}
+
+/// Without the version of a symbol (`memcpy@@GLIBC_2.14`).
+fn without_version(name: &str) -> Option<&str> {
+    let (before, version) = name.split_once('@')?;
+    let version = version.strip_prefix('@').unwrap_or(version);
+    let (library, number) = version.rsplit_once('_')?;
+    let is_library = library.starts_with(|c: char| c.is_ascii_uppercase());
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit());
+    (is_library && is_number && !version.contains(' ')).then_some(before)
 }
 
 /// Without the number of a function of Julia.
@@ -270,6 +281,8 @@ mod tests {
                 "core::ops::function::FnOnce::call_once",
             ),
             ("core[8a7b01c2d3e4f506]::fmt::write", "core::fmt::write"),
+            ("memcpy@@GLIBC_2.14", "memcpy"),
+            ("cfree@GLIBC_2.2.5", "cfree"),
         ] {
             assert_eq!(normal(name), expected);
         }
@@ -289,6 +302,8 @@ mod tests {
             "lambda$main$0",
             "operator[]",
             "x.0",
+            "memcpy@plt",
+            "walk@2_0",
         ] {
             assert_eq!(normal(name), name);
         }

@@ -40,7 +40,7 @@ impl Spellings {
     }
 }
 
-/// What calls a program's first function: how far back stacks reach there depends on the unwinder.
+/// What calls a program's or a thread's first function. Only some unwinders get there, so a stack begins behind it.
 pub(super) fn is_start(frame: &Frame) -> bool {
     const STARTS: [&str; 6] = [
         "start",
@@ -55,11 +55,14 @@ pub(super) fn is_start(frame: &Frame) -> bool {
 }
 
 /// The file of a frame that is called from `parent`. Text does not name the file of inlined calls:
-/// it is that of the function around them.
+/// it is that of the function around them, unless the name is of glibc's own use.
 pub(super) fn module<'a>(profile: &'a Profile, parent: NodeId, frame: &'a Frame) -> &'a str {
     let has_none = |frame: &Frame| frame.kind == FrameKind::Inlined && frame.module.is_empty();
     if !has_none(frame) {
         return &frame.module;
+    }
+    if frame.name.starts_with("__GI_") {
+        return "libc.so.6";
     }
     let mut around = profile.stacks.frames(parent);
     let found = around.find_map(|frame| {

@@ -347,15 +347,22 @@ fn inlined_frames_of_a_text_are_in_the_file_around_them() {
 fn spellings_of_another_tool_are_the_same_functions() {
     let user = |name: &str, module: &str| frame(name, module, FrameKind::User);
     let own = [
-        user("_start", "wl"),
+        frame("[unknown]", "wl", FrameKind::User),
         user("__libc_start_main", "libc.so.6"),
         user("a::f(int)", "wl"),
         user("cfree", "libc.so.6"),
     ];
-    let of_text = [user("a::f", "wl"), user("__GI___libc_free", "libc.so.6")];
+    let of_text = [
+        user("a::f", "wl"),
+        frame("__GI___libc_free", "", FrameKind::Inlined),
+    ];
     let union = Union::of(&profile_of(&[(&own, 3)]), &profile_of(&[(&of_text, 3)]));
     let names: Vec<&str> = union.frames.iter().map(|frame| &*frame.name).collect();
-    assert_eq!(names, ["a::f", "free"]);
+    assert_eq!(names[1..], ["a::f", "free"]);
+    assert!(
+        union.tree.len() == 4,
+        "a root, what called main, and one stack"
+    );
     // Overloads stay apart where both sides have them.
     let overloads = [user("a::f(int)", "wl"), user("a::f(long)", "wl")];
     let profile = profile_of(&[(&overloads, 3)]);

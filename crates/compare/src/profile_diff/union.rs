@@ -33,7 +33,7 @@ impl Union {
                 let above = places[parent.0 as usize];
                 let of = &profile.frames[frame.0 as usize];
                 let module = normal_module(module(profile, parent, of));
-                if above == NodeId::ROOT && is_start(of) {
+                if is_start(of) {
                     continue;
                 }
                 let number = numbers.entry((frame, module)).or_insert_with(|| {
@@ -104,9 +104,10 @@ fn comparable(
     nameless: &FxHashSet<String>,
     reasons: &mut FxHashMap<Box<str>, Unnamed>,
 ) -> Frame {
-    let kind = match frame.kind {
-        FrameKind::Inlined => FrameKind::User,
-        kind => kind,
+    let kind = match (frame.kind, module) {
+        (_, "[jit]") => FrameKind::Jit,
+        (FrameKind::Inlined, _) => FrameKind::User,
+        (kind, _) => kind,
     };
     let reason = match (frame.unnamed, nameless.contains(module)) {
         (None, false) => {
