@@ -401,6 +401,17 @@ impl FrameTable {
         new
     }
 
+    /// The number of the same frame as one of an inlined call.
+    pub fn inlined(&mut self, frame: FrameId) -> FrameId {
+        let frame = self.frames.get(frame.0 as usize).cloned();
+        frame.map_or(FrameId(u32::MAX), |frame| {
+            self.intern(Frame {
+                kind: FrameKind::Inlined,
+                ..frame
+            })
+        })
+    }
+
     /// All of them by number.
     #[must_use]
     pub fn into_frames(self) -> Vec<Frame> {

@@ -9,6 +9,10 @@ use pagewise_stats::student;
 /// Most exchanges.
 const ROUNDS: u32 = 2_000;
 
+/// A change that matters, as a part of the larger amount: two unwinders differ by half of this in stacks that
+/// they copied alike.
+const LEAST_PART: f64 = 0.01;
+
 /// One quantity's value in each block: first A's blocks, then B's.
 pub(super) type Series = Vec<f64>;
 
@@ -48,10 +52,17 @@ pub(super) fn test(series: Vec<Series>, first: usize, seed: u64) -> (Vec<Tested>
                 .outcomes
                 .get(at)
                 .map_or(1.0, |outcome| outcome.p_adjusted),
-            matters: true,
+            matters: change.abs() >= LEAST_PART * larger(&figure.numerators, first),
         }
     });
     (outcomes.collect(), tested.critical)
+}
+
+/// The larger of the mean amounts of both sides.
+fn larger(series: &[f64], first: usize) -> f64 {
+    let (a, b) = series.split_at(first.min(series.len()));
+    let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len().max(1) as f64;
+    mean(a).max(mean(b))
 }
 
 #[cfg(test)]

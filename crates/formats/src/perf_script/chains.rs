@@ -166,6 +166,11 @@ impl Chains {
         self.frame_of_key(text, key)
     }
 
+    /// The frame of an inlined call, as a line behind it says.
+    pub fn inlined(&mut self, frame: FrameId) -> FrameId {
+        self.spellings.table.inlined(frame)
+    }
+
     fn frame_of_key(&mut self, text: &[u8], key: TextKey) -> FrameId {
         self.spellings.frame_of_key(key, || frame::read(text))
     }

@@ -60,7 +60,9 @@ fn text_anywhere(line: &[u8]) -> &[u8] {
 
 #[inline]
 fn named_or_hidden<'t>(address: &[u8], text: &'t [u8]) -> &'t [u8] {
-    let is_kernel = address.len() == 16 && address.starts_with(b"ffff");
+    // -1 ends a copied stack that could not be followed further.
+    let is_kernel =
+        address.len() == 16 && address.starts_with(b"ffff") && address != b"ffffffffffffffff";
     match is_kernel && text.starts_with(b"[unknown]") {
         true => HIDDEN,
         false => text,
@@ -138,10 +140,19 @@ pub(super) fn is_about_frame(line: &[u8]) -> bool {
     text.starts_with(b"insn:") || text.starts_with(b"ABI:") || is_source_line(line)
 }
 
+/// What perf 7.2 writes behind the source location of a call that was inlined, and no longer behind its name.
+const INLINED: &[u8] = b" (inlined)";
+
+/// Whether a line about a frame says that its call was inlined.
+pub(super) fn says_inlined(line: &[u8]) -> bool {
+    line.trim_ascii().ends_with(INLINED)
+}
+
 /// Whether a line gives the source location of the frame before it (`-F +srcline`): `file:12`, with
 /// its discriminator, or `file[1f]` if no line is known.
 fn is_source_line(line: &[u8]) -> bool {
     let text = line.trim_ascii();
+    let text = text.strip_suffix(INLINED).unwrap_or(text);
     let text = match memmem::find(text, b" (discriminator ") {
         Some(end) if text.ends_with(b")") => &text[..end],
         _ => text,

@@ -273,6 +273,11 @@ impl Reader {
             return self.task_event(event);
         }
         if is_open && !self.has_no_frame() && frame::is_about_frame(line) {
+            if frame::says_inlined(line)
+                && let Some(last) = self.chain.last_mut()
+            {
+                *last = self.chains.inlined(*last);
+            }
             return;
         }
         if !self.skipping {

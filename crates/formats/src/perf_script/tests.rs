@@ -1,5 +1,7 @@
 use super::*;
 
+use pagewise_model::profile::{Frame, FrameKind};
+
 const TEXT: &str = "# a remark
 swapper     0 [001] 10.000001:     250000 cpu-clock:pppH: 
 \tffffffff81000001 native_halt+0x1 ([kernel.kallsyms])
@@ -213,6 +215,17 @@ fn frames_need_no_tab() {
 }
 
 #[test]
+fn the_end_of_a_copied_stack_is_not_in_the_kernel() {
+    let text = "t 1  4.608913:     250000 cpu-clock: \n\
+        \t           1469e leaf+0x7e (/b)\n\tffffffffffffffff [unknown] ([unknown])\n\n\
+        t 1  4.609913:     250000 cpu-clock: \n\
+        \tffffffff81000000 [unknown] ([unknown])\n\n";
+    let (_, profile) = stacks_of(text);
+    let in_kernel = |frame: &&Frame| frame.kind == FrameKind::Kernel;
+    assert_eq!(profile.frames.iter().filter(in_kernel).count(), 1);
+}
+
+#[test]
 fn places_in_the_source_are_no_frames() {
     let text = "t 1  4.608913:     250000 cpu-clock:ppp: \n\
         \t           1469e leaf+0x7e (/b)\n  t.c:327\n\
@@ -220,6 +233,18 @@ fn places_in_the_source_are_no_frames() {
         \t           14690 main+0x1 (/b)\n  main file.c:3 (discriminator 2)\n\n";
     let (stacks, profile) = stacks_of(text);
     assert_eq!(stacks, [["leaf", "fget", "main"]]);
+    assert!(profile.losses.is_empty());
+}
+
+#[test]
+fn a_place_in_the_source_may_say_that_a_call_was_inlined() {
+    let text = "t 1  4.608913:     250000 cpu-clock:ppp: \n\
+        \t           1469e leaf+0x7e\n  t.c:327 (inlined)\n\
+        \t           1469e main+0x1 (/b)\n  :0\n\n";
+    let (stacks, profile) = stacks_of(text);
+    assert_eq!(stacks, [["leaf", "main"]]);
+    let is_leaf = |frame: &&Frame| &*frame.name == "leaf" && frame.kind == FrameKind::Inlined;
+    assert_eq!(profile.frames.iter().filter(is_leaf).count(), 1);
     assert!(profile.losses.is_empty());
 }
 
