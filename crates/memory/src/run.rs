@@ -31,11 +31,12 @@ pub struct Judged {
 
 /// Judges a run by its largest look, the look at its end, and the sums of all looks.
 #[must_use]
-pub fn judge(
-    largest: Option<MemoryMoment>,
-    end: Option<MemoryMoment>,
-    course: &[MemoryPoint],
-) -> Judged {
+pub fn judge(looks: Largest, end: Option<MemoryMoment>, course: &[MemoryPoint]) -> Judged {
+    let Largest {
+        best: largest,
+        fullest,
+        ..
+    } = looks;
     let Some(end) = end else {
         return Judged {
             finding: largest.as_ref().map(finding).unwrap_or_default(),
@@ -44,6 +45,15 @@ pub fn judge(
     };
     let at_end = finding(&end);
     let is_settled = !is_waste(at_end.verdict) || lasts_to(&end, &at_end, course);
+    let is_brief = |one: &MemoryMoment| {
+        let found = finding(one);
+        is_waste(found.verdict) && !lasts(&found, &end, course)
+    };
+    // A child that freed everything in order to end.
+    let largest = match largest {
+        Some(one) if is_brief(&one) => fullest.filter(|full| !is_brief(full)).or(Some(one)),
+        largest => largest,
+    };
     let is_wanted =
         |one: &MemoryMoment| one.total() > end.total() || (!is_settled && stands_for(one, &end));
     let alone = |finding, end| Judged {
@@ -60,8 +70,7 @@ pub fn judge(
         largest.when = MemoryWhen::Running;
     }
     let at_largest = finding(&largest);
-    let is_brief = is_waste(at_largest.verdict) && !lasts(&at_largest, &end, course);
-    if !is_settled && is_brief {
+    if !is_settled && is_brief(&largest) {
         return alone(freed_to_end(at_end), end);
     }
     let finding = match at_end.verdict {
@@ -151,6 +160,8 @@ fn freed_to_end(found: MemoryFinding) -> MemoryFinding {
 pub struct Largest {
     size: u64,
     best: Option<MemoryMoment>,
+    /// The look with most in use, of those that may stand for the run.
+    fullest: Option<MemoryMoment>,
 }
 
 impl Largest {
@@ -159,6 +170,14 @@ impl Largest {
         let total = moment.total().0;
         self.size = self.size.max(total);
         let is_of_this_size = |total: u64| total >= self.size - self.size / SAME;
+        let may_stand = |total: u64| total / MOST_PERCENT >= self.size / 100;
+        let is_fuller = match &self.fullest {
+            Some(full) if may_stand(full.total().0) => in_use(&moment) > in_use(full),
+            _ => true,
+        };
+        if may_stand(total) && is_fuller {
+            self.fullest = Some(moment.clone());
+        }
         let is_better = match &self.best {
             Some(best) if is_of_this_size(best.total().0) => {
                 is_of_this_size(total) && in_use(&moment) > in_use(best)

@@ -48,7 +48,7 @@ fn judged(looks: &[(u64, u64, u64)]) -> Judged {
     }
     let (ms, in_use, free) = *end;
     let end = look(MemoryWhen::End, ms, in_use, free);
-    judge(largest.into_moment(), Some(end), &course)
+    judge(largest, Some(end), &course)
 }
 
 fn verdict(looks: &[(u64, u64, u64)]) -> (MemoryVerdict, MemoryWhen) {
@@ -88,6 +88,14 @@ fn what_is_freed_in_order_to_end_is_no_retention() {
     // No look saw the program at its size.
     assert_eq!(verdict(&[(10, 5, 0), (30, 10, 90)]), freed);
     assert_eq!(verdict(&[(30, 10, 90)]), freed);
+}
+
+#[test]
+fn a_child_that_frees_in_order_to_end_keeps_nothing() {
+    let child = [(60, 90, 2), (70, 95, 1), (75, 40, 70), (100, 3, 0)];
+    let peak = (MemoryVerdict::AllInUse, MemoryWhen::Peak);
+    assert_eq!(verdict(&child), peak);
+    assert_eq!(judged(&child).moments[0].total(), Bytes(96 * MIB));
 }
 
 #[test]

@@ -64,8 +64,8 @@ impl Pace {
 /// What the looks saw.
 #[derive(Debug, Default)]
 pub struct Watched {
-    /// The look that stands for the run.
-    pub largest: Option<MemoryMoment>,
+    /// The looks that may stand for the run.
+    pub largest: Largest,
     /// The sums of all looks.
     pub course: Vec<MemoryPoint>,
 }
@@ -110,7 +110,7 @@ impl PeakWatch {
     /// The largest account, with what it shows.
     pub fn judged(self) -> Option<Memory> {
         let Watched { largest, course } = self.stop();
-        largest.map(|moment| Memory {
+        largest.into_moment().map(|moment| Memory {
             finding: finding(&moment),
             moments: vec![moment],
             course,
@@ -146,10 +146,7 @@ fn watch(proc: &ProcRoot, pid: i32, started: Instant, pace: Pace, ends: &Ends) -
         {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => {
-                return Watched {
-                    largest: largest.into_moment(),
-                    course,
-                };
+                return Watched { largest, course };
             }
         }
         let resident = resident(proc, pid);
