@@ -1,7 +1,7 @@
 //! From a recording's events to causes and names: the one path used by `doctor`, `report` and all
 //! other readers of recordings.
 
-use crate::plan::{self, Rules};
+use crate::plan::{self, Rules, Symptom};
 use pagewise_faults::{Attribution, Attributor};
 use pagewise_formats::perf_data::{Cut, PerfData, command_line};
 use pagewise_model::contention::Contention;
@@ -354,7 +354,7 @@ fn withhold_judgement(findings: &mut Findings, without_address: f64) {
         "What page faults cost here is not known: this file has no CPU times.".to_owned();
     findings
         .diagnoses
-        .retain(|d| d.severity != Severity::Healthy);
+        .retain(|d| d.severity != Severity::Healthy && d.id != Symptom::Short.id());
     if without_address > 0.5 {
         findings
             .diagnoses

@@ -59,7 +59,7 @@ Examples:
   pagewise memory -p 4242 --tree           with its children, shared pages once
   pagewise memory -p 4242 --for 60s        what grew in a minute
   pagewise memory -p 4242 --leaks          blocks that nothing points to
-  pagewise memory -p 4242 --save ten.json  keep it; pagewise diff ten.json later.json
+  pagewise memory -p 4242 --save ten.json  keep it, for pagewise diff
   pagewise memory -p 4242 --json | jq .evidence.memory.finding
   sudo pagewise memory -p 4242             a process of another user
   pagewise memory -- ./simulate input.dat  a program at its peak and its end

@@ -171,7 +171,10 @@ impl Parts {
         // Not where the cgroup mostly holds other processes.
         let is_own = |one: &&CgroupMemory| one.anonymous.0 + one.shared.0 <= 2 * self.total;
         let own = moment.cgroup.as_ref().filter(is_own);
-        let cache = own.map_or(0, |one| one.page_cache.0);
+        let cache = own.map_or(0, |one| {
+            let before = one.page_cache_before.unwrap_or_default().0;
+            one.page_cache.0.saturating_sub(before)
+        });
         let small_limit = too_small(moment);
         match largest {
             // What was read is a lower bound. It decides unless more than that is unknown.

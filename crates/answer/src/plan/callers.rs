@@ -26,7 +26,10 @@ pub(super) fn moved(findings: &Findings) -> f64 {
     let moves = held > 0.0
         && first >= MOVING * held
         && is_one_process(findings)
-        && matches!(callers(findings), Owner::Runtime(_) | Owner::Allocator);
+        && matches!(
+            owner(findings, Symptom::ChurnMmap),
+            Owner::Runtime(_) | Owner::Allocator
+        );
     if moves { first - held } else { 0.0 }
 }
 

@@ -104,7 +104,7 @@ fn calls_of(findings: &Findings, symptoms: &[Case], symptom: &Case) -> Option<Es
 fn at_rest(findings: &Findings, open: &Open) -> Option<Diagnosis> {
     if elapsed::is_short(findings) {
         let used = say::used(findings.cost.cpu(), findings.cost.wall);
-        return Some(words(Symptom::Short, None).found(Severity::Healthy, &[], vec![used]));
+        return Some(words(Symptom::Short, None).found(Severity::Note, &[], vec![used]));
     }
     if open.bounds_memory() {
         return Some(healthy(findings));

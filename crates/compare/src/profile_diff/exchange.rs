@@ -11,7 +11,7 @@ const ROUNDS: u32 = 2_000;
 
 /// A change that matters, as a part of the larger amount: two unwinders differ by half of this in stacks that
 /// they copied alike.
-const LEAST_PART: f64 = 0.01;
+const LEAST_PART: f64 = 0.02;
 
 /// One quantity's value in each block: first A's blocks, then B's.
 pub(super) type Series = Vec<f64>;

@@ -228,7 +228,7 @@ fn how_long_a_broken_chain_is_means_nothing() {
     };
     let found = compared(&chains("?;?;?"), &chains("?"), 1);
     assert!(is_quiet(&found), "{:?}", found.stacks);
-    assert_eq!(found.tree.len(), 5, "all, [unknown], work, main, parse");
+    assert_eq!(found.tree.len(), 4, "all, work, main, parse");
 }
 
 /// Two seconds of a run with this many hundredths of interrupts in addition to the program's work.

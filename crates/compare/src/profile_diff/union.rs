@@ -29,11 +29,14 @@ impl Union {
         let places = [a, b].map(|profile| {
             let mut numbers: FxHashMap<(FrameId, &str), FrameId> = FxHashMap::default();
             let mut places = vec![NodeId::ROOT; profile.stacks.len()];
+            let leaves: FxHashSet<NodeId> = profile.samples.iter().map(|one| one.stack).collect();
             for (node, parent, frame) in profile.stacks.nodes() {
                 let above = places[parent.0 as usize];
                 let of = &profile.frames[frame.0 as usize];
                 let module = normal_module(module(profile, parent, of));
-                if is_start(of) {
+                // Where a chain broke depends on the unwinder.
+                let is_end_of_broken = above == NodeId::ROOT && of.is_of_broken_chain();
+                if is_start(of) || (is_end_of_broken && !leaves.contains(&node)) {
                     continue;
                 }
                 let number = numbers.entry((frame, module)).or_insert_with(|| {

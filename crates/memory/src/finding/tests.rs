@@ -134,6 +134,7 @@ fn stalls_at_a_full_limit_are_a_limit_too_small() {
         limit: Some(Bytes(100 * MIB)),
         anonymous: Bytes(90 * MIB),
         page_cache: Bytes(0),
+        page_cache_before: None,
         shared: Bytes(0),
         kernel: None,
         swapped: None,
@@ -147,6 +148,28 @@ fn stalls_at_a_full_limit_are_a_limit_too_small() {
     assert_eq!(verdict(cgroup(99, 0.2)), MemoryVerdict::LimitTooSmall);
     assert_eq!(verdict(cgroup(99, 0.001)), MemoryVerdict::AllInUse);
     assert_eq!(verdict(cgroup(50, 0.2)), MemoryVerdict::AllInUse);
+}
+
+#[test]
+fn page_cache_that_was_there_before_is_that_of_others() {
+    let verdict = |before| {
+        let mut moment = moment(vec![row(MemoryKind::Live, MAIN, 95)], Vec::new());
+        moment.cgroup = Some(CgroupMemory {
+            charged: Bytes(3_100 * MIB),
+            limit: None,
+            anonymous: Bytes(90 * MIB),
+            page_cache: Bytes(3_000 * MIB),
+            page_cache_before: before,
+            shared: Bytes(0),
+            kernel: None,
+            swapped: None,
+            stalled: None,
+        });
+        finding(&moment).verdict
+    };
+    assert_eq!(verdict(None), MemoryVerdict::Cache);
+    assert_eq!(verdict(Some(Bytes(100 * MIB))), MemoryVerdict::Cache);
+    assert_eq!(verdict(Some(Bytes(2_950 * MIB))), MemoryVerdict::AllInUse);
 }
 
 #[test]

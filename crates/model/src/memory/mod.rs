@@ -430,6 +430,9 @@ pub struct CgroupMemory {
     pub anonymous: Bytes,
     /// Page cache, without shared memory.
     pub page_cache: Bytes,
+    /// Page cache when the program began, where that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_cache_before: Option<Bytes>,
     /// Shared memory and tmpfs.
     pub shared: Bytes,
     /// Kernel memory; absent in version 1, where it is not counted in `memory.stat`.

@@ -6,7 +6,7 @@ use crate::Listener;
 use crate::explain::{OwnLibrary, trials};
 use anyhow::Result;
 use pagewise_answer::page_sizes;
-use pagewise_answer::plan::proved;
+use pagewise_answer::plan::{Symptom, proved};
 use pagewise_compare::proof::{cold, driven, not_run, predictions};
 use pagewise_linux::process::{Finished, Input, interrupt};
 use pagewise_model::advice::{Advice, Setting};
@@ -105,8 +105,9 @@ pub fn offer(
 ) -> Result<Option<String>> {
     let took = findings.cost.wall;
     let gravest = findings.diagnoses.first();
-    let is_healthy = gravest.is_none_or(|one| one.severity == Severity::Healthy);
-    if took > WORTH_OFFERING || is_healthy {
+    let says_nothing = gravest
+        .is_none_or(|one| one.severity == Severity::Healthy || one.id == Symptom::Short.id());
+    if took > WORTH_OFFERING || says_nothing {
         return Ok(None);
     }
     let trials = trials(findings, command, library)?;

@@ -31,6 +31,7 @@ pub fn of(proc: &ProcRoot, pid: i32) -> Option<CgroupMemory> {
         limit: cgroup.limit().ok().flatten(),
         anonymous: Bytes(anonymous),
         page_cache: Bytes(files.saturating_sub(shared)),
+        page_cache_before: None,
         shared: Bytes(shared),
         kernel: match is_v1 {
             true => number("memory.kmem.usage_in_bytes"),

@@ -15,7 +15,7 @@ pub use difference::between;
 pub(crate) use limit::place_for_group;
 pub use limit::smallest;
 pub use look::Refusal;
-pub(crate) use peak::{Pace, PeakWatch};
+pub(crate) use peak::{Pace, PeakWatch, Start};
 pub use run::{Ran, program};
 
 use look::{Leaks, Manner, Stops};

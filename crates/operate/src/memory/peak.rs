@@ -1,12 +1,12 @@
 //! Looks at a process tree while it runs: the largest account, and the sums of all.
 
 use super::look::{Manner, Stops};
-use super::{Scope, moment};
+use super::{Scope, cgroup, moment};
 use pagewise_linux::proc::{ProcRoot, family};
 use pagewise_linux::sys::machine::thread_cpu_time;
 use pagewise_memory::{Largest, finding};
 use pagewise_model::memory::{Memory, MemoryMoment, MemoryPoint, MemoryWhen};
-use pagewise_model::units::Nanos;
+use pagewise_model::units::{Bytes, Nanos};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -70,6 +70,32 @@ pub struct Watched {
     pub course: Vec<MemoryPoint>,
 }
 
+/// The start of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    at: Instant,
+    /// What its cgroup held then, of files that others had read.
+    page_cache: Option<Bytes>,
+}
+
+impl Start {
+    /// That of a look at what ran before.
+    pub fn unseen() -> Self {
+        Self {
+            at: Instant::now(),
+            page_cache: None,
+        }
+    }
+
+    /// That of process `pid`, which has just been started.
+    pub fn of(proc: &ProcRoot, pid: i32) -> Self {
+        Self {
+            page_cache: cgroup::of(proc, pid).map(|cgroup| cgroup.page_cache),
+            ..Self::unseen()
+        }
+    }
+}
+
 /// Looks at a tree on a thread of its own.
 pub struct PeakWatch {
     over: Sender<()>,
@@ -79,15 +105,14 @@ pub struct PeakWatch {
 
 impl PeakWatch {
     /// Starts with process `pid`; `None` if there are no threads left.
-    pub fn start(pid: i32, pace: Pace) -> Option<Self> {
+    pub fn start(pid: i32, start: Start, pace: Pace) -> Option<Self> {
         let (over, is_over) = mpsc::channel();
-        let started = Instant::now();
         let is_ending = Arc::new(AtomicBool::new(false));
         let ends = Ends {
             is_over,
             is_ending: Arc::clone(&is_ending),
         };
-        let work = move || watch(&ProcRoot::default(), pid, started, pace, &ends);
+        let work = move || watch(&ProcRoot::default(), pid, start, pace, &ends);
         let watcher = thread::Builder::new().spawn(work).ok()?;
         Some(Self {
             over,
@@ -124,17 +149,21 @@ impl PeakWatch {
 pub fn look(
     proc: &ProcRoot,
     pid: i32,
-    started: Instant,
+    start: Start,
     when: MemoryWhen,
     manner: Manner,
 ) -> Option<MemoryMoment> {
-    let elapsed = Nanos::from(started.elapsed()).0;
+    let elapsed = Nanos::from(start.at.elapsed()).0;
     let mut found = moment(proc, pid, Scope::Tree, when, manner).ok()?;
     found.elapsed_ns = Some(elapsed);
+    if let Some(cgroup) = &mut found.cgroup {
+        cgroup.page_cache_before = start.page_cache;
+    }
     Some(found)
 }
 
-fn watch(proc: &ProcRoot, pid: i32, started: Instant, pace: Pace, ends: &Ends) -> Watched {
+fn watch(proc: &ProcRoot, pid: i32, start: Start, pace: Pace, ends: &Ends) -> Watched {
+    let started = start.at;
     let mut largest = Largest::default();
     let mut course = Vec::new();
     let mut turn = Turn::default();
@@ -154,7 +183,7 @@ fn watch(proc: &ProcRoot, pid: i32, started: Instant, pace: Pace, ends: &Ends) -
             continue;
         }
         let before = thread_cpu_time();
-        let found = look(proc, pid, started, MemoryWhen::Peak, Manner::of(pace.stops));
+        let found = look(proc, pid, start, MemoryWhen::Peak, Manner::of(pace.stops));
         let is_seen = found.is_some();
         let cost = Duration::from_nanos((thread_cpu_time() - before).0);
         turn.took(resident, cost, started.elapsed(), is_seen);

@@ -2,7 +2,7 @@
 
 use super::document;
 use super::look::{Leaks, Manner, Stops};
-use super::peak::{Pace, PeakWatch, Watched, look};
+use super::peak::{Pace, PeakWatch, Start, Watched, look};
 use anyhow::Result;
 use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::process::Launch;
@@ -12,7 +12,6 @@ use pagewise_model::memory::{Memory, MemoryWhen};
 use pagewise_model::quantity::percent;
 use pagewise_model::run::Ending;
 use pagewise_model::units::Bytes;
-use std::time::Instant;
 
 /// Share of the largest resident set that the look at the peak may miss without being mentioned.
 const MISSED: f64 = 0.05;
@@ -36,9 +35,10 @@ const QUICK: u64 = 1 << 30;
 pub fn program(launch: &Launch, leaks: bool) -> Result<Ran> {
     let proc = ProcRoot::default();
     let running = launch.spawn()?;
-    let (pid, started) = (running.pid(), Instant::now());
+    let pid = running.pid();
+    let start = Start::of(&proc, pid);
     let mut end = None;
-    let watch = PeakWatch::start(pid, Pace::CLOSE);
+    let watch = PeakWatch::start(pid, start, Pace::CLOSE);
     let finished = running.wait_with_end(|| {
         watch.iter().for_each(PeakWatch::end);
         let resident = proc.statm(pid).ok().flatten();
@@ -50,7 +50,7 @@ pub fn program(launch: &Launch, leaks: bool) -> Result<Ran> {
                 false => Leaks::Ignored,
             },
         };
-        end = look(&proc, pid, started, MemoryWhen::End, manner);
+        end = look(&proc, pid, start, MemoryWhen::End, manner);
     });
     let watched = watch.map(PeakWatch::stop).unwrap_or_default();
     let Watched { largest, course } = watched;

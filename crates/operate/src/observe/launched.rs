@@ -6,7 +6,7 @@ use super::{
     Beginning, Observation, ObserveOptions, Outcome, Subject, counters, file, identity,
     memory_watch,
 };
-use crate::memory::PeakWatch;
+use crate::memory::{PeakWatch, Start};
 use pagewise_linux::delays::DelayWatch;
 use pagewise_linux::host;
 use pagewise_linux::perf::{Counters, Recorder, Recording, Target};
@@ -58,7 +58,7 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
     };
     let sampler = Sampler::start(pid, options.interval);
     let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::from_birth(pid));
-    let memory = memory_watch(options, pid);
+    let memory = memory_watch(options, pid, Start::of(&ProcRoot::default(), pid));
     let (finished, seen, last) = accompany(running, options, &beginning)?;
     let memory = memory.and_then(PeakWatch::judged);
     let ended = delays.and_then(|watch| watch.stop(pid));

@@ -11,7 +11,7 @@ mod seen;
 pub use ending::{end, end_in_time};
 pub use running::is_alive;
 
-use crate::memory::{Pace, PeakWatch};
+use crate::memory::{Pace, PeakWatch, Start};
 use pagewise_linux::host;
 use pagewise_linux::perf::{Counters, EventCount, Options, Target};
 use pagewise_linux::proc::{ContentionWatch, KernelThreadWatch, ProcRoot};
@@ -162,10 +162,10 @@ fn counters(options: &ObserveOptions, target: &Target) -> Option<Counters> {
 }
 
 /// Looks at the memory of the tree of `pid`, if its pages are of interest.
-fn memory_watch(options: &ObserveOptions, pid: i32) -> Option<PeakWatch> {
+fn memory_watch(options: &ObserveOptions, pid: i32, start: Start) -> Option<PeakWatch> {
     let is_wanted = options.pages && !options.subject.is_whole_machine();
     is_wanted
-        .then(|| PeakWatch::start(pid, Pace::BESIDE))
+        .then(|| PeakWatch::start(pid, start, Pace::BESIDE))
         .flatten()
 }
 

@@ -2,7 +2,7 @@
 
 use super::seen::{FIRST_LOOK, STEP, Seen};
 use super::{Beginning, Observation, ObserveOptions, Outcome, counters, file, memory_watch};
-use crate::memory::PeakWatch;
+use crate::memory::{PeakWatch, Start};
 use pagewise_linux::delays::DelayQuery;
 use pagewise_linux::perf::{Counters, Recorder, Target};
 use pagewise_linux::proc::{Onlooker, ProcRoot, Sampler};
@@ -35,7 +35,7 @@ pub(super) fn observe(
     let mut beginning = Beginning::now();
     let sampler = Sampler::start(pid, options.interval);
     let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::start(pid));
-    let memory = memory_watch(options, pid);
+    let memory = memory_watch(options, pid, Start::unseen());
     let mut seen = Seen::begin();
     let mut next_look = Duration::ZERO;
     let alive = loop {

@@ -51,6 +51,20 @@ fn collecting(kind: AllocatorKind, share: f64) -> Findings {
 }
 
 #[test]
+fn blocks_that_grow_to_other_addresses_are_churn() {
+    let leading = |blocks| {
+        let mut findings = moving(&BY_V8);
+        findings.allocators = vec![allocator(AllocatorKind::Glibc, "2.36")];
+        findings.churn.release_sites.clear();
+        findings.churn.allocator_blocks = blocks;
+        concluded(findings).diagnoses[0].id.clone()
+    };
+    assert_eq!(leading(Some(1.0)), "churn.mmap");
+    assert_ne!(leading(Some(0.0)), "churn.mmap");
+    assert_ne!(leading(None), "churn.mmap");
+}
+
+#[test]
 fn memory_that_a_runtime_maps_elsewhere_each_time_is_churn() {
     let answer = concluded(moving(&BY_V8));
     let first = &answer.diagnoses[0];
