@@ -80,7 +80,8 @@ pub struct RecordArgs {
     /// CPU time samples per second on each busy CPU
     ///
     /// An odd number is best: 100 or 1000 may run in lockstep with timers, and then always hit or always miss
-    /// the same code.
+    /// the same code. Above 199, stacks are not copied where frame pointers break, unless --call-graph dwarf asks
+    /// for it.
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = DEFAULT_CPU_FREQUENCY,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     frequency: u64,

@@ -142,7 +142,7 @@ fn cpu_time_of_code_without_frame_pointers_has_its_callers() {
         NEXT_LINE_IS_INLINED,
         &["-fomit-frame-pointer"],
     );
-    let Some(file) = program.and_then(|program| recorded_by_us(&program, &["-F", "997"])) else {
+    let Some(file) = program.and_then(|program| recorded_by_us(&program, &["-F", "199"])) else {
         return;
     };
     let stacks = folded(&file, &[]);

@@ -68,7 +68,7 @@ const REST: Duration = Duration::from_millis(105);
 /// Samples of CPU time per second at first. One costs the program some 3 µs, on a virtual machine up
 /// to 20.
 const DENSE_CPU: u64 = 1_999;
-/// Most copies of stacks per second of a busy CPU: 1.6 MB.
+/// Most copies of stacks per second of a busy CPU: 1.6 MB. More samples than that are by frame pointers.
 const MOST_COPIES: u64 = 199;
 /// Full mode: call chains for a tenth of the time, which is cheaper than chains on every fault.
 const FULL_PAIRED: Duration = Duration::from_millis(36);
@@ -194,8 +194,7 @@ impl Plan {
     /// others' copies would be too much to throw away.
     fn add_cpu(&mut self, frequency: u64, options: &Options, access: Access) {
         let stacks = options.stacks_of_cpu();
-        let copies = frequency.min(MOST_COPIES);
-        let adapts = stacks == CpuStacks::CopiesWhereChainsBreak;
+        let adapts = stacks == CpuStacks::CopiesWhereChainsBreak && frequency <= MOST_COPIES;
         if stacks == CpuStacks::Copies || !access.machine {
             let copied = stacks == CpuStacks::Copies;
             let source = Source::cpu(frequency, copied, access);
@@ -203,7 +202,7 @@ impl Plan {
                 return self.add(Role::Cpu, Start::WithProgram, vec![source]);
             }
             self.add(Role::Cpu, Start::Later, vec![source]);
-            let source = Source::cpu(copies, true, access);
+            let source = Source::cpu(frequency, true, access);
             return self.add(Role::CpuStacks, Start::WithProgram, vec![source]);
         }
         let mut add = |role, frequency, copied, start| {
@@ -225,7 +224,7 @@ impl Plan {
         let is_dense = options.cpu_dense_at_first;
         add(Role::Cpu, frequency, false, at_once(!is_dense && !adapts));
         if adapts {
-            add(Role::CpuStacks, copies, true, at_once(!is_dense));
+            add(Role::CpuStacks, frequency, true, at_once(!is_dense));
         }
         match (is_dense, adapts) {
             (true, true) => add(Role::DenseCpuStacks, DENSE_CPU, true, Start::AtOnce),
