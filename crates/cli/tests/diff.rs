@@ -235,3 +235,26 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
         assert!(message.contains(reason), "{arguments:?}: {message}");
     }
 }
+
+/// A recording of page faults alone, by perf.
+#[test]
+fn a_recording_of_faults_alone_is_compared_with_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let packed =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/fixtures/plain.data.zst");
+    let file = folder.path().join("faults.data");
+    let data = zstd::decode_all(std::fs::File::open(packed).unwrap()).unwrap();
+    std::fs::write(&file, data).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+        .arg("diff")
+        .args([&file, &file])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(said.contains("No significant difference"), "{said}");
+}

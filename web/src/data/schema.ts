@@ -3279,6 +3279,7 @@ export interface CgroupMemory {
   kernel?: Bytes;
   limit?: Bytes;
   page_cache: Bytes;
+  page_cache_before?: Bytes;
   shared: Bytes;
   /**
    * Share of the last 10 seconds in which at least one of its tasks waited for memory.
@@ -3484,6 +3485,7 @@ export interface MinedPattern {
 export interface PagedRun {
   cost: RunCost;
   ending: Ending;
+  kernel?: KernelPaging;
   /**
    * The budget in bytes.
    */
@@ -3514,6 +3516,44 @@ export interface PagedRun {
    * Peak of the resident memory of all processes together, shared pages counted once.
    */
   together_peak_bytes: number | null;
+}
+/**
+ * A run that the kernel paged, in a memory cgroup of its own.
+ */
+export interface KernelPaging {
+  /**
+   * Version of the cgroup, 1 or 2.
+   */
+  cgroup_version: number;
+  /**
+   * Pages of files that did.
+   */
+  file_refaults: number | null;
+  /**
+   * Processes that the kernel killed, as neither memory nor swap had room.
+   */
+  killed: number | null;
+  /**
+   * Times that the group met its limit.
+   */
+  limit_hits: number | null;
+  /**
+   * Faults that waited for a disk.
+   */
+  major_faults: number | null;
+  /**
+   * Peak of the memory charged to the group, page cache included.
+   */
+  peak_bytes: number | null;
+  /**
+   * Anonymous pages that came back soon after they had left, read ahead or missed
+   * (`workingset_refault_anon`).
+   */
+  refaults: number | null;
+  /**
+   * The most that was seen in swap at a time, read every tenth of a second.
+   */
+  swap_peak_bytes: number | null;
 }
 /**
  * Processes without figures of their own: together with the others they add up to the whole.

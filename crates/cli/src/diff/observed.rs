@@ -52,8 +52,14 @@ pub fn read(bytes: &MappedFile) -> Result<Observed> {
         Some(_) => Some(Box::new(analysis.findings()?)),
         None => None,
     };
-    let profile = analysis.into_profile();
-    let profile = profile.filter(|profile| !profile.samples.is_empty());
+    let has_samples = |profile: &Profile| !profile.samples.is_empty();
+    let profile = analysis.into_profile().filter(has_samples);
+    // Page faults are no part of the profile that goes with an account of them.
+    let of_faults = || analysis::profile(&data, |offset| bytes.release(offset));
+    let profile = match (&profile, &findings) {
+        (None, None) => Some(of_faults()).filter(has_samples),
+        _ => profile,
+    };
     if findings.is_none() && profile.is_none() {
         bail!("it has no samples to compare; record with pagewise record or perf record -g");
     }

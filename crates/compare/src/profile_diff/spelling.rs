@@ -4,15 +4,16 @@
 
 use pagewise_model::normal_name::{normal, normal_module};
 use pagewise_model::profile::{Frame, FrameKind, NodeId, Profile};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The functions, as (file, name), that are compared by what all spellings share.
 #[derive(Default)]
 pub(super) struct Spellings(FxHashSet<(String, String)>);
 
 impl Spellings {
-    pub(super) fn of(sides: [&Profile; 2]) -> Self {
-        let [mut a, mut b] = sides.map(functions);
+    /// Of two sides, each with the files of the other.
+    pub(super) fn of([a, b]: [(&Profile, &Files<'_>); 2]) -> Self {
+        let (mut a, mut b) = (functions(a), functions(b));
         let both: FxHashSet<_> = a.intersection(&b).cloned().collect();
         a.retain(|function| !both.contains(function));
         b.retain(|function| !both.contains(function));
@@ -54,28 +55,78 @@ pub(super) fn is_start(frame: &Frame) -> bool {
     is_of_program || (is_c_library(&frame.module) && STARTS.contains(&public(&frame.name)))
 }
 
-/// The file of a frame that is called from `parent`. Text does not name the file of inlined calls:
-/// it is that of the function around them, unless the name is of glibc's own use.
-pub(super) fn module<'a>(profile: &'a Profile, parent: NodeId, frame: &'a Frame) -> &'a str {
-    let has_none = |frame: &Frame| frame.kind == FrameKind::Inlined && frame.module.is_empty();
-    if !has_none(frame) {
-        return &frame.module;
-    }
-    if frame.name.starts_with("__GI_") {
-        return "libc.so.6";
-    }
-    let mut around = profile.stacks.frames(parent);
-    let found = around.find_map(|frame| {
-        let frame = &profile.frames[frame.0 as usize];
-        (!has_none(frame)).then_some(&*frame.module)
-    });
-    found.unwrap_or_default()
+/// The files of one side's functions, where each name is in one file alone.
+pub(super) struct Files<'a> {
+    of: FxHashMap<&'a str, Option<&'a str>>,
+    /// The functions that are not inlined everywhere.
+    called: FxHashSet<&'a str>,
 }
 
-fn functions(profile: &Profile) -> FxHashSet<(String, String)> {
+impl<'a> Files<'a> {
+    pub(super) fn of(profile: &'a Profile) -> Self {
+        let mut of = FxHashMap::default();
+        for frame in profile.frames.iter().filter(|frame| !has_none(frame)) {
+            let file = of.entry(&*frame.name).or_insert(Some(&*frame.module));
+            *file = file.filter(|known| *known == &*frame.module);
+        }
+        let called = profile.frames.iter();
+        let called = called.filter(|frame| frame.kind != FrameKind::Inlined);
+        Self {
+            of,
+            called: called.map(|frame| &*frame.name).collect(),
+        }
+    }
+
+    /// Whether a frame of the other side is of an inlined call; perf 6.1 calls whole functions inlined.
+    pub(super) fn is_inlined(&self, frame: &Frame) -> bool {
+        let is_called = self.called.contains(&*frame.name) || is_of_glibc(frame);
+        let is_whole = has_none(frame) && is_called;
+        frame.kind == FrameKind::Inlined && !is_whole
+    }
+
+    /// The file of a frame that is called from `parent`. Text does not name the file of inlined calls: it is that
+    /// of the function around them, unless the other side knows the name, or it is of glibc's own use.
+    pub(super) fn file(&self, profile: &'a Profile, parent: NodeId, frame: &'a Frame) -> &'a str {
+        if !has_none(frame) {
+            return &frame.module;
+        }
+        if let Some(known) = self.of.get(&*frame.name).copied().flatten() {
+            return known;
+        }
+        if is_of_glibc(frame) {
+            return "libc.so.6";
+        }
+        let mut around = profile.stacks.frames(parent);
+        let found = around.find_map(|frame| {
+            let frame = &profile.frames[frame.0 as usize];
+            (!has_none(frame)).then_some(&*frame.module)
+        });
+        found.unwrap_or_default()
+    }
+}
+
+/// Whether inlined calls are named in one of two profiles alone: by another tool, or with debug information.
+pub(super) fn one_names_inlined(a: &Profile, b: &Profile) -> bool {
+    let names = |profile: &Profile| {
+        let mut inlined = profile.frames.iter();
+        inlined.any(|frame| frame.kind == FrameKind::Inlined && !frame.module.is_empty())
+    };
+    names(a) != names(b)
+}
+
+/// Whether the name is one of glibc's own use, which only functions of glibc have.
+fn is_of_glibc(frame: &Frame) -> bool {
+    frame.name.starts_with("__GI_")
+}
+
+fn has_none(frame: &Frame) -> bool {
+    frame.kind == FrameKind::Inlined && frame.module.is_empty()
+}
+
+fn functions((profile, files): (&Profile, &Files<'_>)) -> FxHashSet<(String, String)> {
     let named = profile.stacks.nodes().filter_map(|(_, parent, frame)| {
         let frame = &profile.frames[frame.0 as usize];
-        let file = normal_module(module(profile, parent, frame));
+        let file = normal_module(files.file(profile, parent, frame));
         frame
             .unnamed
             .is_none()

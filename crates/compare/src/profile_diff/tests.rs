@@ -331,16 +331,17 @@ fn a_file_with_names_on_one_side_is_compared_as_a_whole() {
 }
 
 #[test]
-fn inlined_frames_of_a_text_are_in_the_file_around_them() {
+fn inlined_frames_are_compared_where_one_tool_named_them() {
     let main = frame("main", "wl", FrameKind::User);
     let recorded = [main.clone(), frame("inl", "wl", FrameKind::Inlined)];
+    // Text does not name their file.
     let of_text = [main, frame("inl", "", FrameKind::Inlined)];
-    let union = Union::of(
-        &profile_of(&[(&recorded, 3)]),
-        &profile_of(&[(&of_text, 3)]),
-    );
-    let names: Vec<&str> = union.frames.iter().map(|frame| &*frame.name).collect();
-    assert_eq!(names, ["main", "inl"]);
+    let [recorded, of_text] = [recorded, of_text].map(|stack| profile_of(&[(&stack, 3)]));
+    let frames = |a, b| Union::of(a, b).frames;
+    assert_eq!(frames(&recorded, &of_text).len(), 1);
+    assert_eq!(frames(&recorded, &recorded).len(), 2);
+    let in_text = frames(&of_text, &of_text);
+    assert_eq!((&*in_text[1].name, &*in_text[1].module), ("inl", "wl"));
 }
 
 #[test]
@@ -363,6 +364,17 @@ fn spellings_of_another_tool_are_the_same_functions() {
         union.tree.len() == 4,
         "a root, what called main, and one stack"
     );
+    // perf 6.1 calls a whole function inlined.
+    let own = [user("main", "wl"), user("copy", "libc.so.6")];
+    let of_text = [user("main", "wl"), frame("copy", "", FrameKind::Inlined)];
+    let union = Union::of(&profile_of(&[(&own, 3)]), &profile_of(&[(&of_text, 3)]));
+    assert_eq!(union.frames.len(), 2);
+    // What one tool alone calls inlined is compared with the function around it.
+    let inlined = [user("main", "wl"), frame("inl", "wl", FrameKind::Inlined)];
+    let whole = [user("main", "wl")];
+    let (a, b) = (profile_of(&[(&inlined, 3)]), profile_of(&[(&whole, 3)]));
+    assert_eq!(Union::of(&a, &b).frames.len(), 1);
+    assert_eq!(Union::of(&a, &a).frames.len(), 2);
     // Overloads stay apart where both sides have them.
     let overloads = [user("a::f(int)", "wl"), user("a::f(long)", "wl")];
     let profile = profile_of(&[(&overloads, 3)]);

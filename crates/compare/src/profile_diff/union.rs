@@ -1,6 +1,6 @@
 //! The overlaid stacks of two profiles.
 
-use super::spelling::{Spellings, is_start, module};
+use super::spelling::{Files, Spellings, is_start, one_names_inlined};
 use pagewise_model::normal_name::{normal, normal_module};
 use pagewise_model::profile::{
     Frame, FrameId, FrameKind, FrameTable, NodeId, Profile, ProfileSample, StackTree,
@@ -24,16 +24,23 @@ impl Union {
         let mut table = FrameTable::default();
         let mut tree = StackTree::default();
         let nameless = nameless([a, b]);
-        let spellings = Spellings::of([a, b]);
+        let (of_a, of_b) = (Files::of(a), Files::of(b));
+        let sides = [(a, &of_b), (b, &of_a)];
+        let spellings = Spellings::of(sides);
+        let inlined_differ = one_names_inlined(a, b);
         let mut reasons: FxHashMap<Box<str>, Unnamed> = FxHashMap::default();
-        let places = [a, b].map(|profile| {
+        let places = sides.map(|(profile, files)| {
             let mut numbers: FxHashMap<(FrameId, &str), FrameId> = FxHashMap::default();
             let mut places = vec![NodeId::ROOT; profile.stacks.len()];
             let leaves: FxHashSet<NodeId> = profile.samples.iter().map(|one| one.stack).collect();
             for (node, parent, frame) in profile.stacks.nodes() {
                 let above = places[parent.0 as usize];
                 let of = &profile.frames[frame.0 as usize];
-                let module = normal_module(module(profile, parent, of));
+                if inlined_differ && files.is_inlined(of) {
+                    places[node.0 as usize] = above;
+                    continue;
+                }
+                let module = normal_module(files.file(profile, parent, of));
                 // Where a chain broke depends on the unwinder.
                 let is_end_of_broken = above == NodeId::ROOT && of.is_of_broken_chain();
                 if is_start(of) || (is_end_of_broken && !leaves.contains(&node)) {
