@@ -183,6 +183,15 @@ impl Error {
 }
 
 impl Launch {
+    /// The program and its arguments, as text for people.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let words = std::iter::once(&self.program).chain(&self.args);
+        words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect()
+    }
+
     /// A launch of `command` (program first) that inherits everything. `None` when it is empty.
     #[must_use]
     pub fn of(command: &[OsString]) -> Option<Self> {

@@ -88,10 +88,7 @@ impl Subject {
         let Some(launch) = self.launch() else {
             return Vec::new();
         };
-        let words = std::iter::once(&launch.program).chain(&launch.args);
-        words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect()
+        launch.words()
     }
 }
 

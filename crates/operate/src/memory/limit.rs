@@ -61,8 +61,6 @@ pub fn smallest(launch: &Launch, on_run: &dyn Fn(&str)) -> Result<Document<Memor
         runs.push(one.as_run(Some(limit), outcome));
     }
     let (smallest, too_small) = smallest_limit(&runs);
-    let words = std::iter::once(&launch.program).chain(&launch.args);
-    let command = words.map(|word| word.to_string_lossy().into_owned());
     let found = MemoryLimit {
         smallest,
         too_small,
@@ -70,7 +68,7 @@ pub fn smallest(launch: &Launch, on_run: &dyn Fn(&str)) -> Result<Document<Memor
         measure,
         runs,
     };
-    let mut document = Document::of(found).about(Subject::of_command(command.collect()));
+    let mut document = Document::of(found).about(Subject::of_command(launch.words()));
     document.host = pagewise_linux::host::snapshot();
     Ok(document)
 }

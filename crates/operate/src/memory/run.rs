@@ -55,11 +55,9 @@ pub fn program(launch: &Launch, leaks: bool) -> Result<Ran> {
     let watched = watch.map(PeakWatch::stop).unwrap_or_default();
     let Watched { largest, course } = watched;
     let finished = finished?;
-    let words = std::iter::once(&launch.program).chain(&launch.args);
-    let command = words.map(|word| word.to_string_lossy().into_owned());
     let subject = Subject {
         pids: vec![pid],
-        ..Subject::of_command(command.collect())
+        ..Subject::of_command(launch.words())
     };
     let was_seen = end.is_some();
     let judged = judge(largest, end, &course);

@@ -65,12 +65,9 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
     let sums = ended.iter().flatten().map(|task| task.delays);
     let delays = sums.reduce(Delays::and);
     let (tasks, other_tasks) = largest(ended.unwrap_or_default(), |task| task.run);
-    let command = std::iter::once(&launch.program).chain(&launch.args);
     let outcome = Outcome {
         pid,
-        command: command
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
+        command: launch.words(),
         ending: finished.ending,
         cost: finished.cost,
         timeline: sampler.stop_after(&finished.cost),

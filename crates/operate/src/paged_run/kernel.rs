@@ -142,8 +142,6 @@ fn counted(group: &MemoryCgroup, swap_peak: Option<Bytes>) -> KernelPaging {
 }
 
 fn document(request: &Request, finished: &Finished, kernel: KernelPaging) -> Document<PagedRun> {
-    let words = std::iter::once(&request.launch.program).chain(&request.launch.args);
-    let command = words.map(|word| word.to_string_lossy().into_owned());
     let run = PagedRun {
         ending: finished.ending,
         cost: finished.cost,
@@ -158,5 +156,5 @@ fn document(request: &Request, finished: &Finished, kernel: KernelPaging) -> Doc
         refault_distances: RefaultDistances::default(),
         kernel: Some(kernel),
     };
-    Document::of(run).about(Subject::of_command(command.collect()))
+    Document::of(run).about(Subject::of_command(request.launch.words()))
 }

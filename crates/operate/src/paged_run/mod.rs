@@ -287,8 +287,6 @@ fn document(
     finished: &Finished,
     together: Option<&Together>,
 ) -> Document<PagedRun> {
-    let words = std::iter::once(&request.launch.program).chain(&request.launch.args);
-    let command = words.map(|word| word.to_string_lossy().into_owned());
     let run = PagedRun {
         ending: finished.ending,
         cost: finished.cost,
@@ -306,5 +304,5 @@ fn document(
         refault_distances: figures.refault_distances.clone(),
         kernel: None,
     };
-    Document::of(run).about(Subject::of_command(command.collect()))
+    Document::of(run).about(Subject::of_command(request.launch.words()))
 }

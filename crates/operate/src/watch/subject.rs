@@ -112,8 +112,7 @@ impl Subject {
             launch.output = Output::Capture(open.into());
             launch.input = Input::Null;
         }
-        let words = std::iter::once(&launch.program).chain(&launch.args);
-        let command: Vec<String> = words.map(|word| word.to_string_lossy().into()).collect();
+        let command = launch.words();
         let running = launch.spawn()?;
         drop(opened);
         Ok(Self {

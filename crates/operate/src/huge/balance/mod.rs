@@ -178,11 +178,7 @@ impl Subject {
         match self {
             Self::Processes(pids) => About::of_processes(pids.clone()),
             Self::Cgroup(_) => About::default(),
-            Self::Program { launch, .. } => {
-                let words = std::iter::once(&launch.program).chain(&launch.args);
-                let words = words.map(|word| word.to_string_lossy().into_owned());
-                About::of_command(words.collect())
-            }
+            Self::Program { launch, .. } => About::of_command(launch.words()),
         }
     }
 
