@@ -4,6 +4,7 @@ use super::case::Case;
 use super::filling::Filling;
 use super::fitting::numbers;
 use super::kernel::is_privileged;
+use super::known::{self, Sure};
 use super::prediction::{avoided_share, predicted, price};
 use super::rules::{Effect, Rule, Rules};
 use super::symptom::Symptom;
@@ -26,7 +27,7 @@ const BESIDE: f64 = 0.1;
 const SURELY_HOT: f64 = 0.25;
 /// A predicted speed-up below this is not worth a trial, nor is the prediction sure enough.
 const WORTHWHILE: f64 = 1.05;
-/// Settings are advised from this predicted speed-up on, and tried below it: of three programs with ×1.05
+/// Settings of which too little is known are advised from this predicted speed-up on, and tried below it: of three programs with ×1.05
 /// to ×1.08 (docs/notes/causes.md) none gained more than 1 %.
 const SURELY_WORTHWHILE: f64 = 1.1;
 
@@ -41,9 +42,10 @@ pub(super) fn advice(
     let mut advice: Vec<Advice> = rules
         .0
         .iter()
-        .filter(|rule| !rule.trial && !may_harm(rule, symptoms))
-        .filter_map(|rule| from_rule(findings, symptoms, rule, around))
-        .filter(|one| one.settings.0.is_empty() || is_worth_a_change(one))
+        .filter(|rule| !rule.trial)
+        .filter_map(|rule| Some((rule, from_rule(findings, symptoms, rule, around)?)))
+        .filter(|(rule, one)| one.settings.0.is_empty() || is_sure(findings, symptoms, rule, one))
+        .map(|(_, one)| one)
         .collect();
     drop_alike(&mut advice, rules);
     let cost = |one: &Advice| {
@@ -77,8 +79,17 @@ pub(super) fn advice(
     advice
 }
 
-fn is_worth_a_change(advice: &Advice) -> bool {
-    advice.predicted_speedup.value >= SURELY_WORTHWHILE
+/// Whether a setting is advised without a run: by what it gained in such programs, else by the model.
+fn is_sure(findings: &Findings, symptoms: &[Case], rule: &Rule, advice: &Advice) -> bool {
+    let cause = advice.cures.first().map_or("", String::as_str);
+    match known::of(findings, rule, cause) {
+        Sure::Gains => true,
+        Sure::MayNot => false,
+        Sure::Unknown => {
+            let gain = advice.predicted_speedup.value;
+            gain >= SURELY_WORTHWHILE && !may_harm(rule, symptoms)
+        }
+    }
 }
 
 /// Leaves out advice that does much the same as other advice.
@@ -167,7 +178,11 @@ pub(super) fn from_rule(
         return None;
     }
     let faults: f64 = cured.iter().map(|symptom| symptom.faults).sum();
-    let speedup = predicted(findings, rule, &cured, faults);
+    let by_model = predicted(findings, rule, &cured, faults);
+    let speedup = match gravest.kind {
+        Symptom::Runtime => by_model,
+        _ => known::with(findings, rule, gravest.kind.id(), by_model),
+    };
     let is_costly = || {
         grade::severity(findings, gravest)
             .is_some_and(|severity| severity > pagewise_model::findings::Severity::Note)
@@ -177,7 +192,10 @@ pub(super) fn from_rule(
         _ if gravest.kind == Symptom::Runtime => true,
         _ if rule.settings.is_empty() || rule.trial => is_costly(),
         // How much of it is avoided is known only from a few programs.
-        Some(Effect::Less) => gains && is_costly(),
+        Some(Effect::Less) => {
+            let may_gain = known::of(findings, rule, gravest.kind.id()) == Sure::MayNot;
+            (gains || (may_gain && speedup.high >= WORTHWHILE)) && is_costly()
+        }
         _ => gains,
     };
     if !worth_it {
@@ -211,12 +229,18 @@ pub(super) fn from_rule(
             rule,
             allocator,
             rule.caveat.as_ref().map(|text| fill.text(text)),
+            known::sentence(findings, rule, gravest.kind.id()),
         ),
     })
 }
 
-/// What can go wrong, and whether the setting was tried on this version.
-fn caveat(rule: &Rule, allocator: Option<&Allocator>, caveat: Option<String>) -> Option<String> {
+/// What can go wrong, whether the setting was tried on this version, and on such programs.
+fn caveat(
+    rule: &Rule,
+    allocator: Option<&Allocator>,
+    caveat: Option<String>,
+    known: Option<String>,
+) -> Option<String> {
     let untried = allocator
         .filter(|_| !rule.settings.is_empty())
         .and_then(|found| {
@@ -225,7 +249,7 @@ fn caveat(rule: &Rule, allocator: Option<&Allocator>, caveat: Option<String>) ->
             let is_newer = numbers(version)? > numbers(tried)?;
             is_newer.then(|| say::untried(&family.name, version, tried))
         });
-    let all: Vec<String> = caveat.into_iter().chain(untried).collect();
+    let all: Vec<String> = caveat.into_iter().chain(untried).chain(known).collect();
     (!all.is_empty()).then(|| all.join(" "))
 }
 

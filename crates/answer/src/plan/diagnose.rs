@@ -7,7 +7,7 @@ use super::kernel::is_privileged;
 use super::open::Open;
 use super::symptom::Symptom;
 use super::wording::{When, words};
-use super::{doing, elapsed, kernel, say};
+use super::{doing, elapsed, kernel, leads, say};
 use crate::page_sizes;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::kernel_threads::KernelThread;
@@ -31,6 +31,7 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
     found.extend(kernel::diagnosis(findings, symptoms));
     found.extend(huge_page_fallback(findings));
     found.extend(kernel_threads(findings));
+    leads::set_beside_computing(findings, &mut found);
     found.sort_by(|a, b| {
         let lost = |one| (at_least(findings, one), seconds(findings, one));
         let longer = lost(b).partial_cmp(&lost(a)).unwrap_or(Ordering::Equal);
@@ -43,7 +44,8 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
     if found.iter().all(|one| one.severity < Severity::Costly) {
         let open = Open::of(findings, &found);
         let (at_rest, computing) = (at_rest(findings, &open), doing::computing(findings));
-        if at_rest.is_none() && doing::mostly_computes(findings) {
+        let beside = leads::beside_computing(findings, &found);
+        if !beside.is_empty() || (at_rest.is_none() && doing::mostly_computes(findings)) {
             // The verdict is about it, so it leads.
             let leads = computing.map(|one| Diagnosis {
                 severity: Severity::Note,

@@ -23,18 +23,21 @@ const BUSY_MACHINE: f64 = 0.1;
 const MOST_OF_THE_TIME: f64 = 0.8;
 const ONE_CPU: f64 = 1.05;
 
-/// What the program does, in a few sentences, and how much of it is unexplained.
-pub(super) fn activity(findings: &Findings) -> String {
+/// What the program does, in a few sentences, and how much of it is unexplained; behind the first, what is
+/// told `beside` it.
+pub(super) fn activity(findings: &Findings, beside: Option<String>) -> String {
     let open = Open::of(findings, &findings.diagnoses);
     let was_sampled = !findings.account.cpu.is_empty();
     let kernels = kernels(findings);
     let mut sentences = match (own(findings), findings.account.samples) {
+        (Some(own), _) if beside.is_some() => vec![computes(findings, own, String::new(), false)],
         (Some(own), _) => vec![computes(findings, own, kernels, open.is_little())],
         (None, _) if !kernels.is_empty() => vec![say::is_of_kernel(kernels)],
         (None, 0) if open.is_little() => vec![say::nothing_from_faults()],
         (None, _) if open.is_little() => vec![say::nothing()],
         (None, _) => vec![not_seen(findings)],
     };
+    sentences.extend(beside);
     let waiting = open
         .of_waits()
         .map(|share| say::waits_too(percent(share), kinds(findings, waits(findings))));

@@ -9,7 +9,7 @@ use pagewise_model::units::{Estimate, Nanos};
 /// severe.
 const WORTH_A_WORD: f64 = 0.02;
 
-const COSTLY: f64 = 0.05;
+pub(super) const COSTLY: f64 = 0.05;
 
 const SEVERE: f64 = 0.30;
 
@@ -75,6 +75,11 @@ pub(super) fn seconds(findings: &Findings, one: &Diagnosis) -> f64 {
 /// Seconds that a finding costs at least.
 pub(super) fn at_least(findings: &Findings, one: &Diagnosis) -> f64 {
     seconds_by(findings, one, |share| share.low)
+}
+
+/// Seconds that a finding costs at most.
+pub(super) fn at_most(findings: &Findings, one: &Diagnosis) -> f64 {
+    seconds_by(findings, one, |share| share.high)
 }
 
 fn seconds_by(findings: &Findings, one: &Diagnosis, end: fn(Estimate) -> f64) -> f64 {

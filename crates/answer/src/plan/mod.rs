@@ -17,6 +17,8 @@ mod filling;
 mod fitting;
 mod grade;
 mod kernel;
+mod known;
+mod leads;
 mod numa;
 mod open;
 mod overridden;
@@ -40,7 +42,7 @@ pub use symptom::Symptom;
 
 use crate::{conservation, page_sizes};
 use pagewise_model::advice::Advice;
-use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::findings::Findings;
 use pagewise_model::proof::Proof;
 use pagewise_model::recording::Surroundings;
 
@@ -54,7 +56,7 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
     let found = diagnose::diagnoses(&findings, &symptoms);
     let notes = std::mem::replace(&mut findings.diagnoses, found);
     conservation::enforce(&mut findings);
-    lead_with_the_cured(&mut findings);
+    leads::order(&mut findings);
     findings.diagnoses.extend(notes);
     let trials = trials::likely(&findings, &symptoms, rules, around);
     findings.verdict = verdict::verdict(&findings, &trials);
@@ -68,36 +70,6 @@ pub fn trials(findings: &Findings, rules: &Rules, around: &Surroundings) -> Vec<
     trials::all(findings, &symptoms::of(findings), rules, around)
 }
 
-/// Findings that cost at least this share of the largest are about as large: shares of one program differ
-/// as much between two runs on a busy machine.
-const LIKE_MOST: f64 = 0.75;
-
-/// Moves the finding that the best setting fixes to the front where it is about as large as the
-/// first one, so that headline and advice are about the same thing.
-fn lead_with_the_cured(findings: &mut Findings) {
-    let is_killed = |one: &Diagnosis| one.id == Symptom::Killed.id();
-    if findings.diagnoses.first().is_some_and(is_killed) {
-        return;
-    }
-    let Some(best) = findings
-        .advice
-        .first()
-        .filter(|best| !best.settings.0.is_empty())
-    else {
-        return;
-    };
-    let costly = |one: &Diagnosis| one.severity >= Severity::Costly;
-    let any_costly = findings.diagnoses.iter().any(costly);
-    let lost = |one: &Diagnosis| grade::at_least(findings, one);
-    let most = findings.diagnoses.first().map_or(0.0, lost);
-    let is_cured = |one: &Diagnosis| {
-        best.cures.contains(&one.id) && costly(one) == any_costly && lost(one) >= LIKE_MOST * most
-    };
-    if let Some(at) = findings.diagnoses.iter().position(is_cured) {
-        findings.diagnoses[..=at].rotate_right(1);
-    }
-}
-
 /// The same findings with the results of runs with and without the advice. What won comes first;
 /// settings that the runs refuted are no longer advised.
 #[must_use]
@@ -108,7 +80,6 @@ pub fn proved(mut findings: Findings, mut proof: Proof) -> Findings {
         && let Some(at) = findings.advice.iter().position(|one| one.name() == *won)
     {
         findings.advice[..=at].rotate_right(1);
-        lead_with_the_cured(&mut findings);
     }
     findings.proof = Some(proof);
     findings.verdict = verdict::verdict(&findings, &[]);

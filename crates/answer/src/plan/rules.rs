@@ -1,6 +1,7 @@
 //! The rule base: from symptom and allocator to settings. Data, so that a new fix is a few lines of
 //! TOML with its source.
 
+use super::known::Known;
 use super::reads::Order;
 use super::symptom::Symptom;
 use pagewise_model::advice::{Risk, Setting};
@@ -101,6 +102,9 @@ pub struct Rule {
     pub memory_times: Option<f64>,
     /// Bytes by which resident memory may grow.
     pub memory_more: Option<u64>,
+    /// What it gained in programs with its symptoms.
+    #[serde(default)]
+    pub(super) known: Vec<Known>,
     /// Memory that it may cost in addition.
     pub price: Price,
     /// Risk.

@@ -109,6 +109,8 @@ phrases! {
         cpu_time();
         elapsed_time();
         takes(headline, share, clock);
+        as_much(others);
+        one_as_much(headline, share, clock);
         takes_between(headline, low, high, clock);
         is(headline);
         settled_by_time();
@@ -181,6 +183,7 @@ phrases! {
         faster_than_predicted(times, clock);
     }
     advice: Advice {
+        known(programs, gained, low, high);
         take_away(names);
         taken_away();
         taken_away_caveat();

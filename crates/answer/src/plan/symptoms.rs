@@ -21,8 +21,8 @@ const UNJUDGED: f64 = 0.5;
 /// Share of the CPU time in the allocator's own code from which it is worth mentioning: programs
 /// with many small objects, such as compilers, spend a little less.
 const HOT_ALLOCATOR: f64 = 0.10;
-/// The same for a runtime's garbage collector: collecting is a normal part of such programs.
-const HOT_COLLECTOR: f64 = 0.15;
+/// The same for a runtime's garbage collector.
+const HOT_COLLECTOR: f64 = 0.10;
 
 /// Bounds of little and of much churn, as shares of the faults on private memory: an interval from
 /// below the one to above the other is inconclusive.

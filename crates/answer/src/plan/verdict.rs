@@ -5,7 +5,7 @@ use super::grade::{is_vague, may_be_costly, seconds};
 use super::kernel::is_privileged;
 use super::open::Open;
 use super::symptom::Symptom;
-use super::{doing, kernel, say};
+use super::{doing, kernel, leads, say};
 use crate::page_sizes;
 use pagewise_compare::{Criteria, promised};
 use pagewise_model::account::TimePart;
@@ -25,13 +25,14 @@ pub(super) fn verdict(findings: &Findings, trials: &[Advice]) -> String {
             say::beside_waits(waiting(findings), trouble(gravest))
         }
         Some(gravest) => {
-            let remedy = remedy(findings, gravest, trials);
-            format!("{} {remedy}", trouble(gravest))
+            let remedy = remedy(findings, leads::curable(findings, gravest, trials), trials);
+            format!("{} {remedy}", troubles(findings))
         }
         _ if mostly_waits(findings) => waiting(findings),
-        _ => match doubtful(findings) {
-            Some(doubtful) => may_be(findings, doubtful, trials),
-            None => nothing_costly(findings),
+        _ => match (computing_and(findings, trials), doubtful(findings)) {
+            (Some(message), _) => message,
+            (None, Some(doubtful)) => may_be(findings, doubtful, trials),
+            (None, None) => nothing_costly(findings),
         },
     }
 }
@@ -41,7 +42,7 @@ fn nothing_costly(findings: &Findings) -> String {
     match () {
         () if advised.any(|advice| !advice.settings.0.is_empty()) => beside_advice(findings),
         () if findings.cost.cpu() < SHORT => short(findings),
-        () => doing::activity(findings),
+        () => doing::activity(findings, None),
     }
 }
 
@@ -124,6 +125,45 @@ fn may_be(findings: &Findings, doubtful: &Diagnosis, trials: &[Advice]) -> Strin
             by_advice(findings, doubtful, trials)
         ),
         false => format!("{trouble} {settles}"),
+    }
+}
+
+/// That a program computes, and what stands beside it; `None` where nothing does.
+fn computing_and(findings: &Findings, trials: &[Advice]) -> Option<String> {
+    let beside = leads::named(findings)
+        .next()
+        .filter(|_| !is_short(findings))?;
+    let beside = leads::curable(findings, beside, trials);
+    let troubles = troubles(findings);
+    let mut known = findings.advice.iter().chain(trials);
+    let is_settled = known.any(|one| !one.settings.0.is_empty() && one.cures.contains(&beside.id));
+    let message = match is_settled || findings.proof.is_some() {
+        true => format!("{troubles} {}", by_advice(findings, beside, trials)),
+        false => troubles,
+    };
+    Some(doing::activity(findings, Some(message)))
+}
+
+/// The findings that lead: the first, and those about as large.
+fn troubles(findings: &Findings) -> String {
+    let mut named = leads::named(findings);
+    let first = named.next().map(trouble).unwrap_or_default();
+    let others: Vec<String> = named.map(as_much).collect();
+    match others.is_empty() {
+        true => first,
+        false => format!("{first} {}", say::as_much(others.join("; "))),
+    }
+}
+
+/// `First use of new memory (19 % of the CPU time)`
+fn as_much(one: &Diagnosis) -> String {
+    let of_elapsed = one
+        .share_of_elapsed
+        .map(|share| (share, say::elapsed_time()));
+    let of = of_elapsed.or_else(|| one.share_of_cpu.map(|share| (share, say::cpu_time())));
+    match of {
+        Some((share, of)) => say::one_as_much(&one.headline, percent(share.value), of),
+        None => one.headline.clone(),
     }
 }
 

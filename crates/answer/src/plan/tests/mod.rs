@@ -4,6 +4,8 @@ mod delays;
 mod families;
 mod fresh_memory;
 mod hot_allocator;
+mod known;
+mod leads;
 mod numa;
 mod open;
 mod overridden;
@@ -18,7 +20,7 @@ use pagewise_model::advice::Setting;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::answer::{Document, Subject};
 use pagewise_model::findings::{
-    Cause, ChurnRoute, RegionKind, Run, Severity, Share, Site, ThreadShare,
+    Cause, ChurnRoute, Diagnosis, RegionKind, Run, Severity, Share, Site, ThreadShare,
 };
 use pagewise_model::histogram::Histogram;
 use pagewise_model::kernel_threads::KernelThread;

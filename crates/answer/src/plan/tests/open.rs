@@ -5,7 +5,7 @@ use super::*;
 
 /// A run with 10 s of CPU time of which the program's own code takes this share, in two functions;
 /// `beside` describes the rest.
-fn computing(own: Estimate, beside: &[(&str, &str, f64)]) -> Findings {
+pub(super) fn computing(own: Estimate, beside: &[(&str, &str, f64)]) -> Findings {
     let mut findings = run(9_900, 100, 2_000);
     findings.account.samples = 10_000;
     findings.account.cpu = vec![TimePart {
@@ -410,22 +410,4 @@ fn kernel_threads_of_memory_belong_to_the_machine() {
     assert!(one.evidence[0].starts_with("ksmd used") && one.evidence[0].contains("10 % of a CPU"));
     findings.kernel_threads = vec![thread("ksmd", 25)];
     assert_eq!(message(&findings), None);
-}
-
-#[test]
-fn a_setting_leads_only_where_it_fixes_about_as_much() {
-    let mut findings = concluded(zlib_churn());
-    assert!(findings.advice[0].cures.iter().any(|id| id == "churn.brk"));
-    let mut first_with = |churn: f64| {
-        let costs = |symptom: Symptom, share: f64| Diagnosis {
-            share_of_cpu: Some(Estimate::exact(share)),
-            ..crate::plan::wording::words(symptom, None).found(Severity::Severe, &[], Vec::new())
-        };
-        let collector = costs(Symptom::HotCollector, 0.4);
-        findings.diagnoses = vec![collector, costs(Symptom::ChurnBrk, churn)];
-        lead_with_the_cured(&mut findings);
-        findings.diagnoses[0].id.clone()
-    };
-    assert_eq!(first_with(0.26), "collector.hot");
-    assert_eq!(first_with(0.32), "churn.brk");
 }
