@@ -1,27 +1,12 @@
 //! How sure a setting is for a kind of program: by what it gained in programs with the same symptoms that
 //! were measured, which the rules hold as data.
 
-use super::rules::Rule;
+use super::rules::{Known, Rule};
 use super::say;
-use super::symptom::Symptom;
 use pagewise_families::matches;
 use pagewise_model::findings::Findings;
 use pagewise_model::quantity::factor_digits;
 use pagewise_model::units::Estimate;
-use serde::Deserialize;
-
-/// Gains in CPU time of programs with a rule's symptoms, in runs with and without its settings.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Known {
-    /// Names of the programs (their processes), or beginnings of them; of any program if there is none.
-    #[serde(default)]
-    programs: Vec<String>,
-    /// The finding that it fixed in them; any of the rule's if it is absent.
-    cause: Option<Symptom>,
-    /// One for each program measured.
-    gains: Vec<f64>,
-}
 
 /// What is known of a setting for a kind of program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

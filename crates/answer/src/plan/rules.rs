@@ -1,7 +1,6 @@
 //! The rule base: from symptom and allocator to settings. Data, so that a new fix is a few lines of
 //! TOML with its source.
 
-use super::known::Known;
 use super::reads::Order;
 use super::symptom::Symptom;
 use pagewise_model::advice::{Risk, Setting};
@@ -111,6 +110,19 @@ pub struct Rule {
     pub risk: Risk,
     /// What can go wrong.
     pub(super) caveat: Option<Template>,
+}
+
+/// Gains in CPU time of programs with a rule's symptoms, in runs with and without its settings.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Known {
+    /// Names of the programs (their processes), or beginnings of them; of any program if there is none.
+    #[serde(default)]
+    pub programs: Vec<String>,
+    /// The finding that it fixed in them; any of the rule's if it is absent.
+    pub cause: Option<Symptom>,
+    /// One for each program measured.
+    pub gains: Vec<f64>,
 }
 
 /// The name of the library that comes with Pagewise, in rules.
