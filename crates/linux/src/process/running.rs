@@ -138,9 +138,8 @@ pub struct Finished {
     pub ending: Ending,
     /// Cost by `wait4(2)`: the program and all its children that were waited for.
     ///
-    /// `max_rss` is never below the resident memory of the forked child before exec, our own
-    /// private memory at the fork, because the kernel carries this maximum over (`exec_mmap`,
-    /// fs/exec.c).
+    /// `max_rss` is never below the resident memory of the forked child before exec (`exec_mmap`,
+    /// fs/exec.c), which `lean_child` keeps to a few hundred KiB.
     pub cost: RunCost,
 }
 

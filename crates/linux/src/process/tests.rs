@@ -116,6 +116,28 @@ fn cost_counts_the_program_and_its_children() {
 }
 
 #[test]
+fn the_peak_of_a_program_does_not_include_its_parents_memory() {
+    const OURS: usize = 64 << 20;
+    let ours = vec![1_u8; OURS];
+    let finished = launch(&["true"]).spawn().unwrap().wait().unwrap();
+    assert!(std::hint::black_box(&ours).iter().all(|&byte| byte == 1));
+    let peak = finished.cost.max_rss;
+    assert!((1..OURS as u64 / 4).contains(&peak.0), "{peak}");
+}
+
+#[test]
+fn arguments_and_environment_outlast_the_release_of_the_heap() {
+    let many: Vec<String> = (0..2000)
+        .map(|at| format!("{at}-{}", "x".repeat(50)))
+        .collect();
+    let words: Vec<&str> = ["echo"]
+        .into_iter()
+        .chain(many.iter().map(String::as_str))
+        .collect();
+    assert_eq!(output_of(launch(&words)).trim_end(), many.join(" "));
+}
+
+#[test]
 fn a_kill_is_told_from_an_exit() {
     let running = launch(&["sleep", "60"]).spawn().unwrap();
     running.signal(libc::SIGKILL).unwrap();

@@ -3,6 +3,7 @@
 
 pub mod anonymous;
 pub mod file_lock;
+mod lean_child;
 pub mod machine;
 pub mod malloc;
 pub mod mapped_file;

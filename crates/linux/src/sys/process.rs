@@ -1,5 +1,6 @@
 //! Processes: a fork that waits before `execve(2)`, `wait4(2)`, pidfds and signal handlers.
 
+use super::lean_child::{Strings, Surplus};
 use super::numa;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
@@ -71,35 +72,39 @@ pub struct Gate<'a> {
     pub report: BorrowedFd<'a>,
 }
 
-/// Raw pointers for `execve`, with the strings they point into kept alive by the caller.
+/// What `execve` takes, in memory that the child keeps.
 struct Vectors {
-    arguments: Vec<*const c_char>,
-    environment: Vec<*const c_char>,
+    path: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
     /// `/bin/sh`, the path, the arguments: for a script without an interpreter line.
-    script: Vec<*const c_char>,
+    script: *const *const c_char,
+    /// Holds them all.
+    strings: Strings,
 }
 
 const SHELL: &CStr = c"/bin/sh";
 
 impl Vectors {
-    fn of(image: &Image<'_>) -> Self {
-        let pointers = |strings: &[CString]| {
-            strings
-                .iter()
-                .map(|string| string.as_ptr())
-                .chain([ptr::null()])
-                .collect::<Vec<_>>()
-        };
-        let arguments = pointers(image.arguments);
-        let script = [SHELL.as_ptr(), image.path.as_ptr()]
+    fn of(image: &Image<'_>) -> io::Result<Self> {
+        let lists = [image.arguments, image.environment];
+        let texts = lists.iter().copied().flatten().map(CString::as_c_str);
+        let lengths = [lists[0].len(), lists[1].len(), lists[0].len() + 2];
+        let mut strings = Strings::with_room(texts.chain([image.path]), &lengths)?;
+        let path = strings.string(image.path);
+        let [arguments, environment] =
+            lists.map(|list| -> Vec<_> { list.iter().map(|text| strings.string(text)).collect() });
+        let script: Vec<*const c_char> = [SHELL.as_ptr(), path]
             .into_iter()
             .chain(arguments.iter().skip(1).copied())
             .collect();
-        Self {
-            arguments,
-            environment: pointers(image.environment),
-            script,
-        }
+        Ok(Self {
+            path,
+            arguments: strings.list(&arguments),
+            environment: strings.list(&environment),
+            script: strings.list(&script),
+            strings,
+        })
     }
 }
 
@@ -108,7 +113,11 @@ impl Vectors {
 /// # Errors
 /// `EAGAIN` at a process limit, `ENOMEM`.
 pub fn fork_gated(image: &Image<'_>, gate: &Gate<'_>) -> io::Result<i32> {
-    let vectors = Vectors::of(image);
+    let vectors = Vectors::of(image)?;
+    // SAFETY: the location of errno is valid as long as this thread is.
+    let of_thread = unsafe { libc::__errno_location() }.addr();
+    let on_stack = (&raw const vectors).addr();
+    let surplus = Surplus::besides(&[vectors.strings.address(), of_thread, on_stack]);
     let mut everything = empty_mask();
     let mut before = empty_mask();
     // SAFETY: both sets are local, initialised and outlive the calls.
@@ -120,8 +129,9 @@ pub fn fork_gated(image: &Image<'_>, gate: &Gate<'_>) -> io::Result<i32> {
     // so locks of other threads at the fork do not matter.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        // SAFETY: this is the child of a fork, with the strings behind `vectors` still alive.
-        unsafe { become_image(image, gate, &vectors, &before) }
+        // SAFETY: this is the child of a fork, with the strings behind `vectors` still alive; what the
+        // heap is used for ends before the surplus is released.
+        unsafe { become_image(image, gate, &vectors, &surplus, &before) }
     }
     let result = if pid < 0 {
         Err(io::Error::last_os_error())
@@ -134,7 +144,7 @@ pub fn fork_gated(image: &Image<'_>, gate: &Gate<'_>) -> io::Result<i32> {
 }
 
 /// The child's side of the fork. Calls: sigaction, sigprocmask, dup2, close, prctl,
-/// sched_setaffinity, set_mempolicy, read, execve, write, _exit; all async-signal-safe (`signal-safety(7)`) or plain system calls.
+/// sched_setaffinity, set_mempolicy, madvise, open, read, execve, write, _exit; all async-signal-safe (`signal-safety(7)`) or plain system calls.
 ///
 /// # Safety
 /// Only in the child of a fork; `vectors` must point to live, NUL-terminated strings.
@@ -142,6 +152,7 @@ unsafe fn become_image(
     image: &Image<'_>,
     gate: &Gate<'_>,
     vectors: &Vectors,
+    surplus: &Surplus,
     mask: &libc::sigset_t,
 ) -> ! {
     // SAFETY: plain system calls on descriptors that the fork duplicated; the caller guarantees
@@ -166,15 +177,17 @@ unsafe fn become_image(
         {
             give_up(gate.report.as_raw_fd());
         }
-        if !wait_at(gate.wait.as_raw_fd()) {
+        let (wait, report) = (gate.wait.as_raw_fd(), gate.report.as_raw_fd());
+        // From here on, only the stack, static memory and the memory of `vectors` are used.
+        surplus.release();
+        if !wait_at(wait) {
             libc::_exit(127);
         }
-        let environment = vectors.environment.as_ptr();
-        libc::execve(image.path.as_ptr(), vectors.arguments.as_ptr(), environment);
+        libc::execve(vectors.path, vectors.arguments, vectors.environment);
         if *libc::__errno_location() == libc::ENOEXEC {
-            libc::execve(SHELL.as_ptr(), vectors.script.as_ptr(), environment);
+            libc::execve(SHELL.as_ptr(), vectors.script, vectors.environment);
         }
-        give_up(gate.report.as_raw_fd())
+        give_up(report)
     }
 }
 
