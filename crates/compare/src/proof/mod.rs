@@ -10,5 +10,5 @@ mod trial;
 mod words;
 
 pub use choice::{best, most_promising};
-pub use trial::{avoids_nothing, changes_nothing, promising, smallest, trial_gain};
+pub use trial::{avoids_nothing, by_gain, changes_nothing, promising, smallest, trial_gain};
 pub use words::{doubt_note, noise_note, not_run, summary, why_no_more};

@@ -26,6 +26,8 @@ const WALL_SAVED: Nanos = Nanos(500_000_000);
 const LEAST_GAIN: f64 = 0.97;
 /// Most arms that get pairs of runs: a proof of more takes too long for what the last ones can add.
 const MOST_PAIRED: usize = 4;
+/// Gains of single runs within this factor do not differ: on a busy machine two runs of one program do.
+const NOISE: f64 = 1.25;
 /// An arm whose first run took this many times as long as that of the best is no competitor: runs of
 /// one program differ by less on all but the busiest machines.
 const FAR_BEHIND: f64 = 1.3;
@@ -97,7 +99,21 @@ pub fn promising(baseline: &RunCost, runs: &[RunCost]) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..runs.len()).filter(|&at| deserves(&runs[at])).collect();
     kept.sort_by(|&a, &b| gain(&runs[b]).total_cmp(&gain(&runs[a])));
     kept.truncate(MOST_PAIRED);
-    kept
+    kept.sort_unstable();
+    by_gain(kept, |at| gain(&runs[at]))
+}
+
+/// Sorts arms by the gain of their trial runs. Those within the noise of the best keep their order,
+/// in which the surest and cheapest settings come first.
+#[must_use]
+pub fn by_gain(mut arms: Vec<usize>, gain: impl Fn(usize) -> f64) -> Vec<usize> {
+    let best = arms.iter().map(|&at| gain(at)).fold(0.0, f64::max);
+    let rank = |at: usize| match gain(at) {
+        near if near >= best / NOISE => f64::MAX,
+        less => less,
+    };
+    arms.sort_by(|&a, &b| rank(b).total_cmp(&rank(a)));
+    arms
 }
 
 /// A peak of memory below this part of the baseline's is a gain of its own …
@@ -137,6 +153,13 @@ fn ratio(baseline: Nanos, run: Nanos) -> f64 {
 mod tests {
     use super::*;
     use pagewise_model::units::Bytes;
+
+    #[test]
+    fn arms_within_the_noise_of_the_best_keep_their_order() {
+        let gains = [1.3, 2.4, 1.9, 2.6, 2.0, 2.2];
+        let order = by_gain((0..gains.len()).collect(), |at| gains[at]);
+        assert_eq!(order, [1, 3, 5, 4, 2, 0]);
+    }
 
     #[test]
     fn far_behind_is_what_takes_much_more_by_both_clocks() {
@@ -191,7 +214,7 @@ mod tests {
             promising(&run(1_000), &runs)
         };
         assert_eq!(of(&[1_010, 200, 1_500, 210]), [1, 3]);
-        assert_eq!(of(&[990, 1_010, 980, 1_000, 970]), [4, 2, 0, 3]);
+        assert_eq!(of(&[990, 1_010, 980, 1_000, 970]), [0, 2, 3, 4]);
         assert!(of(&[1_100, 1_300]).is_empty());
     }
 

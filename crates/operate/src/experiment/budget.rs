@@ -3,7 +3,7 @@
 use super::rounds::RUNS_OF_A_PROOF;
 use super::{Experiment, FOR_CONFIRMATION, Options, Run};
 use anyhow::Result;
-use pagewise_compare::proof::not_run;
+use pagewise_compare::proof::{by_gain, not_run};
 use pagewise_compare::{FEWEST_EARLY, FEWEST_PAIRS, Stopping, fewest_pairs};
 use pagewise_model::proof::Proof;
 use pagewise_model::units::Nanos;
@@ -90,11 +90,9 @@ pub(super) fn leave_out_unpromising(
     options: &Options,
     deadline: Instant,
 ) {
-    let mut arms = experiment.in_play();
     let left = deadline.saturating_duration_since(experiment.now());
+    let arms = by_gain(experiment.in_play(), |at| experiment.trial_gain(at));
     let tried = arms.len();
-    let gain = |&at: &usize| experiment.trial_gain(at);
-    arms.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
     let fits = |&count: &usize| needed(experiment, &arms[..count], tried, options) <= left;
     let kept = (1..=arms.len()).rev().find(fits).unwrap_or(1);
     let spent = options.budget.saturating_sub(left);
