@@ -147,9 +147,9 @@ pub struct UnknownShare {
     pub reason: Unnamed,
     /// The file, where one is known.
     pub module: String,
-    /// Share of all samples' weight whose stack has such a frame (0 to 1).
+    /// Share of the leading event's weight whose stack has such a frame (0 to 1).
     pub touched: f64,
-    /// Share of all samples' weight that end in such a frame.
+    /// Share of its weight whose stack ends in such a frame.
     pub own: f64,
     /// What it means and what to do.
     pub remedy: String,

@@ -1,6 +1,6 @@
 //! Why frames have no names, how many samples are affected, and how to fix it.
 
-use super::weigh::Idle;
+use super::weigh::{Idle, is_cpu};
 use pagewise_model::profile::{NodeId, Profile};
 use pagewise_model::profile_findings::UnknownShare;
 use pagewise_model::symbol::Unnamed;
@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 /// Shares below this are left out: they do not matter.
 const LEAST: f64 = 0.001;
 
-/// Each cause with its share of affected samples, largest first.
+/// Each cause with its share of the leading event's samples, by weight, largest first. Weights of
+/// different events cannot be added, and others may lack chains: those of single faults do.
 pub fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
     let mut groups: FxHashMap<(Unnamed, &str), usize> = FxHashMap::default();
     let mut keys: Vec<(Unnamed, &str)> = Vec::new();
@@ -31,10 +32,12 @@ pub fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
     let mut in_chains = vec![false; keys.len()];
     let mut all = 0;
     let mut weights = vec![0_u64; profile.stacks.len()];
-    for stack in profile.samples.stacks.iter().filter(|&at| !idle.is(at)) {
-        // Samples, not weights: those of different events cannot be added.
-        weights[stack.0 as usize] += 1;
-        all += 1;
+    let leading = leading_event(profile);
+    for sample in profile.samples.iter() {
+        if Some(sample.event) == leading && !idle.is(sample.stack) {
+            weights[sample.stack.0 as usize] += sample.weight;
+            all += sample.weight;
+        }
     }
     let mut seen = Vec::new();
     for (at, &weight) in weights
@@ -73,6 +76,22 @@ pub fn causes(profile: &Profile, idle: &Idle) -> Vec<UnknownShare> {
         .collect();
     causes.sort_by(|a, b| b.touched.total_cmp(&a.touched));
     causes
+}
+
+/// CPU time; else the event with most samples.
+fn leading_event(profile: &Profile) -> Option<u16> {
+    let mut samples = vec![0_u64; profile.events.len()];
+    for event in profile.samples.events.iter() {
+        samples[usize::from(event)] += 1;
+    }
+    (0_u16..)
+        .zip(samples)
+        .filter(|&(_, samples)| samples > 0)
+        .max_by_key(|&(event, samples)| {
+            let name = &profile.events[usize::from(event)].name;
+            (is_cpu(name), samples)
+        })
+        .map(|(event, _)| event)
 }
 
 /// What it means and what to do. `in_chains` if some of the frames are part of a call chain.
