@@ -54,6 +54,14 @@ pub struct ProfileDiff {
     pub counters: Vec<CounterChange>,
 }
 
+impl ProfileDiff {
+    /// What B's amounts were divided by, where that changes them by 2 % or more.
+    #[must_use]
+    pub fn divisor(&self) -> Option<f64> {
+        self.slowdown.filter(|factor| (factor - 1.0).abs() >= 0.02)
+    }
+}
+
 impl Evidence for ProfileDiff {
     const KIND: Kind = Kind::ProfileDiff;
 }

@@ -115,7 +115,7 @@ fn note_of_interrupts(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<St
 }
 
 fn note_of_slowdown(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<String> {
-    let factor = diff.slowdown?;
+    diff.slowdown?;
     let [a, b] = [0, 1].map(|at: usize| {
         let side = &sides[at];
         side.total() + side.interrupts as f64 * side.scale
@@ -125,9 +125,9 @@ fn note_of_slowdown(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<Stri
         amount(a, diff.measure),
         amount(b, diff.measure)
     );
-    if (factor - 1.0).abs() < WORTH_TELLING {
+    let Some(factor) = diff.divisor() else {
         return Some(whole);
-    }
+    };
     let (percent, more) = match factor > 1.0 {
         true => (100.0 * (factor - 1.0), "more"),
         false => (100.0 * (1.0 - factor), "less"),
@@ -207,9 +207,13 @@ fn sentence(diff: &ProfileDiff, behind: impl Fn(&Change) -> String) -> String {
         );
     };
     format!(
-        "{} {verb} in {name}: {} against {}{}.",
+        "{} {verb} in {name}: {}{} against {}{}.",
         telling.name,
         amount(telling.b, diff.measure),
+        match diff.divisor() {
+            Some(_) => format!(" at the speed of {}", diff.a.name),
+            None => String::new(),
+        },
         amount(telling.a, diff.measure),
         behind(telling)
     )

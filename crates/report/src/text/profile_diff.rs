@@ -93,9 +93,10 @@ fn functions(page: &mut Page, diff: &ProfileDiff) {
         return;
     }
     page.heading("Functions with what they call (* where chance alone is below 5 %, all together)");
+    let b = diff.divisor().map(|factor| format!("B ÷ {factor:.2}"));
     let heads = [
         figures("A"),
-        figures("B"),
+        figures(b.as_deref().unwrap_or("B")),
         words(""),
         words("change [95 %]"),
         words("function"),

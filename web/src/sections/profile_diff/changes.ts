@@ -29,7 +29,7 @@ export const functions: Section<ProfileDiffPage> = {
   title: "Functions that changed",
   nav: "Functions",
   applies: ({ diff }) => diff.functions.length > 0,
-  intro: ({ diff }) => `With all that they call, in${unit(diff.measure).replace("\u00a0", " ")}; the certain ones first. The line is the 95 % interval of the change. A change of ${digits(diff.detectable, diff.measure)}${unit(diff.measure)} in one of the large functions would have been found four times in five.`,
+  intro: ({ diff }) => `With all that they call, in${unit(diff.measure).replace("\u00a0", " ")}; the certain ones first.${divided(diff)} The line is the 95 % interval of the change. A change of ${digits(diff.detectable, diff.measure)}${unit(diff.measure)} in one of the large functions would have been found four times in five.`,
   render: ({ diff }) => {
     const shown = diff.functions.slice(0, SHOWN);
     const most = Math.max(...shown.flatMap(({ change }) => [Math.abs(change.low), Math.abs(change.high)]), 1e-12);
@@ -54,6 +54,9 @@ export const functions: Section<ProfileDiffPage> = {
     );
   },
 };
+
+/** B's amounts at A's speed, where that changes them. */
+const divided = ({ slowdown }: ProfileDiffPage["diff"]): string => (slowdown === null || Math.abs(slowdown - 1) < 0.02 ? "" : ` B's amounts are divided by ${slowdown.toFixed(2)}, the factor by which most functions differ.`);
 
 const bar = (value: number, most: number, ink: string, measure: Measure): HTMLElement => labelled(`kbar ${ink}`, value / most, digits(value, measure));
 
