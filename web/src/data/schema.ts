@@ -4352,7 +4352,7 @@ export interface UnknownShare {
    */
   module: string;
   /**
-   * Share of all samples' weight that end in such a frame.
+   * Share of its weight whose stack ends in such a frame.
    */
   own: number;
   reason: Unnamed;
@@ -4361,7 +4361,7 @@ export interface UnknownShare {
    */
   remedy: string;
   /**
-   * Share of all samples' weight whose stack has such a frame (0 to 1).
+   * Share of the leading event's weight whose stack has such a frame (0 to 1).
    */
   touched: number;
 }

@@ -2,7 +2,7 @@
 import type { Pack, Profiles } from "./profile";
 
 export type Tone = "bad" | "good" | "neutral";
-export type Look = "text" | "code" | "number" | "bar" | "interval";
+export type Look = "text" | "code" | "command" | "number" | "bar" | "interval";
 
 export interface Sheets {
   badge: [string, Tone];
@@ -19,7 +19,23 @@ export interface Sheet {
   rows: Cell[][];
   /** Rows that there are besides. */
   more: number;
+  scatter?: Scatter;
   is_folded: boolean;
+}
+
+/** Two figures of each of several things, each with its text. */
+export interface Scatter {
+  title: string;
+  across: string;
+  up: string;
+  points: Spot[];
+}
+
+export interface Spot {
+  name: string;
+  x: [number, string];
+  y: [number, string];
+  is_best: boolean;
 }
 
 export interface Cell {

@@ -1,5 +1,15 @@
 /** Proof: runs of each arm in rows, medians, and the before-and-after table. */
-import type { Arm, Proof, RunCost } from "../data/types";
+import type { Advice, Arm, Comparison, Proof, RunCost } from "../data/types";
+
+/** The comparison that proves an advice; arms are named as `Advice::name` in crates/model does. */
+export function provedBy(proof: Proof | null, { rule }: Advice): Comparison | null {
+  if (!proof) return null;
+  const [family, ...rest] = rule.includes(".") ? rule.split(".") : ["", rule];
+  const own = rest.join(".").replaceAll("-", " ");
+  const name = family === "preload" || family === "install" ? `${family} ${own}` : own;
+  const found = [proof.confirmation, ...proof.comparisons].find((one) => one?.arm === name && one.verdict === "faster");
+  return found ?? null;
+}
 
 export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);

@@ -3,6 +3,8 @@ import type { Page } from "../data/page";
 import type { Cell, Look, Sheet, Sheets } from "../data/sheets";
 import { h, type Child } from "../dom";
 import { strip } from "../draw/bars";
+import { copyBox } from "../draw/copy";
+import { scatterPlot } from "../draw/scatter";
 import { count } from "../format";
 import { most, safeLink, scaleOf, type Scale } from "../layout/sheet";
 import type { Answer } from "./answer";
@@ -35,7 +37,7 @@ function part(sheet: Sheet): Section {
   return { id, title, nav, folded: is_folded, applies: () => true, ...(intro !== "" && { intro: () => intro }), render: () => table(sheet) };
 }
 
-function table({ title, columns, rows, more }: Sheet): HTMLElement {
+function table({ title, columns, rows, more, scatter }: Sheet): HTMLElement {
   const cells = (column: number) => rows.map((row) => row[column]!);
   const longest = columns.map((_, column) => most(cells(column)));
   const scales = columns.map((_, column) => scaleOf(cells(column)));
@@ -44,12 +46,13 @@ function table({ title, columns, rows, more }: Sheet): HTMLElement {
   return h(
     "div",
     {},
+    scatter && scatterPlot(scatter),
     h("div", { class: "scroll" }, h("table", { class: "bars sheet" }, h("caption", { class: "sr" }, title), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows.map(row)))),
     more > 0 && h("p", { class: "faint" }, `${count(more)} more in JSON (--json).`),
   );
 }
 
-const isFigure = (look: Look): boolean => look !== "text" && look !== "code";
+const isFigure = (look: Look): boolean => look !== "text" && look !== "code" && look !== "command";
 const isDrawn = (look: Look): boolean => look === "bar" || look === "interval";
 
 /** A cell, and before it what is drawn of its figure. */
@@ -57,7 +60,7 @@ function drawn(cell: Cell, { head, look }: Sheet["columns"][0], longest: number,
   const { text, note, link, tone, value } = cell;
   const href = link === undefined ? null : safeLink(link);
   const inside: Child = href === null ? text : h("a", { href }, text);
-  const words = look === "code" ? h("code", {}, inside) : inside;
+  const words = look === "command" ? copyBox(text) : look === "code" ? h("code", {}, inside) : inside;
   const lines = [tone && tone !== "neutral" ? h("strong", { class: `tone-${tone}` }, words) : words, note !== undefined && h("div", { class: "faint" }, note)];
   const whole = isFirst && !isFigure(look) ? h("th", { scope: "row" }, ...lines) : h("td", { class: isFigure(look) ? "number" : "", "data-head": text === "" ? "" : head }, ...lines);
   if (!isDrawn(look)) return [whole];

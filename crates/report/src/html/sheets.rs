@@ -56,8 +56,37 @@ pub struct Sheet {
     pub rows: Vec<Vec<Cell>>,
     /// Rows that there are besides.
     pub more: usize,
+    /// A plot above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scatter: Option<Scatter>,
     /// Whether it is closed until somebody opens it or follows a link to it.
     pub is_folded: bool,
+}
+
+/// Two figures of each of several things.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Scatter {
+    /// What is plotted.
+    pub title: String,
+    /// To the right.
+    pub across: String,
+    /// Upwards.
+    pub up: String,
+    /// The things.
+    pub points: Vec<Spot>,
+}
+
+/// A point of a plot.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Spot {
+    /// What it is.
+    pub name: String,
+    /// To the right, and as it is read.
+    pub x: (f64, String),
+    /// Upwards, and as it is read.
+    pub y: (f64, String),
+    /// Whether no other beats it.
+    pub is_best: bool,
 }
 
 /// A column of a table.
@@ -77,6 +106,8 @@ pub enum Look {
     Text,
     /// Names of functions, settings, files.
     Code,
+    /// Text to copy, of one line or more.
+    Command,
     /// Figures, right-aligned.
     Number,
     /// Figures with bars as long as their values.

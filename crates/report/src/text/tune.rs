@@ -82,7 +82,20 @@ fn table(page: &mut Page, found: &Tuning) {
         let comparison = comparisons.find(|found| found.arm == points[at].arm);
         row(&points[at], comparison, letters[at], found.clock)
     });
-    page.table("Settings tried", &heads, rows);
+    let confirmed = found.winner.as_ref().map(|winner| {
+        let confirmation = &winner.confirmation;
+        let none = String::new;
+        Row::new([
+            format!("   {}", visible(&winner.name)),
+            none(),
+            speed_up(confirmation, found.clock),
+            percent_change(confirmation.fault_ratio.value),
+            none(),
+            confirmation.pairs.to_string(),
+            "confirmed".to_owned(),
+        ])
+    });
+    page.table("Settings tried", &heads, rows.chain(confirmed));
 }
 
 fn row(point: &Point, comparison: Option<&Comparison>, letter: char, clock: Clock) -> Row {

@@ -1,10 +1,11 @@
 /** What to change, and where. */
-import type { Advice } from "../../data/types";
+import type { Advice, Comparison } from "../../data/types";
 import { h, type Child } from "../../dom";
 import { copyBox } from "../../draw/copy";
 import { tabs } from "../../draw/tabs";
-import { bytes, percent, predictedFactor } from "../../format";
+import { byteChange, bytes, factor, factorRange, percent, predictedFactor } from "../../format";
 import { explained } from "../../glossary";
+import { provedBy } from "../../layout/proof";
 import type { Section } from "../section";
 
 export const fix: Section = {
@@ -15,15 +16,15 @@ export const fix: Section = {
   titled: ({ faults, advice }) => (advice.length > 0 && faults!.exports.every((settings) => settings.length === 0) ? "By hand" : undefined),
   half: true,
   applies: ({ faults, advice, diagnoses }) => faults !== undefined && advice.length + diagnoses.length > 0,
-  render: ({ faults, advice }) => {
+  render: ({ faults, advice, proof }) => {
     const [best, ...others] = advice;
     const exports = faults!.exports;
     if (!best) return h("div", {}, h("p", { class: "lead" }, "Nothing to change."), h("p", {}, "No setting that Pagewise knows would make this program noticeably faster, so it recommends none."));
     return h(
       "div",
       {},
-      ...adviceBody(best, exports[0] ?? [], false),
-      ...others.map((other, index) => h("details", {}, h("summary", {}, `Or: ${other.headline}`), ...adviceBody(other, exports[index + 1] ?? [], true))),
+      ...adviceBody(best, exports[0] ?? [], false, provedBy(proof, best)),
+      ...others.map((other, index) => h("details", {}, h("summary", {}, `Or: ${other.headline}`), ...adviceBody(other, exports[index + 1] ?? [], true, provedBy(proof, other)))),
     );
   },
 };
@@ -41,7 +42,17 @@ function predictedGain(advice: Advice): Child[] {
   return [h("strong", {}, predicted.figure), ` in CPU time${interval}`];
 }
 
-function adviceBody(advice: Advice, exports: [string, string][], isFolded: boolean): Child[] {
+/** What runs with the setting showed. */
+const provedGain = ({ cpu_speedup, fault_ratio, rss_change_bytes }: Comparison): Child[] => [
+  h("dt", {}, "Proved speed"),
+  h("dd", {}, h("strong", {}, factor(cpu_speedup.value)), ` in CPU time (${factorRange(cpu_speedup)})`),
+  h("dt", {}, "Faults left"),
+  h("dd", {}, percent(fault_ratio.value)),
+  h("dt", {}, "Memory"),
+  h("dd", {}, byteChange(rss_change_bytes)),
+];
+
+function adviceBody(advice: Advice, exports: [string, string][], isFolded: boolean, proved: Comparison | null): Child[] {
   const panels = exports.map(([name, text]) => ({ name, content: copyBox(text) }));
   const price = advice.rss_price === 0 ? "no more memory" : `up to ${bytes(advice.rss_price)} more`;
   return [
@@ -52,12 +63,7 @@ function adviceBody(advice: Advice, exports: [string, string][], isFolded: boole
     h(
       "dl",
       { class: "promise" },
-      h("dt", {}, "Predicted speed"),
-      h("dd", {}, ...predictedGain(advice)),
-      h("dt", {}, "Faults gone"),
-      h("dd", {}, percent(advice.faults_avoided)),
-      h("dt", {}, "Memory price"),
-      h("dd", {}, price),
+      ...(proved ? provedGain(proved) : [h("dt", {}, "Predicted speed"), h("dd", {}, ...predictedGain(advice)), h("dt", {}, "Faults gone"), h("dd", {}, percent(advice.faults_avoided)), h("dt", {}, "Memory price"), h("dd", {}, price)]),
       h("dt", {}, "Risk"),
       h("dd", {}, RISK[advice.risk]),
     ),

@@ -33,7 +33,7 @@ pub fn render_gate(document: &Document<Gate>, text: &str) -> Result<String, Erro
         ],
         gate.figures.iter().map(figure).collect(),
     );
-    figures.intro = format!("Medians of {}.", runs(gate));
+    figures.intro = format!("Figures are {}.", runs(gate));
     let mut sheets = vec![figures];
     sheets.extend(gate.culprit.as_ref().map(culprit));
     let columns = [("side", Look::Text), ("command", Look::Code)];

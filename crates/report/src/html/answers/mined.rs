@@ -6,11 +6,13 @@ use crate::html::document::render_sheets;
 use crate::html::sheets::{Cell, Look, Sheet, Sheets, Tone};
 use pagewise_model::answer::Document;
 use pagewise_model::mined::{Mined, MinedPattern};
-use pagewise_model::quantity::{count, percent};
+use pagewise_model::quantity::{count, counted, percent};
 use pagewise_model::units::Nanos;
 
 /// Most rows of a page: JSON has all.
-const ROWS: usize = 1000;
+const ROWS: usize = 200;
+/// Items of a pattern that are shown, the last: where longer patterns of the same beginning differ.
+const ITEMS: usize = 8;
 
 /// The page about frequent patterns.
 ///
@@ -31,7 +33,8 @@ pub fn render_mined(document: &Document<Mined>, _text: &str) -> Result<String, E
 
 /// Those of most support first; of trees, those that take most time.
 fn patterns(found: &[MinedPattern]) -> Sheet {
-    let mut order: Vec<&MinedPattern> = found.iter().collect();
+    let mut order = without_beginnings(found);
+    let left_out = found.len() - order.len();
     let time = |one: &MinedPattern| {
         one.tree
             .as_ref()
@@ -42,7 +45,7 @@ fn patterns(found: &[MinedPattern]) -> Sheet {
     let rows = order.iter().take(ROWS).map(|one| {
         let support = Cell::figure(count(one.support), one.support as f64);
         match &one.tree {
-            None => vec![one.items.join(" ").into(), support],
+            None => vec![shortened(&one.items), support],
             Some(tree) => vec![
                 Cell::from(&*tree.outline),
                 support,
@@ -71,16 +74,46 @@ fn patterns(found: &[MinedPattern]) -> Sheet {
         .chain(times.into_iter().filter(|_| are_trees))
         .collect();
     Sheet {
-        more: found.len().saturating_sub(ROWS),
+        more: order.len().saturating_sub(ROWS),
+        intro: match left_out {
+            0 => String::new(),
+            _ => format!(
+                "{} that are the beginning of a longer one of the same support are left out; JSON has all.",
+                counted(left_out as u64, "pattern")
+            ),
+        },
         ..sheet("patterns", "Patterns", &columns, rows.collect())
     }
 }
 
+/// All but those that the next one continues with the same support: patterns come before their
+/// extensions.
+fn without_beginnings(found: &[MinedPattern]) -> Vec<&MinedPattern> {
+    let is_continued = |at: usize| {
+        let (one, next) = (&found[at], found.get(at + 1));
+        next.is_some_and(|next| {
+            one.tree.is_none() && next.support == one.support && next.items.starts_with(&one.items)
+        })
+    };
+    (0..found.len())
+        .filter(|&at| !is_continued(at))
+        .map(|at| &found[at])
+        .collect()
+}
+
+/// The last items, and what they come after.
+fn shortened(items: &[String]) -> Cell {
+    let left_out = items.len().saturating_sub(ITEMS);
+    let shown = Cell::from(items[left_out..].join(" "));
+    match (left_out, items.first()) {
+        (0, _) | (_, None) => shown,
+        (1, Some(first)) => shown.with_note(format!("after {first}")),
+        (_, Some(first)) => shown.with_note(format!("after {first} and {} more", left_out - 1)),
+    }
+}
+
 fn sequences(found: &[Vec<String>]) -> Sheet {
-    let rows = found
-        .iter()
-        .take(ROWS)
-        .map(|items| vec![Cell::from(items.join(" "))]);
+    let rows = found.iter().take(ROWS).map(|items| vec![shortened(items)]);
     Sheet {
         more: found.len().saturating_sub(ROWS),
         ..sheet(

@@ -3,13 +3,13 @@
 use super::sheet;
 use crate::html::Error;
 use crate::html::document::render_sheets;
-use crate::html::sheets::{Cell, Look, Sheet, Sheets, Tile, Tone};
+use crate::html::sheets::{Cell, Look, Scatter, Sheet, Sheets, Spot, Tile, Tone};
 use crate::settings_export::{command_line, exports};
 use crate::text::tune::{bytes, speed_up, word};
 use pagewise_model::answer::Document;
-use pagewise_model::proof::{Clock, Verdict};
+use pagewise_model::proof::{Clock, Comparison, Verdict};
 use pagewise_model::quantity::percent_change;
-use pagewise_model::tuning::{Tuning, Winner};
+use pagewise_model::tuning::{Point, Tuning, Winner};
 use pagewise_model::units::{Estimate, Nanos};
 
 /// The page about settings that were tried.
@@ -67,7 +67,7 @@ fn settings(winner: &Winner, command: &[String]) -> Sheet {
     sheet(
         "settings",
         "The best setting",
-        &[("where", Look::Text), ("setting", Look::Code)],
+        &[("where", Look::Text), ("setting", Look::Command)],
         rows.collect(),
     )
 }
@@ -81,7 +81,24 @@ fn gain(ratio: &Estimate) -> Estimate {
     }
 }
 
-/// A row for each setting, the fastest first.
+fn speed(comparison: &Comparison, clock: Clock) -> Cell {
+    let text = speed_up(comparison, clock);
+    match comparison.pairs >= 3 {
+        true => Cell::estimate(text, &gain(clock.speed_up(comparison))),
+        false => text.into(),
+    }
+}
+
+fn judged(verdict: Verdict) -> Cell {
+    let tone = match verdict {
+        Verdict::Faster => Tone::Good,
+        Verdict::Slower | Verdict::TooMuchMemory => Tone::Bad,
+        _ => Tone::Neutral,
+    };
+    Cell::from(word(verdict)).toned(tone)
+}
+
+/// The winner's fresh runs, which the verdict quotes; then a row for each setting, the fastest first.
 fn tried(found: &Tuning) -> Sheet {
     let time = match found.clock {
         Clock::Wall => "time",
@@ -94,22 +111,6 @@ fn tried(found: &Tuning) -> Sheet {
             .comparisons
             .iter()
             .find(|other| other.arm == point.arm);
-        let speed = comparison.map_or_else(Cell::default, |comparison| {
-            let ratio = found.clock.speed_up(comparison);
-            let text = speed_up(comparison, found.clock);
-            match comparison.pairs >= 3 {
-                true => Cell::estimate(text, &gain(ratio)),
-                false => text.into(),
-            }
-        });
-        let verdict = comparison.map_or_else(Cell::default, |comparison| {
-            let tone = match comparison.verdict {
-                Verdict::Faster => Tone::Good,
-                Verdict::Slower | Verdict::TooMuchMemory => Tone::Bad,
-                _ => Tone::Neutral,
-            };
-            Cell::from(word(comparison.verdict)).toned(tone)
-        });
         vec![
             Cell::from(&*point.arm).with_note(if point.on_front {
                 "beaten by no other"
@@ -120,13 +121,25 @@ fn tried(found: &Tuning) -> Sheet {
                 Nanos::from_secs_f64(point.seconds).to_string(),
                 point.seconds,
             ),
-            speed,
+            comparison.map_or_else(Cell::default, |comparison| speed(comparison, found.clock)),
             comparison.map_or_else(Cell::default, |found| {
                 percent_change(found.fault_ratio.value).into()
             }),
             Cell::figure(bytes(point.peak_bytes), point.peak_bytes),
             comparison.map_or_else(Cell::default, |found| found.pairs.to_string().into()),
-            verdict,
+            comparison.map_or_else(Cell::default, |comparison| judged(comparison.verdict)),
+        ]
+    });
+    let confirmed = found.winner.as_ref().map(|winner| {
+        let confirmation = &winner.confirmation;
+        vec![
+            Cell::from(&*winner.name).with_note("confirmed by fresh runs"),
+            Cell::default(),
+            speed(confirmation, found.clock),
+            percent_change(confirmation.fault_ratio.value).into(),
+            Cell::default(),
+            confirmation.pairs.to_string().into(),
+            judged(confirmation.verdict),
         ]
     });
     let failed = found.arms.iter().filter_map(|arm| {
@@ -151,10 +164,27 @@ fn tried(found: &Tuning) -> Sheet {
         ("pairs", Look::Number),
         ("verdict", Look::Text),
     ];
-    sheet(
-        "tried",
-        "Settings tried",
-        &columns,
-        rows.chain(failed).collect(),
-    )
+    let rows = confirmed.into_iter().chain(rows).chain(failed).collect();
+    Sheet {
+        scatter: Some(time_against_memory(&found.time_and_memory, time)),
+        ..sheet("tried", "Settings tried", &columns, rows)
+    }
+}
+
+fn time_against_memory(points: &[Point], time: &str) -> Scatter {
+    let spot = |point: &Point| Spot {
+        name: point.arm.clone(),
+        x: (
+            point.seconds,
+            Nanos::from_secs_f64(point.seconds).to_string(),
+        ),
+        y: (point.peak_bytes, bytes(point.peak_bytes)),
+        is_best: point.on_front,
+    };
+    Scatter {
+        title: "Time against memory; filled dots are beaten by no other setting".to_owned(),
+        across: time.to_owned(),
+        up: "peak memory".to_owned(),
+        points: points.iter().map(spot).collect(),
+    }
 }
