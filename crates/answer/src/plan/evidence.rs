@@ -71,6 +71,8 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
         | Symptom::ForkSpawn
         | Symptom::ForkEach
         | Symptom::TlbFlush
+        | Symptom::ServedFaults
+        | Symptom::Registering
         | Symptom::FileRemap => works::evidence(findings, symptom),
         Symptom::ChurnBrk
         | Symptom::ChurnPopulated

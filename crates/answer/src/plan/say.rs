@@ -93,6 +93,8 @@ phrases! {
         largest_process(size);
         spinning(share);
         flushing(share);
+        serving(share);
+        registering(share);
         unmapped(calls, held);
         balancing_takes(share);
         balancing_counted(counts);

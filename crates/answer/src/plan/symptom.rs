@@ -97,6 +97,10 @@ symptoms! {
     LockSpin = "lock.spin",
     /// TLBs of other CPUs are flushed.
     TlbFlush = "tlb.flush",
+    /// A thread of the program serves page faults of others.
+    ServedFaults = "faults.served",
+    /// Buffers are registered for each request.
+    Registering = "pin.each",
     /// NUMA balancing takes time.
     NumaBalancing = "numa.balancing",
     /// Memory is on other nodes than the one whose CPUs use it.
@@ -141,9 +145,15 @@ impl Symptom {
             | ForkCopies | ForkTables | ForkSpawn | ForkEach | File | FileCopies | Shared
             | FileRemap | FileReads | Swap | UnknownFaults | WriteProtect | HotAllocator
             | HotCollector | Runtime | Limit | Killed | Thrashing | Reclaim | LockWait
-            | LockSpin | TlbFlush | NumaBalancing | NumaRemote | NumaOneNode | KernelThreads
-            | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => false,
+            | LockSpin | TlbFlush | ServedFaults | Registering | NumaBalancing | NumaRemote
+            | NumaOneNode | KernelThreads | KernelWork | KernelUnexplained | Healthy | Open
+            | Short | Computing => false,
         }
+    }
+
+    /// Whether calls that the program alone makes are behind it, which no runtime's heap changes.
+    pub(super) fn is_of_own_calls(self) -> bool {
+        [Self::ServedFaults, Self::Registering].contains(&self)
     }
 
     /// Whether nothing that was recorded shows what it costs.
@@ -156,8 +166,10 @@ impl Symptom {
         use Symptom::*;
         match self {
             ChurnPopulated | HotAllocator | HotCollector | ForkTables | ForkSpawn | ForkEach
-            | LockSpin | TlbFlush | NumaBalancing | NumaRemote | NumaOneNode | KernelWork
-            | KernelUnexplained | Healthy | Open | Short | Computing => true,
+            | LockSpin | TlbFlush | ServedFaults | Registering | NumaBalancing | NumaRemote
+            | NumaOneNode | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => {
+                true
+            }
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
             | File | FileCopies | Shared | FileRemap | FileReads | Swap | UnknownFaults

@@ -58,6 +58,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
     works::one_of_locks(findings, &mut symptoms);
     numa::of_hinting_faults(findings, &mut symptoms);
     works::forked_for_each(findings, &mut symptoms);
+    works::served_by_the_program(findings, &mut symptoms);
     symptoms.sort_by(|a, b| {
         let lost = |one: &Case| (one.certainly_lost(findings), one.lost(findings));
         lost(b).partial_cmp(&lost(a)).unwrap_or(Ordering::Equal)

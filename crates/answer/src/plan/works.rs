@@ -1,5 +1,6 @@
 //! Symptoms visible in samples of CPU time in the kernel, but hardly in faults and not in waits:
-//! copies by forks, spinning for the lock of the address space, flushing the TLBs of other CPUs.
+//! copies by forks, spinning for the lock of the address space, flushing the TLBs of other CPUs, faults that
+//! the program serves itself, buffers that are registered for each request.
 //! Also files that are mapped repeatedly, although each of their faults is an ordinary one.
 
 use super::case::{Case, faults_of, is_one_process, plain, share_of_work};
@@ -20,11 +21,17 @@ const FEWEST_CALLS: u64 = 100;
 /// A symptom explains an entry if it accounts for this part of its time.
 const MOST_OF_IT: f64 = 0.5;
 
+/// Work of the kernel: serving faults for a thread of the program, registering buffers (`kernel.toml`).
+const SERVED: &str = "served";
+const REGISTERED: &str = "registered";
+
 pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
     let found = [
         (of_forks(findings), forks(findings)),
         (Symptom::LockSpin, spinning(findings)),
         (Symptom::TlbFlush, share_of_work(findings, "flush")),
+        (Symptom::ServedFaults, share_of_work(findings, SERVED)),
+        (Symptom::Registering, share_of_work(findings, REGISTERED)),
     ];
     found.into_iter().filter_map(|(kind, cost)| {
         Some(Case {
@@ -93,6 +100,17 @@ pub(super) fn forked_for_each(findings: &Findings, symptoms: &mut Vec<Case>) {
     });
 }
 
+/// Where the program serves its own faults, that is what they cost, whether their pages were touched before.
+pub(super) fn served_by_the_program(findings: &Findings, symptoms: &mut Vec<Case>) {
+    let all = findings.time.share_of_cpu.unwrap_or_default();
+    let served = findings.account.work(SERVED).map_or(0.0, |work| {
+        work.in_faults.value / findings.cost.cpu().0.max(1) as f64
+    });
+    if served > 0.0 && served >= MOST_OF_IT * all.value {
+        symptoms.retain(|one| !one.kind.is_fresh_memory());
+    }
+}
+
 /// Whether what forks copy is mostly for programs that are started.
 fn of_forks(findings: &Findings) -> Symptom {
     let part = |id: &str| share_of_work(findings, id).map_or(0.0, |share| share.value);
@@ -157,6 +175,8 @@ pub(super) fn tell_of(symptoms: &[Case], entry: &KernelEntry, findings: &Finding
             message(&["fork", "exit"])
         }
         "interrupt" if costly(Symptom::NumaBalancing) => message(&[numa::WORK]),
+        "call.device" | "call.read" if costly(Symptom::ServedFaults) => message(&[SERVED]),
+        "call.rings" | "populate" if costly(Symptom::Registering) => message(&[REGISTERED]),
         "call.map" if costly(Symptom::FileRemap) => return true,
         "call.map" => {
             let part = |kind, work| if costly(kind) { message(&[work]) } else { 0.0 };
@@ -201,6 +221,8 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
         }
         Symptom::LockSpin | Symptom::LockWait => [share("lock").map(say::spinning), None, None],
         Symptom::TlbFlush => [share("flush").map(say::flushing), None, None],
+        Symptom::ServedFaults => [share(SERVED).map(say::serving), None, None],
+        Symptom::Registering => [share(REGISTERED).map(say::registering), None, None],
         Symptom::FileRemap => {
             let calls = count(unmaps(findings));
             [

@@ -301,3 +301,36 @@ fn the_kernels_headline_has_the_figure_of_the_row_it_names() {
     let ids = ["call.sleep", "call.futex", "call.wait", "call.socket"];
     assert_eq!(message(&ids.map(|id| (id, 0.04))).severity, Severity::Note);
 }
+
+#[test]
+fn faults_that_the_program_serves_are_told_as_such() {
+    let mut findings = working("call.device", &[("served", 0.9)]);
+    findings.account.work[0].in_faults = Estimate::exact(0.3 * 4e9);
+    findings.cost.minor_faults = 500_000;
+    findings.time.share_of_cpu = Some(Estimate::exact(0.35));
+    findings.time.total_ns = Some(Estimate::exact(0.35 * 4e9));
+    findings.by_cause = vec![share(Cause::RefaultAfterMunmap, 490_000.0)];
+    let answer = concluded(findings);
+    assert_eq!(ids(&answer)[0], "faults.served");
+    assert_eq!(answer.advice[0].rule, "served.more-pages");
+    let mut of_go = working("call.device", &[("served", 0.9)]);
+    of_go.allocators.push(allocator(AllocatorKind::Go, "1.26"));
+    let verdict = concluded(of_go).verdict;
+    assert!(!verdict.contains("--prove tries"), "{verdict}");
+    assert!(!ids(&answer).contains(&"first_touch"), "{:?}", ids(&answer));
+    // Some of the faults alone.
+    let mut some = working("call.device", &[("served", 0.02)]);
+    some.cost.minor_faults = 500_000;
+    some.by_cause = vec![share(Cause::FirstTouch, 490_000.0)];
+    assert_ne!(ids(&concluded(some))[0], "faults.served");
+}
+
+#[test]
+fn buffers_that_are_registered_each_time_are_told_with_their_fix() {
+    for entry in ["call.rings", "populate"] {
+        let answer = concluded(working(entry, &[("registered", 0.9)]));
+        assert_eq!(ids(&answer)[0], "pin.each", "{entry}");
+        assert!(!ids(&answer).contains(&"kernel.work"), "{:?}", ids(&answer));
+        assert_eq!(answer.advice[0].rule, "pin.once");
+    }
+}
