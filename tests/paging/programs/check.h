@@ -16,6 +16,8 @@
 
 #define PAGE 4096
 #define WORDS (PAGE / 8)
+/* Only a hang ends a wait: a busy machine may take long to write pages out. */
+#define LONGEST_WAIT_S 240
 
 static atomic_long checks, wrong;
 

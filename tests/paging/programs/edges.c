@@ -223,7 +223,7 @@ static void ends(void) {
     pthread_join(thread, NULL);
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 10;
+    until.tv_sec += LONGEST_WAIT_S;
     printf("%-44s %s\n", "a robust mutex of a thread that ended", strerror(pthread_mutex_timedlock(robust, &until)));
     pthread_mutex_consistent(robust), pthread_mutex_unlock(robust);
 
@@ -234,8 +234,8 @@ static void ends(void) {
     int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
     press();
     clone(clear, stack + (1 << 16), flags, NULL, NULL, NULL, word);
-    struct timespec ten = {10, 0};
-    long answer = syscall(SYS_futex, word, FUTEX_WAIT, 1, &ten, NULL, 0);
+    struct timespec most = {LONGEST_WAIT_S, 0};
+    long answer = syscall(SYS_futex, word, FUTEX_WAIT, 1, &most, NULL, 0);
     int error = errno;
     printf("%-44s %d %s\n", "the word of a thread that ended", *word, answer && error == ETIMEDOUT ? "never woken" : "");
     munmap(at, pages * PAGE);

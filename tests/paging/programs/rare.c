@@ -136,7 +136,7 @@ static void robust_mutexes(void) {
         pthread_join(thread, NULL);
         struct timespec limit;
         clock_gettime(CLOCK_REALTIME, &limit);
-        limit.tv_sec += 20;
+        limit.tv_sec += LONGEST_WAIT_S;
         need(pthread_mutex_timedlock(robust, &limit) == EOWNERDEAD, "a robust mutex of a thread that has ended");
         pthread_mutex_consistent(robust);
         pthread_mutex_unlock(robust);

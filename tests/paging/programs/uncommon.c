@@ -190,9 +190,9 @@ static void *robust_of(void *argument) {
     return NULL;
 }
 static void waits_for(const char *what, volatile int *word, int value) {
-    struct timespec ten = {10, 0};
+    struct timespec most = {LONGEST_WAIT_S, 0};
     long answer = 0;
-    while (*word == value && !answer) answer = syscall(SYS_futex, word, FUTEX_WAIT, value, &ten, NULL, 0);
+    while (*word == value && !answer) answer = syscall(SYS_futex, word, FUTEX_WAIT, value, &most, NULL, 0);
     printf("%-44s %d %s\n", what, *word == value, answer && errno == ETIMEDOUT ? "never woken" : "");
 }
 static void registered(void) {
@@ -210,7 +210,7 @@ static void registered(void) {
     waits_for("set_tid_address of a thread", word, 5);
     pthread_create(&thread, NULL, robust_of, at);
     word = (int *)(at + 90 * PAGE + 64);
-    for (int i = 0; i < 10000 && !(*word & FUTEX_OWNER_DIED); i++) usleep(1000);
+    for (double until = now() + LONGEST_WAIT_S; now() < until && !(*word & FUTEX_OWNER_DIED);) usleep(1000);
     told("a robust list by hand", (*word & FUTEX_OWNER_DIED) != 0);
     fill(at + 60 * PAGE, 60, 7), fill(at + 61 * PAGE, 61, 7), fill(at + 80 * PAGE, 80, 7), fill(at + 90 * PAGE, 90, 7);
     tell("  memory", 0, at, pages);
@@ -251,9 +251,10 @@ static void sequences(void) {
 
 /* A process that shares this memory and is no thread. */
 static unsigned char *shared;
-static int sharer(void *argument) {
-    (void)argument;
-    uint64_t now = sum(shared, pages);
+static volatile uint64_t shared_sum; /* of what it read */
+static int sharer(void *thirds) {
+    for (long i = 0; i < pages; i++) holds(shared + i * PAGE, i, thirds && i % 3 == 0 ? 8 : 7);
+    uint64_t now = shared_sum = sum(shared, pages);
     for (long i = 0; i < pages; i += 3) fill(shared + i * PAGE, i, 8);
     syscall(SYS_exit, (int)(now & 63));
     return 0;
@@ -263,13 +264,39 @@ static void relatives(void) {
     press();
     unsigned char *stack = mmap(NULL, 1 << 18, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     for (int more = 0; more < 2; more++) {
-        pid_t child = clone(sharer, stack + (1 << 18), CLONE_VM | (more ? CLONE_FILES | CLONE_FS | CLONE_SIGHAND : 0) | SIGCHLD, NULL);
+        pid_t child = clone(sharer, stack + (1 << 18), CLONE_VM | (more ? CLONE_FILES | CLONE_FS | CLONE_SIGHAND : 0) | SIGCHLD, more ? &only : NULL);
         int status = child < 0 ? -1 : child_status(child);
         told(more ? "CLONE_VM and handlers, no thread" : "CLONE_VM, no thread", status);
+        printf("%-44s %016lx\n", "  what it read", shared_sum);
         tell("  memory", 0, shared, pages);
         press();
     }
     munmap(shared, pages * PAGE);
+}
+
+/* A process with this memory and with descriptors of its own has the first pages leave that may not be written:
+ * what it opens for that is not open here, where such pages have to leave as well. */
+enum { FEW = 512 };
+static int pages_out(void *at) {
+    need(madvise(at, FEW * PAGE, MADV_PAGEOUT) == 0, "a relative pages out");
+    syscall(SYS_exit, 7);
+    return 0;
+}
+static void relative(void) {
+    unsigned char *few = memory(FEW);
+    unsigned char *stack = mmap(NULL, 1 << 18, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    mprotect(few, FEW * PAGE, PROT_READ);
+    pid_t child = clone(pages_out, stack + (1 << 18), CLONE_VM | SIGCHLD, few);
+    told("a relative that pages out", child < 0 ? -1 : child_status(child));
+    unsigned char *at = memory(pages);
+    mprotect(at, pages * PAGE, PROT_READ);
+    unsigned char *more = memory(pages);
+    long resident = status_kib("VmHWM:"), most = pages * PAGE / 1024 * 3 / 4;
+    tell("  memory", 0, at, pages);
+    tell("  more", 0, more, pages);
+    if (resident > most) fprintf(stderr, "%ld KiB are resident\n", resident);
+    need(resident <= most, "pages leave after a relative has paged out");
+    munmap(at, pages * PAGE), munmap(more, pages * PAGE), munmap(few, FEW * PAGE);
 }
 
 /* From outside: a child writes to this process's memory, and the other way round. */
@@ -466,6 +493,7 @@ int main(int count, char **v) {
     if (is("modes")) modes();
     // From outside only by descriptor.
     if (only && is("outside")) outside();
+    if (only && is("relative")) relative();
     if (only && is("strict")) strict();
     return verdict("uncommon");
 }

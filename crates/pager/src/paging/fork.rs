@@ -321,6 +321,13 @@ impl Pager {
         self.shares_slots() && !self.store().is_outlived()
     }
 
+    /// Whether this memory is that of another process, and this one shares it (`CLONE_VM`, `vfork`).
+    #[must_use]
+    pub fn is_of_relative(&self) -> bool {
+        let owner = self.equipment.process.load(Ordering::Relaxed);
+        owner != 0 && owner != sys::process_id()
+    }
+
     /// Whether this is not a child of `vfork`, which has its parent's memory.
     #[must_use]
     pub fn is_own_process(&self) -> bool {

@@ -4,6 +4,7 @@
 //! An ordinary user's process that is not to be dumped (`PR_SET_DUMPABLE`) may not open these files of its
 //! own after a fork. Then `mincore(2)` tells what is resident, and bytes are read as the program may.
 
+use super::PAGER;
 use crate::page::PAGE_BYTES;
 use crate::sys::{self, Answer};
 use core::sync::atomic::{AtomicI32, Ordering};
@@ -50,10 +51,12 @@ pub fn descriptors() -> [i32; 5] {
 }
 
 /// The descriptor of `path`, opened when it is first needed, and kept: each opening takes the
-/// lowest free number for a moment, which the program may expect to get.
+/// lowest free number for a moment, which the program may expect to get. A process that shares this memory,
+/// but is no thread, opens none: it may have descriptors of its own, and in this process the same number
+/// would be nothing, or another file.
 fn opened(file: &AtomicI32, path: &core::ffi::CStr) -> i32 {
     let there = file.load(Ordering::Relaxed);
-    if there >= 0 {
+    if there >= 0 || PAGER.is_of_relative() {
         return there;
     }
     let answer = sys::open(path, libc::O_RDONLY);

@@ -130,6 +130,10 @@ struct Ring {
 #[derive(Debug)]
 pub struct Rings {
     rings: [Ring; RINGS],
+    /// The process that made them, and alone uses them. For a slow transfer the kernel may start a worker,
+    /// which counts as a thread of the process that asked for it and ends after it, with 0: a process that
+    /// shares this memory and ends by `exit(2)`, as a thread does, would lose its status (Linux 6.18).
+    owner: AtomicU32,
 }
 
 // SAFETY: the contents of a ring's cell are accessed only by the thread that set its `busy` flag,
@@ -155,12 +159,14 @@ impl Rings {
         };
         Rings {
             rings: core::array::from_fn(|_| ring()),
+            owner: AtomicU32::new(0),
         }
     }
 
     /// Creates rings of [`MAX_TRANSFERS`] entries; none if the kernel denies them. Once in a
     /// process.
     pub fn prepare(&self) {
+        self.owner.store(sys::process_id(), Ordering::Relaxed);
         for ring in &self.rings {
             // SAFETY: the ring is busy since `new` or `forked`, and only this call ends that.
             let place = unsafe { &mut *ring.mapped.get() };
@@ -193,7 +199,7 @@ impl Rings {
     }
 
     /// Does all transfers at once, polling for the end as long as `waiting` allows. `None` if no
-    /// ring is free.
+    /// ring is free, or they are another process's.
     ///
     /// # Safety
     /// The memory of each transfer belongs to the caller for the whole call.
@@ -204,7 +210,8 @@ impl Rings {
         transfers: &[Transfer],
         waiting: Option<&Waiting<'_>>,
     ) -> Option<Result<(), (usize, StoreError)>> {
-        if transfers.len() > MAX_TRANSFERS {
+        let is_owner = self.owner.load(Ordering::Relaxed) == sys::process_id();
+        if transfers.len() > MAX_TRANSFERS || !is_owner {
             return None;
         }
         let ring = self
@@ -470,5 +477,23 @@ fn tear_down(ring: &Mapped) {
             0,
         );
         sys::call3(libc::SYS_close, ring.file as usize, 0, 0);
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_made_the_rings_uses_them() {
+        let rings = Rings::new();
+        rings.prepare();
+        let transfer = || {
+            // SAFETY: there is nothing to transfer.
+            unsafe { rings.transfer(-1, Operation::Read, &[], None) }
+        };
+        assert_eq!(transfer().is_some(), rings.any());
+        rings.owner.fetch_add(1, Ordering::Relaxed);
+        assert!(transfer().is_none());
     }
 }
