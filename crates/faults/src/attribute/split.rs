@@ -106,21 +106,17 @@ fn all_repeats(attribution: &Attribution, counted: Counted) -> BTreeMap<RegionKi
         let share = repeats(census).map(|share| (census.faults, share));
         parts.entry(region).or_default().extend(share);
     }
-    let sum = |of: fn(&Attribution, RegionKind) -> f64| -> f64 {
-        parts.keys().map(|region| of(attribution, *region)).sum()
-    };
-    let first = sum(faults_on) - sum(churn_by_records);
-    let bound = counted
-        .resident
-        .map(|pages| 1.0 - pages / first.max(1.0))
-        .filter(|&share| share > LEAST_BY_RESIDENT);
     let mut all: BTreeMap<RegionKind, Estimate> = parts
         .into_iter()
         .map(|(region, parts)| {
             let share = shares_together(&parts, faults_counted(attribution, region));
-            (region, bound.map_or(share, |least| at_least(share, least)))
+            (region, share)
         })
         .collect();
+    if let Some(pages) = counted.resident {
+        let first = |region| faults_on(attribution, region) - churn_by_records(attribution, region);
+        bound_by_resident(&mut all, first, pages);
+    }
     if !attribution.sees_every_fault && !attribution.sees_releases {
         // Pages of memory without a recorded mapping were not counted.
         all.insert(RegionKind::Unknown, NOT_KNOWN);
@@ -154,11 +150,40 @@ fn shares_together(parts: &[(f64, Estimate)], of: f64) -> Estimate {
     }
 }
 
-fn at_least(share: Estimate, least: f64) -> Estimate {
-    Estimate {
-        value: share.value.max(least),
-        low: share.low.max(least),
-        high: share.high.max(least),
+/// Raises shares until the `first` touches of each kind of memory, and of all together, fit into
+/// `pages` that were resident at one time.
+fn bound_by_resident(
+    shares: &mut BTreeMap<RegionKind, Estimate>,
+    first: impl Fn(RegionKind) -> f64,
+    pages: f64,
+) {
+    let all: f64 = shares.keys().map(|&region| first(region)).sum();
+    if 1.0 - pages / all.max(1.0) <= LEAST_BY_RESIDENT {
+        return;
+    }
+    for (&region, share) in shares.iter_mut() {
+        let least = (1.0 - pages / first(region).max(1.0)).max(0.0);
+        *share = Estimate {
+            value: share.value.max(least),
+            low: share.low.max(least),
+            high: share.high.max(least),
+        };
+    }
+    // What still does not fit belongs where the samples leave room for it: a small kind of memory
+    // that was seen well is not judged by a large one.
+    let sum = |of: fn(&Estimate) -> f64| -> f64 {
+        let each = shares
+            .iter()
+            .map(|(&region, share)| first(region) * of(share));
+        each.sum()
+    };
+    let excess = all - pages - sum(|share| share.value);
+    let room = sum(|share| share.high - share.value);
+    if excess > 0.0 && room > 0.0 {
+        let part = (excess / room).min(1.0);
+        for share in shares.values_mut() {
+            share.value += part * (share.high - share.value);
+        }
     }
 }
 
@@ -378,6 +403,28 @@ fn to_f64(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_that_fit_into_memory_are_not_judged_by_a_heap_that_does_not() {
+        let share = |value: f64, low: f64, high: f64| Estimate { value, low, high };
+        let (heap, blocks) = (RegionKind::Heap, RegionKind::MmappedChunk);
+        let mut shares =
+            BTreeMap::from([(heap, share(0.9, 0.5, 1.0)), (blocks, share(0.0, 0.0, 0.0))]);
+        let first = |region| if region == heap { 58_000.0 } else { 1_000.0 };
+        bound_by_resident(&mut shares, first, 1_300.0);
+        assert_eq!(shares[&blocks], share(0.0, 0.0, 0.0));
+        let touched = 58_000.0 * (1.0 - shares[&heap].value) + 1_000.0;
+        assert!((touched - 1_300.0).abs() < 1.0, "{touched}");
+        assert!(shares[&heap].low > 0.97, "{:?}", shares[&heap]);
+    }
+
+    #[test]
+    fn few_faults_beyond_the_peak_prove_nothing() {
+        let before = BTreeMap::from([(RegionKind::Heap, Estimate::exact(0.0))]);
+        let mut shares = before.clone();
+        bound_by_resident(&mut shares, |_| 1_900.0, 1_000.0);
+        assert_eq!(shares, before);
+    }
 
     pub(super) fn held(cells: &[(Cause, RegionKind, f64)]) -> Ledger {
         let mut ledger = Ledger::default();
