@@ -11,6 +11,7 @@ mod extents;
 mod finding;
 mod groups;
 mod limit;
+mod places;
 mod reach;
 mod run;
 

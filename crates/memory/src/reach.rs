@@ -10,6 +10,7 @@
 //! ```
 
 use crate::draws::{Draw, Draws};
+use crate::places::Places;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{Tile, TileSink, TileState};
 
@@ -144,6 +145,7 @@ impl LiveBlocks {
         Some(Graph {
             roots: vec![NOT; blocks.len()],
             offsets: Vec::with_capacity(blocks.len() + 1),
+            places: Places::new(blocks.iter().map(Block::data)),
             blocks,
             covered,
             pointers: Vec::new(),
@@ -162,6 +164,7 @@ const START: u8 = 2;
 #[derive(Clone, Debug)]
 pub struct Graph {
     blocks: Vec<Block>,
+    places: Places,
     covered: Vec<(u64, u64)>,
     roots: Vec<u8>,
     /// Where the pointers of each block start.
@@ -183,71 +186,83 @@ impl Graph {
 
     /// A word of a register, or the like.
     pub fn root(&mut self, word: u64) {
-        let word = word & ADDRESS;
-        self.mark(word);
-        // An address at the very end of a block is also the next one's.
-        if self
-            .find(word)
-            .is_none_or(|number| self.blocks[number].has_header())
-        {
-            self.mark(word.wrapping_sub(GLIBC_SHIFT));
-        }
-    }
-
-    fn mark(&mut self, word: u64) {
-        if let Some(number) = self.find(word) {
-            let how = if self.is_start(number, word) {
-                START
-            } else {
-                INSIDE
-            };
+        let [to, before] = self.targets(word & ADDRESS);
+        for (number, how) in [to, before].into_iter().flatten() {
             self.roots[number] = self.roots[number].max(how);
         }
     }
 
+    /// The block with this address, and the one that ends just before it: an address at the very end of
+    /// a block may be meant for that.
+    fn targets(&self, word: u64) -> [Option<(usize, u8)>; 2] {
+        let to = self.find(word);
+        let before = match to {
+            Some(number) if word >= self.blocks[number].data().0 + GLIBC_SHIFT => None,
+            Some(number) if !self.blocks[number].has_header() => None,
+            _ => self.find(word.wrapping_sub(GLIBC_SHIFT)),
+        };
+        let how = |number| match self.is_start(number, word) {
+            true => START,
+            false => INSIDE,
+        };
+        [
+            to.map(|number| (number, how(number))),
+            before.map(|number| (number, INSIDE)),
+        ]
+    }
+
     /// Words of memory from `start` on, behind all that was given before.
-    pub fn memory(&mut self, start: u64, words: &[u8]) {
-        for (word, at) in words.chunks_exact(8).zip((start..).step_by(8)) {
+    pub fn memory(&mut self, start: u64, mut words: &[u8]) {
+        let mut at = start;
+        while !words.is_empty() {
+            let (owner, end) = self.owner(at);
+            let length = (end - at).div_ceil(8).saturating_mul(8);
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            let (of_owner, rest) = words.split_at(length.min(words.len()));
+            self.words(owner, of_owner);
+            at += of_owner.len() as u64;
+            words = rest;
+        }
+    }
+
+    /// Words that have one owner.
+    fn words(&mut self, owner: Owner, words: &[u8]) {
+        if owner == Owner::Free {
+            return;
+        }
+        for word in words.chunks_exact(8) {
             let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
-            match self.owner(at) {
-                Owner::Block(number) if word != 0 => self.pointer(number, word & ADDRESS),
-                Owner::Root if word != 0 => self.root(word),
-                _ => {}
+            match owner {
+                _ if word == 0 => {}
+                Owner::Block(number) => self.pointer(number, word & ADDRESS),
+                Owner::Root => self.root(word),
+                Owner::Free => {}
             }
         }
     }
 
-    /// Whose the word at `at` is.
-    fn owner(&mut self, at: u64) -> Owner {
+    /// Whose the word at `at` is, and where what is its own ends.
+    fn owner(&mut self, at: u64) -> (Owner, u64) {
         let (block, covered) = &mut self.at;
-        while self
-            .blocks
-            .get(*block)
-            .is_some_and(|one| one.data().1 <= at)
-        {
-            *block += 1;
-        }
-        if self
-            .blocks
-            .get(*block)
-            .is_some_and(|one| one.data().0 <= at)
-        {
-            return Owner::Block(*block);
-        }
-        while self.covered.get(*covered).is_some_and(|one| one.1 <= at) {
-            *covered += 1;
-        }
+        let blocks = self.blocks.get(*block..).unwrap_or_default();
+        *block += blocks.iter().take_while(|one| one.data().1 <= at).count();
+        let next = self.blocks.get(*block).map(Block::data);
+        let next_start = match next {
+            Some((start, end)) if start <= at => return (Owner::Block(*block), end),
+            Some((start, _)) => start,
+            None => u64::MAX,
+        };
+        let ranges = self.covered.get(*covered..).unwrap_or_default();
+        *covered += ranges.iter().take_while(|one| one.1 <= at).count();
         match self.covered.get(*covered) {
-            Some(range) if range.0 <= at => Owner::Free,
-            _ => Owner::Root,
+            Some(range) if range.0 <= at => (Owner::Free, range.1.min(next_start)),
+            Some(range) => (Owner::Root, range.0.min(next_start)),
+            None => (Owner::Root, next_start),
         }
     }
 
     fn pointer(&mut self, from: usize, word: u64) {
-        let to = self.find(word);
-        let may_be_end = to.is_none_or(|number| self.blocks[number].has_header());
-        let before = may_be_end.then(|| self.find(word.wrapping_sub(GLIBC_SHIFT)));
-        let before = before.flatten().filter(|before| to != Some(*before));
+        let [to, before] = self.targets(word);
         if to.is_none() && before.is_none() {
             return;
         }
@@ -256,11 +271,8 @@ impl Graph {
             return;
         }
         self.close_before(from + 1);
-        if let Some(to) = to {
-            self.add(to, self.is_start(to, word));
-        }
-        if let Some(before) = before {
-            self.add(before, false);
+        for (number, how) in [to, before].into_iter().flatten() {
+            self.add(number, how == START);
         }
     }
 
@@ -280,13 +292,14 @@ impl Graph {
 
     /// The block with this address.
     fn find(&self, address: u64) -> Option<usize> {
-        let (first, last) = (self.blocks.first()?, self.blocks.last()?);
-        if address < first.data().0 || last.data().1 <= address {
-            return None;
-        }
-        let behind = self.blocks.partition_point(|one| one.data().0 <= address);
+        let near = self.places.at(address)?;
+        let first = *near.start();
+        let blocks = self
+            .blocks
+            .get(first..=*near.end().min(&(self.blocks.len() - 1)))?;
+        let behind = blocks.partition_point(|one| one.data().0 <= address);
         let number = behind.checked_sub(1)?;
-        (address < self.blocks[number].data().1).then_some(number)
+        (address < blocks[number].data().1).then_some(first + number)
     }
 
     fn is_start(&self, number: usize, address: u64) -> bool {
@@ -339,6 +352,7 @@ impl Graph {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Block(usize),
     Free,
