@@ -15,6 +15,7 @@ mod measure;
 mod numa;
 pub mod paging;
 pub mod runtimes;
+mod touched;
 
 pub use causes::*;
 pub use measure::measure;

@@ -9,6 +9,7 @@ use crate::churn::churn;
 use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
 use crate::latency::{Times, times};
 use crate::numa::with_time;
+use crate::touched::with_touched;
 use pagewise_model::account::{Account, FORKED, KernelWork, SPAWNED, TimePart};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::answer::{Document, Subject};
@@ -16,6 +17,7 @@ use pagewise_model::findings::{
     Cause, Churn, FaultTime, Findings, MmCallCost, RegionKind, Run, Share,
 };
 use pagewise_model::loss::{LossKind, Losses};
+use pagewise_model::memory::Memory;
 use pagewise_model::profile::Profile;
 use pagewise_model::recording::Sidecar;
 use pagewise_model::symbol::SymbolTable;
@@ -98,7 +100,7 @@ pub fn measure(
         timeline: sidecar.timeline.clone(),
         kernel_threads: sidecar.kernel_threads.clone(),
         numa: sidecar.numa.as_ref().map(|seen| with_time(seen, profile)),
-        memory: sidecar.memory.clone(),
+        memory: memory(attribution, sidecar, &names),
         collection,
         profile: None,
     };
@@ -107,6 +109,13 @@ pub fn measure(
         losses: losses(attribution, sidecar, &scale),
         ..Document::of(run).about(subject(sidecar))
     }
+}
+
+/// The account of memory, with the stacks that touched it first.
+fn memory(attribution: &Attribution, sidecar: &Sidecar, names: &Names<'_>) -> Option<Memory> {
+    let memory = sidecar.memory.as_ref()?;
+    let touched = attribution.touched();
+    Some(with_touched(memory, &touched, sidecar.started_clock, names))
 }
 
 /// The observed processes. Recordings of a whole machine and of other tools have no process.

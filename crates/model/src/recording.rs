@@ -9,7 +9,7 @@ use crate::host::HostSnapshot;
 use crate::kernel_threads::KernelThread;
 use crate::looks::Looks;
 use crate::loss::Losses;
-use crate::memory::Memory;
+use crate::memory::{Memory, PresentPages};
 use crate::numa::MemoryNodes;
 use crate::proof::Proof;
 use crate::run::{Ending, RunCost};
@@ -86,6 +86,9 @@ pub struct Sidecar {
     /// Where the memory of the tree was at the peak; `None` if there was no time to look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+    /// The pages that were in memory then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub present: Vec<PresentPages>,
     /// What was concluded after settings had been tried; `None` if none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concluded: Option<Concluded>,

@@ -3022,6 +3022,10 @@ export interface Memory {
    * In order of time.
    */
   moments: MemoryMoment[];
+  /**
+   * Who touched it first, by process, where page faults were recorded; the process with the most first.
+   */
+  touched?: TouchedMemory[];
 }
 /**
  * The sums of one look.
@@ -3419,6 +3423,53 @@ export interface RefusedProcess {
    * Why.
    */
   reason: string;
+}
+/**
+ * The private memory of a process at a look, by the call stack of the page fault that made each page.
+ */
+export interface TouchedMemory {
+  elapsed_ns: Nanos;
+  /**
+   * Functions of the stacks.
+   */
+  functions: HolderFunction[];
+  /**
+   * Whether the look was at the peak of the run, not later.
+   */
+  is_peak: boolean;
+  /**
+   * Its name.
+   */
+  name: string;
+  other: Bytes;
+  /**
+   * Process id.
+   */
+  pid: number;
+  resident: Bytes;
+  /**
+   * Recorded faults that made pages which were in memory at the look.
+   */
+  samples: number;
+  /**
+   * Stacks, the one with the most memory first. Those of less than a two-thousandth of it are in `other`.
+   */
+  stacks: TouchedStack[];
+  unseen: Bytes;
+}
+/**
+ * A stack, and the resident pages that it made.
+ */
+export interface TouchedStack {
+  bytes: Estimate;
+  /**
+   * The innermost function that does not only allocate or copy for its caller.
+   */
+  culprit: string;
+  /**
+   * Numbers of functions, innermost first.
+   */
+  frames: number[];
 }
 /**
  * Runs of a program under memory limits, and the smallest that it fits into.

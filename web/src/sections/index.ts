@@ -18,6 +18,7 @@ import { sites } from "./faults/sites";
 import { tasks } from "./faults/tasks";
 import { threads } from "./faults/threads";
 import { timeline } from "./faults/timeline";
+import { touched } from "./faults/touched";
 import { classes as kindsChanged } from "./fault_diff/classes";
 import { explain } from "./fault_diff/explain";
 import { functions as functionsOfTraces, pathChanges } from "./fault_diff/functions";
@@ -54,7 +55,7 @@ import { about, type Section } from "./section";
 import { samples, sheetsOf } from "./sheets";
 
 const TIME: Section[] = [about("faults", tasks), about("faults", timeline), about("profile_diff", functions), about("profile_diff", stacks), ...explore, about("profile", counters), about("profile_diff", countersOfBoth)];
-const FAULTS: Section[] = [memory, causes, flame, map, sites, latency, churnSizes, threads].map((section) => about("faults", section));
+const FAULTS: Section[] = [memory, touched, causes, flame, map, sites, latency, churnSizes, threads].map((section) => about("faults", section));
 const PATHS: Section[] = [
   ...[classes, patterns, layers, contributors, tail, traceTimeline, timeFlame, locks, paths, outside].map((section) => about("paths", section)),
   ...[kindsChanged, explain, shifts, functionsOfTraces, pathChanges].map((section) => about("paths_diff", section)),

@@ -4,6 +4,7 @@ use super::heat::HeatMap;
 use super::roles::Coverage;
 use super::{Attributor, Tally};
 use crate::account::Lives;
+use crate::touched::{Shared, Touches};
 use pagewise_model::address_space::AddressSpace;
 use pagewise_model::findings::{Cause, FileReads};
 use pagewise_model::loss::Losses;
@@ -51,6 +52,7 @@ pub struct Attribution {
     pub file_reads: Vec<FileReads>,
     pub(crate) heat: HeatMap,
     pub(crate) lives: Lives,
+    touches: Touches,
     stacks: StackTable,
     unwound: FxHashSet<StackId>,
     unwound_faults: u64,
@@ -67,6 +69,12 @@ impl Attribution {
     #[must_use]
     pub fn shows_callers(&self, stack: StackId) -> bool {
         self.unwound_faults < ENOUGH_UNWOUND || self.unwound.contains(&stack)
+    }
+
+    /// Resident memory by the stacks that touched it first, by process.
+    pub(crate) fn touched(&self) -> Vec<Shared> {
+        let touches = self.touches.clone();
+        touches.shared(|stack| self.shows_callers(stack))
     }
 
     /// Unique call stacks.
@@ -119,6 +127,7 @@ impl Attributor {
             file_reads: self.reads.most_waited_for(),
             heat: self.heat,
             lives: self.lives,
+            touches: self.touches,
             stacks: self.stacks,
             unwound: self.unwound,
             unwound_faults: self.unwound_faults,

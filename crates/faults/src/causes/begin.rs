@@ -258,6 +258,12 @@ impl Attributor {
             self.tally.without_address += pending.weight;
             return;
         }
+        self.touches.fault(
+            (pending.pid, pending.begun),
+            pending.address,
+            likely(pending.verdict),
+            (pending.stack, pending.weight),
+        );
         let churn = churn_share(pending.verdict) * pending.weight;
         let heat = Heat {
             faults: pending.weight,

@@ -41,6 +41,7 @@ pub use variation::Variation;
 
 use crate::account::Lives;
 use crate::runtimes::Runtimes;
+use crate::touched::Touches;
 use file_reads::Reads;
 use heat::HeatMap;
 use judge::HugeCandidate;
@@ -94,6 +95,7 @@ pub struct Attributor {
     chain: Vec<u8>,
     huge: Vec<HugeCandidate>,
     heat: HeatMap,
+    touches: Touches,
     lives: Lives,
     reads: Reads,
     tally: Tally,
@@ -136,6 +138,7 @@ impl Attributor {
             chain: Vec::new(),
             huge: Vec::new(),
             heat: HeatMap::new(sidecar.cost.wall),
+            touches: Touches::of(sidecar),
             lives: Lives::default(),
             reads: Reads::default(),
             tally: Tally::default(),
@@ -165,8 +168,8 @@ impl Attributor {
                 tid,
                 name,
                 exec,
-                ..
-            } => self.comm(pid, tid, name, exec),
+                time,
+            } => self.comm(pid, tid, name, exec.then_some(time)),
             Event::Fork {
                 pid,
                 tid,
@@ -239,11 +242,13 @@ impl Attributor {
         }
     }
 
-    fn comm(&mut self, pid: i32, tid: i32, name: &[u8], exec: bool) {
+    /// A thread has a new name, at a time of executing a program or by itself.
+    fn comm(&mut self, pid: i32, tid: i32, name: &[u8], executed: Option<Nanos>) {
         let thread = self.thread(pid, tid);
         self.threads[thread].comm = String::from_utf8_lossy(name).into_owned();
-        if exec {
+        if let Some(time) = executed {
             self.settle(thread, false);
+            self.touches.executed(pid, time);
             let process = self.process(pid);
             self.leave_kin(process);
             self.tally.spawned += u64::from(self.processes[process].forked.is_some());
@@ -258,6 +263,7 @@ impl Attributor {
         let parent = self.process(parent_pid);
         if pid != parent_pid {
             self.note_shared_pages(parent);
+            self.touches.forked(parent_pid, pid, time);
             let index = self.process(pid);
             self.leave_kin(index);
             self.join_kin(parent);

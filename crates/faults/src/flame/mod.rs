@@ -4,7 +4,7 @@ mod map;
 mod names;
 
 pub(crate) use map::fault_map;
-pub(crate) use names::{Frame, Names};
+pub(crate) use names::{Frame, Names, culprit};
 
 use pagewise_model::findings::{Cause, FlameNode, Site};
 use pagewise_model::stack::StackId;
@@ -63,7 +63,7 @@ pub(crate) fn sites(weights: &Weights, names: &Names<'_>) -> Vec<Site> {
         readable.reverse();
         let (held, _) = joined
             .entry(readable)
-            .or_insert_with(|| (StackWeight::default(), names::culprit(&frames)));
+            .or_insert_with(|| (StackWeight::default(), culprit(&frames)));
         held.faults += weight.faults;
         for (&cause, part) in &weight.causes {
             *held.causes.entry(cause).or_default() += part;

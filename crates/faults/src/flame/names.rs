@@ -149,7 +149,7 @@ fn unnamed(reason: Unnamed, module: &str) -> String {
 
 /// The innermost frame outside the C library, the loader, the allocator and the kernel; if there is
 /// none, the outermost frame.
-pub(super) fn culprit(frames: &[Frame]) -> String {
+pub(crate) fn culprit(frames: &[Frame]) -> String {
     frames
         .iter()
         .find(|frame| !is_carrier(frame))

@@ -7,8 +7,10 @@ mod holders;
 mod holders_profile;
 mod leaks;
 mod pages;
+mod present;
 mod stack_growth;
 mod tiles;
+mod touched;
 
 pub use blocks::{BlockGroup, size_class};
 pub use course::{MemoryLayer, MemoryPoint};
@@ -17,8 +19,10 @@ pub use holders::{Held, HeldStack, HolderFunction, Holders, ProcessHolders, hold
 pub use holders_profile::IN_USE;
 pub use leaks::{LeakCheck, LeaksUnknown};
 pub use pages::{PageRun, PageState, Presence};
+pub use present::{PresentPages, PresentRun};
 pub use stack_growth::{StackChange, stack_changes};
 pub use tiles::{HeapFacts, Returns, Tile, TileSink, TileState};
+pub use touched::{TouchedMemory, TouchedStack};
 
 use crate::allocator::AllocatorKind;
 use crate::units::Bytes;
@@ -41,6 +45,9 @@ pub struct Memory {
     /// Who holds it, where allocations were sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holders: Option<Holders>,
+    /// Who touched it first, by process, where page faults were recorded; the process with the most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touched: Vec<TouchedMemory>,
 }
 
 impl Memory {

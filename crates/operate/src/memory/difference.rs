@@ -39,6 +39,7 @@ pub fn between(before: &Document<Memory>, after: &Document<Memory>) -> Option<Do
         course: Vec::new(),
         growth: Some(growth),
         holders: None,
+        touched: Vec::new(),
     };
     Some(Document {
         host: after.host.clone(),

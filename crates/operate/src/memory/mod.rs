@@ -8,6 +8,7 @@ mod limit;
 mod look;
 mod mappings;
 mod peak;
+mod present;
 mod run;
 
 pub use allocations::{Rate, Sampling};
@@ -16,6 +17,7 @@ pub(crate) use limit::place_for_group;
 pub use limit::smallest;
 pub use look::Refusal;
 pub(crate) use peak::{Pace, PeakWatch, Start};
+pub(crate) use present::PagesWatch;
 pub use run::{Ran, program};
 
 use look::{Leaks, Manner, Stops};
@@ -128,6 +130,7 @@ fn answer(
         course: Vec::new(),
         growth,
         holders: None,
+        touched: Vec::new(),
     };
     document(memory, subject)
 }

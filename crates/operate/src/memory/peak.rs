@@ -141,6 +141,7 @@ impl PeakWatch {
             course,
             growth: None,
             holders: None,
+            touched: Vec::new(),
         })
     }
 }
@@ -247,7 +248,8 @@ fn mib(resident: u64) -> u64 {
     (resident >> 20).max(1)
 }
 
-fn resident(proc: &ProcRoot, pid: i32) -> u64 {
+/// Resident memory of a tree, pages that it shares as often as they are mapped.
+pub(super) fn resident(proc: &ProcRoot, pid: i32) -> u64 {
     let family = family(proc, pid).into_iter();
     family
         .filter_map(|one| proc.statm(one).ok().flatten())

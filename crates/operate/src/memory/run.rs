@@ -67,6 +67,7 @@ pub fn program(launch: &Launch, leaks: bool) -> Result<Ran> {
         course,
         growth: None,
         holders: None,
+        touched: Vec::new(),
     };
     let mut document = document(memory, subject);
     document.notes.extend(notes(&document, was_seen));

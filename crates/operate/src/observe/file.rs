@@ -80,6 +80,7 @@ pub(super) fn conclude(
         other_tasks: outcome.other_tasks,
         kernel_threads: outcome.kernel_threads,
         numa,
+        present: outcome.present,
         memory: outcome.memory,
         concluded: None,
     };

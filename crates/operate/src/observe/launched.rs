@@ -3,10 +3,9 @@
 use super::ending::{end, end_in_time};
 use super::seen::{FIRST_LOOK, STEP, Seen};
 use super::{
-    Beginning, Observation, ObserveOptions, Outcome, Subject, counters, file, identity,
-    memory_watch,
+    Beginning, MemoryWatch, Observation, ObserveOptions, Outcome, Subject, counters, file, identity,
 };
-use crate::memory::{PeakWatch, Start};
+use crate::memory::Start;
 use pagewise_linux::delays::DelayWatch;
 use pagewise_linux::host;
 use pagewise_linux::perf::{Counters, Recorder, Recording, Target};
@@ -58,9 +57,9 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
     };
     let sampler = Sampler::start(pid, options.interval);
     let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::from_birth(pid));
-    let memory = memory_watch(options, pid, Start::of(&ProcRoot::default(), pid));
+    let memory = MemoryWatch::begin(options, pid, Start::of(&ProcRoot::default(), pid));
     let (finished, seen, last) = accompany(running, options, &beginning)?;
-    let memory = memory.and_then(PeakWatch::judged);
+    let (memory, present) = memory.end();
     let ended = delays.and_then(|watch| watch.stop(pid));
     let sums = ended.iter().flatten().map(|task| task.delays);
     let delays = sums.reduce(Delays::and);
@@ -79,6 +78,7 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
         tasks,
         other_tasks,
         memory,
+        present,
         notes: identity.into_iter().chain(left_running()).collect(),
         seen,
     };

@@ -11,7 +11,7 @@ mod seen;
 pub use ending::{end, end_in_time};
 pub use running::is_alive;
 
-use crate::memory::{Pace, PeakWatch, Start};
+use crate::memory::{Pace, PagesWatch, PeakWatch, Start};
 use pagewise_linux::host;
 use pagewise_linux::perf::{Counters, EventCount, Options, Target};
 use pagewise_linux::proc::{ContentionWatch, KernelThreadWatch, ProcRoot};
@@ -22,7 +22,7 @@ use pagewise_model::delays::Delays;
 use pagewise_model::kernel_threads::KernelThread;
 use pagewise_model::looks::Looks;
 use pagewise_model::loss::Losses;
-use pagewise_model::memory::Memory;
+use pagewise_model::memory::{Memory, PresentPages};
 use pagewise_model::recording::Counter;
 use pagewise_model::run::{Ending, RunCost};
 use pagewise_model::tasks::{CountedTask, OtherTasks};
@@ -161,12 +161,30 @@ fn counters(options: &ObserveOptions, target: &Target) -> Option<Counters> {
     }
 }
 
-/// Looks at the memory of the tree of `pid`, if its pages are of interest.
-fn memory_watch(options: &ObserveOptions, pid: i32, start: Start) -> Option<PeakWatch> {
-    let is_wanted = options.pages && !options.subject.is_whole_machine();
-    is_wanted
-        .then(|| PeakWatch::start(pid, start, Pace::BESIDE))
-        .flatten()
+/// Looks at the memory of a tree beside the recording.
+struct MemoryWatch {
+    peak: Option<PeakWatch>,
+    pages: Option<PagesWatch>,
+}
+
+impl MemoryWatch {
+    /// Begins with process `pid`, if its pages are of interest.
+    fn begin(options: &ObserveOptions, pid: i32, start: Start) -> Self {
+        let is_wanted = options.pages && !options.subject.is_whole_machine();
+        let start_peak = || PeakWatch::start(pid, start, Pace::BESIDE);
+        Self {
+            peak: is_wanted.then(start_peak).flatten(),
+            pages: is_wanted.then(|| PagesWatch::start(pid)).flatten(),
+        }
+    }
+
+    /// Where the memory was at the peak, and which pages were there.
+    fn end(self) -> (Option<Memory>, Vec<PresentPages>) {
+        (
+            self.peak.and_then(PeakWatch::judged),
+            self.pages.map(PagesWatch::stop).unwrap_or_default(),
+        )
+    }
 }
 
 /// A program's identity, its end, and what could be seen only while it lived.
@@ -190,8 +208,9 @@ struct Outcome {
     /// Its ended threads, one by one, and others added up.
     tasks: Vec<CountedTask>,
     other_tasks: Option<OtherTasks>,
-    /// Where its memory was at the peak.
+    /// Where its memory was at the peak, and which pages were there.
     memory: Option<Memory>,
+    present: Vec<PresentPages>,
 }
 
 /// Start of an observation.

@@ -1,8 +1,8 @@
 //! Running processes, and the whole machine.
 
 use super::seen::{FIRST_LOOK, STEP, Seen};
-use super::{Beginning, Observation, ObserveOptions, Outcome, counters, file, memory_watch};
-use crate::memory::{PeakWatch, Start};
+use super::{Beginning, MemoryWatch, Observation, ObserveOptions, Outcome, counters, file};
+use crate::memory::Start;
 use pagewise_linux::delays::DelayQuery;
 use pagewise_linux::perf::{Counters, Recorder, Target};
 use pagewise_linux::proc::{Onlooker, ProcRoot, Sampler};
@@ -35,7 +35,7 @@ pub(super) fn observe(
     let mut beginning = Beginning::now();
     let sampler = Sampler::start(pid, options.interval);
     let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::start(pid));
-    let memory = memory_watch(options, pid, Start::unseen());
+    let memory = MemoryWatch::begin(options, pid, Start::unseen());
     let mut seen = Seen::begin();
     let mut next_look = Duration::ZERO;
     let alive = loop {
@@ -60,7 +60,7 @@ pub(super) fn observe(
     if alive && options.pages && !options.subject.is_whole_machine() {
         seen.look_at_nodes(pid);
     }
-    let memory = memory.and_then(PeakWatch::judged);
+    let (memory, present) = memory.end();
     let (delays, ended) = delays.map_or((None, Vec::new()), DelayQuery::stop);
     let (tasks, other_tasks) = largest(ended, |task| task.run);
     let timeline = sampler.stop();
@@ -82,6 +82,7 @@ pub(super) fn observe(
         tasks,
         other_tasks,
         memory,
+        present,
         notes: ended_note(pid, alive),
         seen,
     };

@@ -105,6 +105,7 @@ mod tests {
             course: (1..=40).map(|step| point(step * 50, step)).collect(),
             growth: None,
             holders: None,
+            touched: Vec::new(),
         };
         let mut page = Page::new(100, Style::PLAIN);
         over_time(&mut page, &memory);

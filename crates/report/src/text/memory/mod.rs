@@ -3,6 +3,7 @@
 mod blocks;
 mod course;
 mod stacks;
+mod touched;
 
 use super::Style;
 use super::columns::{Row, named};
@@ -53,6 +54,7 @@ pub fn render(document: &Document<Memory>, width: usize, style: Style) -> String
     if let Some(holders) = &memory.holders {
         stacks::holders(&mut page, holders);
     }
+    touched::touched(&mut page, memory, STACKS_SHOWN);
     if let Some(moment) = memory.judged() {
         blocks::leaks(&mut page, moment);
         blocks::holders(&mut page, moment);
@@ -63,6 +65,9 @@ pub fn render(document: &Document<Memory>, width: usize, style: Style) -> String
     page.finish()
 }
 
+/// Stacks that touched memory, of each process; fewer beside a run's other figures.
+const STACKS_SHOWN: usize = 8;
+const STACKS_OF_RUN: usize = 4;
 /// Rows of a run's account that are shown; `pagewise memory` has all.
 const SHARES_SHOWN: u64 = 100;
 
@@ -85,6 +90,7 @@ pub fn of_run(page: &mut Page, memory: &Memory, most: Bytes) {
         page.indented(2, Ink::Caution, &line);
     }
     page.gap();
+    touched::touched(page, memory, STACKS_OF_RUN);
 }
 
 fn subject(document: &Document<Memory>) -> String {

@@ -15,7 +15,7 @@ const MOST_PROCESSES: usize = 3;
 /// Live bytes from which a process's stacks are worth showing.
 const LEAST_HELD: f64 = (1 << 20) as f64;
 /// Columns for the names of a stack's frames, beside its indent.
-const INDENT: usize = 6;
+pub(super) const INDENT: usize = 6;
 
 /// The stacks of the processes that held most.
 pub fn holders(page: &mut Page, holders: &Holders) {
@@ -75,7 +75,7 @@ fn stacks(page: &mut Page, process: &ProcessHolders, is_one_of_many: bool) {
 }
 
 /// The share of the whole, as far as the samples tell.
-fn range(of: Estimate, whole: f64) -> String {
+pub(super) fn range(of: Estimate, whole: f64) -> String {
     let whole = whole.max(1.0);
     let [low, high] = [of.low, of.high].map(|end| percent((end / whole).min(1.0)));
     format!("{low} – {high}")
@@ -123,6 +123,6 @@ fn names(process: &ProcessHolders, stack: &HeldStack) -> Vec<String> {
     clippy::cast_sign_loss,
     reason = "a cast saturates, and estimates are not negative"
 )]
-fn bytes(value: f64) -> String {
+pub(super) fn bytes(value: f64) -> String {
     Bytes(value.round() as u64).to_string()
 }

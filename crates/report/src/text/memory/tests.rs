@@ -43,6 +43,7 @@ fn a_runs_report_joins_small_rows_and_says_what_no_look_saw() {
         course: Vec::new(),
         growth: None,
         holders: None,
+        touched: Vec::new(),
     };
     let mut page = Page::new(100, Style::PLAIN);
     of_run(&mut page, &memory, Bytes(400 << 20));
@@ -104,6 +105,7 @@ fn the_account_adds_up_and_says_what_was_not_readable() {
         course: Vec::new(),
         growth: None,
         holders: None,
+        touched: Vec::new(),
     });
     let expected = "\
 pagewise   server (42)
