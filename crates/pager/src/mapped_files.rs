@@ -1,5 +1,5 @@
-//! Advice to the kernel on the files that a program maps, which the program itself does not give:
-//! `PAGEWISE_FILES` contains the advice for each mapping of a file. Works without the pager.
+//! Advice to the kernel on the files that a program maps: `PAGEWISE_FILES` contains the advice for each
+//! mapping of a file, in place of what the program itself asks for. Works without the pager.
 
 use crate::sys::{call3, environment};
 use core::ffi::c_int;
@@ -53,6 +53,26 @@ pub fn advise(start: usize, length: usize, protection: c_int, fd: c_int) {
         protection,
         fd,
     );
+}
+
+/// What is passed to the kernel in place of the program's own advice: the user's, where both are about how
+/// far to read ahead.
+pub fn in_place_of(length: usize, advice: c_int) -> c_int {
+    replaced(ADVICE.load(Ordering::Relaxed), length, advice)
+}
+
+fn replaced(wish: i32, length: usize, advice: c_int) -> c_int {
+    let of_reading = matches!(
+        advice,
+        libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL
+    );
+    match wish {
+        NONE => advice,
+        _ if !of_reading || length < LEAST_BYTES => advice,
+        libc::MADV_RANDOM | libc::MADV_SEQUENTIAL => wish,
+        // These have read what they could when the file was mapped.
+        _ => libc::MADV_NORMAL,
+    }
 }
 
 fn advise_as(advice: c_int, start: usize, length: usize, protection: c_int, fd: c_int) {
@@ -138,6 +158,27 @@ mod tests {
             !small.contains("rr") && !code.contains("rr"),
             "{small} {code}"
         );
+    }
+
+    #[test]
+    fn the_programs_own_advice_on_reading_ahead_gives_way() {
+        let large = LEAST_BYTES;
+        let of = |wish: &str, advice| replaced(advice_named(wish).unwrap_or(NONE), large, advice);
+        for own in [libc::MADV_NORMAL, libc::MADV_RANDOM, libc::MADV_SEQUENTIAL] {
+            assert_eq!(of("random", own), libc::MADV_RANDOM);
+            assert_eq!(of("sequential", own), libc::MADV_SEQUENTIAL);
+            assert_eq!(of("populate", own), libc::MADV_NORMAL);
+            assert_eq!(of("will-need", own), libc::MADV_NORMAL);
+            assert_eq!(of("no wish", own), own);
+            assert_eq!(replaced(libc::MADV_RANDOM, large - 1, own), own);
+        }
+        for other in [
+            libc::MADV_DONTNEED,
+            libc::MADV_WILLNEED,
+            libc::MADV_DONTFORK,
+        ] {
+            assert_eq!(of("random", other), other);
+        }
     }
 
     #[test]

@@ -277,7 +277,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
             .checked_add(length as u64)
             .is_none_or(|end| end > u64::MAX - PAGE_BYTES as u64);
     if !known || refused {
-        return libc_answer(call(advice)) as c_int;
+        return libc_answer(call(mapped_files::in_place_of(length, advice))) as c_int;
     }
     if let Some(answer) = file_mappings::advised(start, end, advice) {
         return answer;
