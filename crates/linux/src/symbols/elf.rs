@@ -266,8 +266,13 @@ fn demangled(symbol: &str) -> String {
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {
         return format!("{name:#}");
     }
-    let name = cpp_demangle::Symbol::new(symbol);
-    let name = name.ok().and_then(|name| name.demangle().ok());
+    // The demangler takes names of types, too: a function f of C would be float.
+    let is_mangled =
+        symbol.trim_start_matches('_').starts_with(['Z', 'G']) && symbol.starts_with('_');
+    let name = is_mangled.then(|| cpp_demangle::Symbol::new(symbol));
+    let name = name
+        .and_then(Result::ok)
+        .and_then(|name| name.demangle().ok());
     name.unwrap_or_else(|| symbol.to_owned())
 }
 
@@ -287,6 +292,11 @@ mod tests {
         for (symbol, expected) in [
             ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
             ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+            ("f", "f"),
+            ("g", "g"),
+            ("i", "i"),
+            ("Pc", "Pc"),
+            ("_Z", "_Z"),
             (
                 "_ZNSt6vectorIiSaIiEE9push_backERKi",
                 "std::vector<int, std::allocator<int> >::push_back(int const&)",
