@@ -154,7 +154,8 @@ pub fn fold(a: u64, b: u64) -> u64 {
 fn hash(keys: &[u64; 4], start: [u64; 4], text: &[u8]) -> (u64, u64) {
     // Multiplied, so that no other byte can compensate for a different length.
     let len = (text.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut lanes = start.map(|lane| lane ^ len);
+    let [a, b, c, d] = start;
+    let mut lanes = [a ^ len, b ^ len, c ^ len, d ^ len];
     if let Some(last) = text.last_chunk::<32>() {
         for chunk in text.as_chunks::<32>().0 {
             add(&mut lanes, keys, chunk);

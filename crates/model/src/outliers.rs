@@ -32,6 +32,11 @@ impl WeightSum {
         }
         admitted
     }
+
+    /// Whether samples of all these weights may be.
+    pub fn admits_all(mut self, mut weights: impl Iterator<Item = u64>) -> bool {
+        weights.all(|weight| self.admits(weight))
+    }
 }
 
 /// How many times longer than all the rest a pause must be for the few records after it to be

@@ -131,11 +131,15 @@ impl Chains {
         if let Some(node) = self.callers.find(chain.callers_key) {
             return Some(node);
         }
-        if !lines(chain.callers).all(|line| line.first() == Some(&b'\t')) {
+        let mut are_frames = true;
+        let texts = lines(chain.callers).map(|line| {
+            are_frames &= line.first() == Some(&b'\t');
+            frame::text(line)
+        });
+        let key = self.functions.key_of_all(texts);
+        if !are_frames {
             return None;
         }
-        let texts = lines(chain.callers).map(frame::text);
-        let key = self.functions.key_of_all(texts);
         let node = match self.functions.find(key) {
             Some(node) => node,
             None => {

@@ -9,6 +9,7 @@ mod comments;
 mod frame;
 mod header;
 mod parallel;
+mod times;
 
 use super::profile_text::{Known, plain};
 use super::text::{BLOCK, Block, Source};
@@ -17,15 +18,13 @@ use chains::{Chain, Chains};
 use header::Header;
 use memchr::memmem::Finder;
 use pagewise_model::host::HostSnapshot;
-use pagewise_model::implausible;
 use pagewise_model::loss::{LossKind, Losses};
-use pagewise_model::outliers::{self, Pause, WeightSum, credible};
 use pagewise_model::profile::{
     FrameId, NO_CPU, NodeId, Profile, ProfileEvent, ProfileSample, ProfileThread, Samples,
     WeightUnit,
 };
-use pagewise_model::units::Nanos;
 use std::io::{self, Read};
+use times::in_time_order;
 
 /// Largest number of events that a profile distinguishes.
 const MOST_EVENTS: usize = u16::MAX as usize;
@@ -387,53 +386,6 @@ impl Reader {
             ..Profile::default()
         }
     }
-}
-
-/// Shifts times to start at the first sample that has one, sorts by them, and leaves out samples
-/// whose time or weight cannot be right.
-fn in_time_order(mut profile: Profile) -> Profile {
-    profile.samples.sort_by_time();
-    let times: Vec<u64> = profile.samples.times.iter().collect();
-    let unknown = times.partition_point(|&time| time == 0);
-    let known = &times[unknown..];
-    let right = credible(known, |&time| time, Pause::HundredTimes);
-    let bounds = known[right.clone()]
-        .first()
-        .zip(known[right.clone()].last());
-    let (start, end) = bounds.map_or((0, 0), |(&start, &end)| (start, end));
-    let wrong = known.len() - right.len();
-    if wrong > 0 {
-        let example = if right.start > 0 {
-            known[0]
-        } else {
-            known[right.end]
-        };
-        let kept = Nanos(start)..Nanos(end);
-        let count = wrong as u64;
-        profile
-            .notes
-            .push(outliers::describe(count, Nanos(example), kept));
-        profile.losses.add(LossKind::ImpossibleTime, count);
-    }
-    let mut weights = WeightSum::default();
-    let mut samples = Samples::default();
-    for at in (0..unknown).chain(unknown + right.start..unknown + right.end) {
-        let sample = profile.samples.get(at);
-        if !weights.admits(sample.weight) {
-            profile.losses.add(LossKind::ImpossibleWeight, 1);
-            continue;
-        }
-        let time = sample.time.saturating_sub(start);
-        samples.push(ProfileSample { time, ..sample });
-    }
-    let mut profile = Profile {
-        samples,
-        start: Nanos(start),
-        span: Nanos(end - start),
-        ..profile
-    };
-    implausible::set_apart(&mut profile);
-    profile
 }
 
 /// Threads, each kept once, however its ids are written.

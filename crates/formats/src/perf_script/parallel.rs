@@ -5,7 +5,8 @@
 //! each sample are renumbered as they come. Memory use is twice the samples, plus the tables of
 //! each thread.
 
-use super::{MOST_EVENTS, Reader, Threads, in_time_order};
+use super::times::in_time_order;
+use super::{MOST_EVENTS, Reader, Threads};
 use crate::text::{Shared, Source, on_threads};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::LossKind;

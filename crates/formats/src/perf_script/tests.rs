@@ -1,4 +1,5 @@
 use super::*;
+use pagewise_model::units::Nanos;
 
 use pagewise_model::profile::{Frame, FrameKind};
 
