@@ -9,6 +9,7 @@ use copies::Stacks;
 use super::account::{Account, EventCount};
 use super::ballast::Ballast;
 use super::build_ids::BuildIds;
+use super::closing;
 use super::governor::Governor;
 use super::ladder::Ladder;
 use super::notes::Note;
@@ -251,9 +252,9 @@ impl Drain {
         self.frequency = frequency;
     }
 
-    /// Sets the path of the file and reserves disk space, which is released when the disk is full.
+    /// Sets the path of the file, beside which the thread reserves disk space. It is released when the
+    /// disk is full.
     pub fn keep_room(&mut self, path: &Path) {
-        self.ballast = Ballast::beside(path);
         self.path = path.to_owned();
     }
 
@@ -288,6 +289,7 @@ impl Drain {
 
     /// Works until told to stop.
     pub fn run(mut self) -> Drained {
+        self.ballast = Ballast::beside(&self.path);
         loop {
             let stop = self.wait();
             self.drain_rings();
@@ -513,6 +515,7 @@ impl Drain {
         let mut losses = self.account.losses(self.opened.lost());
         losses.merge(&self.losses);
         let collection = self.collection(ended);
+        closing::close(self.opened);
         Drained {
             collection,
             losses,

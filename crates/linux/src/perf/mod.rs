@@ -31,6 +31,7 @@ mod account;
 mod ballast;
 mod build_ids;
 mod chains;
+mod closing;
 mod counters;
 mod cpu_clock;
 mod drain;
@@ -52,6 +53,7 @@ mod threads;
 mod turns;
 
 pub use account::EventCount;
+pub use closing::wait_until_closed;
 pub use counters::Counters;
 pub use cpu_clock::CpuClock;
 pub use notes::Note;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use pagewise_linux::memcg::temporary::Temporary;
-use pagewise_linux::perf::CpuClock;
+use pagewise_linux::perf::{self, CpuClock};
 use pagewise_linux::proc::{ProcRoot, family};
 use pagewise_linux::process::{Finished, Gated, Launch, Running, signal};
 use pagewise_model::units::Nanos;
@@ -98,6 +98,7 @@ pub(crate) fn spawn(launch: &Launch, room: Option<&Temporary>) -> Result<Running
 }
 
 fn gated(launch: &Launch, room: Option<&Temporary>) -> Result<Gated> {
+    perf::wait_until_closed();
     let gated = launch.spawn_gated()?;
     if let Some(room) = room {
         room.take(gated.pid())?;

@@ -8,7 +8,7 @@ use super::{
 use crate::memory::Start;
 use pagewise_linux::delays::DelayWatch;
 use pagewise_linux::host;
-use pagewise_linux::perf::{Counters, Recorder, Recording, Target};
+use pagewise_linux::perf::{self, Counters, Recorder, Recording, Target};
 use pagewise_linux::proc::{Onlooker, ProcRoot, Sampler, Scheduled};
 use pagewise_linux::process::{self, Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
@@ -34,6 +34,7 @@ const LOOKS_FOR_ALLOCATORS: [Duration; 6] = [
 
 /// Starts the program and observes it until it ends.
 pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Result<Observation> {
+    perf::wait_until_closed();
     // Reading some hundred files takes milliseconds, for which the program need not wait; but among
     // samples of the whole machine it would be seen.
     let mut host = options.subject.is_whole_machine().then(host_of_own);
