@@ -3,6 +3,7 @@
 use crate::sys::machine::page_size;
 use crate::sys::page_map::read_memory;
 use pagewise_model::memory::{PageRun, PageState, Presence, Unread};
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -23,12 +24,21 @@ pub struct ProcessSource {
     pid: i32,
     memory: io::Result<File>,
     entries: Option<File>,
+    /// Pages of which it is known.
+    known: RefCell<Own>,
+}
+
+/// Whose pages are, from the page `first` on.
+#[derive(Debug, Default)]
+struct Own {
+    first: u64,
+    entries: Vec<u8>,
 }
 
 /// Bytes from which it is worth finding out whose the pages are.
 const MANY: usize = 16 << 10;
-/// Most pages whose owner is looked up at once.
-const MOST_PAGES: usize = 64;
+/// Pages whose owner is looked up at once: few enough that next to nothing changes while they are read.
+const AT_ONCE: usize = 512;
 /// Bits of an entry of `/proc/PID/pagemap`: in memory, and mapped by nobody else.
 const OWN: u64 = 1 << 63 | 1 << 56;
 
@@ -40,6 +50,7 @@ impl ProcessSource {
             pid,
             memory: File::open(format!("/proc/{pid}/mem")),
             entries: File::open(format!("/proc/{pid}/pagemap")).ok(),
+            known: RefCell::default(),
         }
     }
 
@@ -48,15 +59,33 @@ impl ProcessSource {
         let page = page_size();
         let first = address / page;
         let behind = (address + length as u64).div_ceil(page);
-        let Ok(pages) = usize::try_from(behind - first) else {
-            return false;
-        };
-        let mut bytes = [0; 8 * MOST_PAGES];
-        let (Some(file), Some(entries)) = (&self.entries, bytes.get_mut(..8 * pages)) else {
-            return false;
-        };
-        file.read_exact_at(entries, 8 * first).is_ok()
-            && entries.chunks_exact(8).all(|entry| {
+        let mut known = self.known.borrow_mut();
+        if !known.has(first, behind) {
+            known.read(self.entries.as_ref(), first);
+        }
+        known.are_own(first, behind)
+    }
+}
+
+impl Own {
+    fn has(&self, first: u64, behind: u64) -> bool {
+        self.first <= first && behind <= self.first + self.entries.len() as u64 / 8
+    }
+
+    fn read(&mut self, file: Option<&File>, first: u64) {
+        self.first = first;
+        self.entries.resize(8 * AT_ONCE, 0);
+        let got = file.and_then(|file| file.read_at(&mut self.entries, 8 * first).ok());
+        self.entries.truncate(got.unwrap_or(0) / 8 * 8);
+    }
+
+    fn are_own(&self, first: u64, behind: u64) -> bool {
+        let entries = self.entries.chunks_exact(8);
+        let within =
+            |one: u64| usize::try_from(one.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        let mut wanted = entries.take(within(behind)).skip(within(first));
+        self.has(first, behind)
+            && wanted.all(|entry| {
                 let entry = u64::from_le_bytes(entry.try_into().unwrap_or_default());
                 entry & OWN == OWN
             })
@@ -275,7 +304,6 @@ impl<'a> Image<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::RefCell;
 
     /// Each word is its own address; notes what was read.
     struct Counting(RefCell<Vec<(u64, usize)>>);
@@ -336,5 +364,20 @@ mod tests {
             (0x16000, 0x1000),
         ];
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn a_range_is_own_only_if_all_of_it_is_known_to_be() {
+        let entry = |is_own: bool| if is_own { OWN } else { 1 << 63 };
+        let entries = [true, true, false, true].map(|one| entry(one).to_le_bytes());
+        let known = Own {
+            first: 10,
+            entries: entries.concat(),
+        };
+        let are_own = |first, behind| known.are_own(first, behind);
+        assert!(are_own(10, 12) && are_own(13, 14));
+        assert!(!are_own(10, 13) && !are_own(12, 13));
+        // What is not known belongs to nobody.
+        assert!(!are_own(9, 11) && !are_own(13, 15) && !Own::default().are_own(0, 1));
     }
 }

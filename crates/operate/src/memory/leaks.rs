@@ -61,7 +61,7 @@ impl Found {
         let mut drawn: Vec<_> = drawn
             .map(|draw| DrawnBlock { draw, object: None })
             .collect();
-        name_blocks(proc, pid, &mut drawn, owner);
+        name_blocks(proc, pid, drawn.iter_mut(), owner);
         LeakCheck {
             unknown: None,
             searched: Bytes(self.searched.0),

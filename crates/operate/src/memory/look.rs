@@ -134,17 +134,16 @@ pub fn process(proc: &ProcRoot, pid: i32, stops: Stops) -> Result<ProcessMemory,
 /// Names what the drawn blocks hold.
 fn name_drawn(proc: &ProcRoot, facts: &mut ProcessFacts) {
     let owners = Owners::new(&facts.heaps, &facts.extents);
-    for drawn in [&mut facts.live, &mut facts.pins] {
-        name_blocks(proc, facts.pid, drawn, |block| owners.of(block));
-    }
+    let drawn = facts.live.iter_mut().chain(&mut facts.pins);
+    name_blocks(proc, facts.pid, drawn, |block| owners.of(block));
 }
 
 /// Names what blocks of these allocators hold; without the right to look, or where the process has
 /// ended, they stay without names.
-pub(super) fn name_blocks(
+pub(super) fn name_blocks<'a>(
     proc: &ProcRoot,
     pid: i32,
-    drawn: &mut [DrawnBlock],
+    drawn: impl Iterator<Item = &'a mut DrawnBlock>,
     owner: impl Fn(u64) -> Option<AllocatorKind>,
 ) {
     let Ok(Some(maps)) = proc.maps(pid) else {
