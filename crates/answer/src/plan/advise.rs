@@ -1,5 +1,6 @@
 //! The rules that match, filled with this run's numbers.
 
+use super::callers::WORTH_TRYING;
 use super::case::Case;
 use super::filling::Filling;
 use super::fitting::numbers;
@@ -192,10 +193,12 @@ pub(super) fn from_rule(
         _ if gravest.kind == Symptom::Runtime => true,
         _ if rule.settings.is_empty() || rule.trial => is_costly(),
         // How much of it is avoided is known only from a few programs.
-        Some(Effect::Less) => {
-            let may_gain = known::of(findings, rule, gravest.kind.id()) == Sure::MayNot;
-            (gains || (may_gain && speedup.high >= WORTHWHILE)) && is_costly()
-        }
+        Some(Effect::Less) => match known::of(findings, rule, gravest.kind.id()) {
+            // A short run gains as well, though it does not lose much.
+            Sure::Gains => gains && findings.cost.cpu() >= WORTH_TRYING,
+            Sure::MayNot => speedup.high >= WORTHWHILE && is_costly(),
+            Sure::Unknown => gains && is_costly(),
+        },
         _ => gains,
     };
     if !worth_it {

@@ -47,10 +47,11 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
         let beside = leads::beside_computing(findings, &found);
         if !beside.is_empty() || (at_rest.is_none() && doing::mostly_computes(findings)) {
             // The verdict is about it, so it leads.
-            let leads = computing.map(|one| Diagnosis {
-                severity: Severity::Note,
-                ..one
-            });
+            let severity = match beside.is_empty() && doing::surely_computes(findings) {
+                true => Severity::Healthy,
+                false => Severity::Note,
+            };
+            let leads = computing.map(|one| Diagnosis { severity, ..one });
             found.splice(0..0, leads);
         } else {
             found.splice(0..0, at_rest);

@@ -13,9 +13,13 @@ use pagewise_model::quantity::percent;
 
 /// A program is computing if its own code takes this share of the CPU time.
 const MOSTLY: f64 = 0.5;
+/// … and does hardly anything else from this one on.
+const NEARLY_ALL: f64 = 0.8;
 /// Other parts of the CPU time are reported from this share on, up to a limit.
 const WORTH_TELLING: f64 = 0.05;
 const MOST_PARTS: usize = 2;
+/// Most sentences of a verdict.
+const MOST_SENTENCES: usize = 3;
 /// Share of the elapsed time from which waiting for a CPU is reported.
 const BUSY_MACHINE: f64 = 0.1;
 /// "One thread at a time" is reported if the program is on a CPU for this share of the elapsed
@@ -37,14 +41,19 @@ pub(super) fn activity(findings: &Findings, beside: Option<String>) -> String {
         (None, _) if open.is_little() => vec![say::nothing()],
         (None, _) => vec![not_seen(findings)],
     };
-    sentences.extend(beside);
+    if let Some(beside) = beside {
+        // The account has the rest.
+        sentences.push(beside);
+        return sentences.join(" ");
+    }
     let waiting = open
         .of_waits()
         .map(|share| say::waits_too(percent(share), kinds(findings, waits(findings))));
     sentences.extend(waiting);
+    sentences.extend(open.sentences(was_sampled));
     sentences.extend(wants_a_cpu(findings));
     sentences.extend(one_at_a_time(findings));
-    sentences.extend(open.sentences(was_sampled));
+    sentences.truncate(MOST_SENTENCES);
     sentences.join(" ")
 }
 
@@ -56,6 +65,12 @@ pub(super) fn computing(findings: &Findings) -> Option<Diagnosis> {
     let lines = functions.map(|(name, share)| say::own_function(percent(*share), name));
     let values = [("share", percent(share)), ("who", kernel::who(findings))];
     Some(words(Symptom::Computing, None).found(Severity::Healthy, &values, lines.collect()))
+}
+
+/// Whether its own code certainly takes nearly all of the CPU time.
+pub(super) fn surely_computes(findings: &Findings) -> bool {
+    let cpu = findings.cost.cpu().0.max(1) as f64;
+    own(findings).is_some_and(|own| own.time.low / cpu >= NEARLY_ALL)
 }
 
 /// Whether its own code takes most of the CPU time.

@@ -16,7 +16,7 @@ const LIKE_MOST: f64 = 0.75;
 /// this share of what it costs for certain is certain.
 const HALF: f64 = 0.5;
 /// Most findings that are named.
-const MOST_NAMED: usize = 3;
+const MOST_NAMED: usize = 2;
 /// A finding leads before the computing of a program that mostly computes from this share of the CPU time
 /// on: its interval begins there. Of programs of `bench/causes/same`, what took 3 % in one run took 12 % in
 /// another on a busy machine.
@@ -66,9 +66,16 @@ pub(super) fn named(findings: &Findings) -> impl Iterator<Item = &Diagnosis> {
     all.into_iter()
 }
 
+/// The costly findings; what is unexplained only if there is no other.
 fn costly(findings: &Findings) -> Vec<&Diagnosis> {
     let all = findings.diagnoses.iter();
-    all.filter(|one| one.severity >= Severity::Costly).collect()
+    let (unexplained, explained): (Vec<&Diagnosis>, Vec<&Diagnosis>) = all
+        .filter(|one| one.severity >= Severity::Costly)
+        .partition(|one| one.id == Symptom::KernelUnexplained.id());
+    match explained.is_empty() {
+        true => unexplained,
+        false => explained,
+    }
 }
 
 fn is_like(findings: &Findings, one: &Diagnosis, largest: &Diagnosis) -> bool {

@@ -103,9 +103,7 @@ pub(super) fn forked_for_each(findings: &Findings, symptoms: &mut Vec<Case>) {
 /// Where the program serves its own faults, that is what they cost, whether their pages were touched before.
 pub(super) fn served_by_the_program(findings: &Findings, symptoms: &mut Vec<Case>) {
     let all = findings.time.share_of_cpu.unwrap_or_default();
-    let served = findings.account.work(SERVED).map_or(0.0, |work| {
-        work.in_faults.value / findings.cost.cpu().0.max(1) as f64
-    });
+    let served = share_of_work(findings, SERVED).map_or(0.0, |share| share.value);
     if served > 0.0 && served >= MOST_OF_IT * all.value {
         symptoms.retain(|one| !one.kind.is_fresh_memory());
     }

@@ -58,6 +58,21 @@ fn what_helped_nearly_all_programs_of_a_kind_is_advised_at_small_shares() {
 }
 
 #[test]
+fn a_short_run_gains_by_what_helped_nearly_all() {
+    let of = |millis: u64| {
+        let mut findings = spending(COLLECTOR, 0.15, AllocatorKind::Go, "server");
+        let part = millis as f64 / 2000.0;
+        findings.cost = run(millis * 19 / 20, millis / 20, 200).cost;
+        for one in &mut findings.account.cpu {
+            one.time = one.time.scaled(part);
+        }
+        advised(&concluded(findings)).join(" ")
+    };
+    assert_eq!(of(250), "go.rarer-collections", "38 ms in its collector");
+    assert_eq!(of(120), "");
+}
+
+#[test]
 fn what_helped_some_programs_of_a_kind_alone_is_tried() {
     for share in [0.16, 0.3, 0.5] {
         let answer = concluded(spending(COLLECTOR, share, AllocatorKind::V8, "node"));

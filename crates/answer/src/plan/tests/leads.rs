@@ -68,6 +68,20 @@ fn a_finding_leads_only_from_about_as_much_as_the_largest() {
 }
 
 #[test]
+fn what_is_unexplained_leads_alone_only() {
+    let pair = [(Symptom::KernelUnexplained, 0.4), (Symptom::ChurnBrk, 0.2)];
+    let answer = found(&pair);
+    assert_eq!(answer.diagnoses[0].id, "churn.brk");
+    assert!(
+        !answer.verdict.contains("something other"),
+        "{}",
+        answer.verdict
+    );
+    let alone = found(&pair[..1]);
+    assert_eq!(alone.diagnoses[0].id, "kernel.unexplained");
+}
+
+#[test]
 fn a_kill_is_told_alone() {
     let mut findings = found(&[(Symptom::FirstTouch, 0.3)]);
     let killed = Diagnosis::named("limit.killed", Severity::Severe);

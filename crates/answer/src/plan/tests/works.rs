@@ -305,7 +305,7 @@ fn the_kernels_headline_has_the_figure_of_the_row_it_names() {
 #[test]
 fn faults_that_the_program_serves_are_told_as_such() {
     let mut findings = working("call.device", &[("served", 0.9)]);
-    findings.account.work[0].in_faults = Estimate::exact(0.3 * 4e9);
+    findings.account.work[0].in_faults = Estimate::exact(0.1 * 4e9);
     findings.cost.minor_faults = 500_000;
     findings.time.share_of_cpu = Some(Estimate::exact(0.35));
     findings.time.total_ns = Some(Estimate::exact(0.35 * 4e9));
@@ -317,7 +317,7 @@ fn faults_that_the_program_serves_are_told_as_such() {
     of_go.allocators.push(allocator(AllocatorKind::Go, "1.26"));
     let verdict = concluded(of_go).verdict;
     assert!(!verdict.contains("--prove tries"), "{verdict}");
-    assert!(!ids(&answer).contains(&"first_touch"), "{:?}", ids(&answer));
+    assert!(!ids(&answer).contains(&"churn.mmap"), "{:?}", ids(&answer));
     // Some of the faults alone.
     let mut some = working("call.device", &[("served", 0.02)]);
     some.cost.minor_faults = 500_000;
