@@ -15,6 +15,7 @@ mod command;
 mod checker;
 
 use command::pagewise;
+use pagewise_wire::trace::{self, Event, Header, Record};
 
 /// Whether the machine allows the pager to work; prints a message if not.
 fn is_possible(output: &Output) -> bool {
@@ -229,7 +230,7 @@ fn a_simulated_recorded_run_fits_its_schema() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("faults");
     let trace = trace.to_str().expect("text");
-    let output = paged(&["--record-faults", trace]);
+    let output = paged(&["--record-faults", trace, "--policy", "alone+2q"]);
     if !is_possible(&output) {
         return;
     }
@@ -270,6 +271,69 @@ fn a_simulated_recorded_run_fits_its_schema() {
     assert_eq!(shown.as_bytes(), pagewise(&simulate).stdout, "{shown}");
     let output = pagewise(&["run", "--memory", "48M", "--simulate", "/dev/null"]);
     assert_eq!(output.status.code(), Some(1), "an empty file is no trace");
+}
+
+/// A trace of these events, one page after the other.
+fn trace_of(events: impl IntoIterator<Item = (u64, Event)>) -> tempfile::NamedTempFile {
+    let head = Header {
+        magic: trace::MAGIC,
+        version: trace::VERSION,
+        page_bytes: 4096,
+        budget_pages: 100,
+        pid: 1,
+        reserved: 0,
+    };
+    let records = events
+        .into_iter()
+        .map(|(page, event)| Record::new(0, page, event));
+    let records = records.flat_map(Record::to_bytes);
+    let bytes: Vec<u8> = head.to_bytes().into_iter().chain(records).collect();
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(&file, bytes).expect("it is written");
+    file
+}
+
+/// Nobody has seen when pages that were read ahead were used: of such a trace no policy is called better.
+#[test]
+fn a_trace_of_read_ahead_is_no_basis_for_a_choice() {
+    let simulate = |share_ahead: u64| {
+        let file = trace_of((0..3000).map(|at| match at % 10 < share_ahead {
+            true => (at % 1000, Event::Prefetched),
+            false => (at % 1000, Event::Refault),
+        }));
+        let path = file.path().to_str().expect("text");
+        pagewise(&["run", "--memory", "1M", "--simulate", path])
+    };
+    let refused = simulate(9);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("90 % of its uses") && said.contains("alone+2q"),
+        "{said}"
+    );
+    assert!(simulate(4).status.success());
+}
+
+/// The run that is replayed is the one that is simulated: that is no forecast of another run.
+#[test]
+fn replay_of_the_simulated_run_is_not_called_best() {
+    let rounds = (0..6000).map(|at| (at * 7919 % 1000, Event::Refault));
+    let file = trace_of(rounds);
+    let path = file.path().to_str().expect("text");
+    let policies = format!("2q,replay:{path}");
+    let output = pagewise(&[
+        "run",
+        "--memory",
+        "2M",
+        "--simulate",
+        path,
+        "--policy",
+        &policies,
+    ]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("replay+2q, same order"), "{shown}");
+    assert!(shown.contains("replay+2q, another order"), "{shown}");
+    assert!(!shown.contains("same order waits least"), "{shown}");
 }
 
 /// 96 MiB, swept repeatedly: between two uses of a page all others are used, and as many of them

@@ -56,4 +56,7 @@ pub struct PolicyOutcome {
     pub evictions: u64,
     /// Written to the store.
     pub pages_written: u64,
+    /// Whether it replayed the very run that is simulated, and so knew what comes: no other run has that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub knew_the_run: bool,
 }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
+use crate::alone::Alone;
 use crate::clock::Clock;
 use crate::csr::Csr;
 use crate::fifo::Fifo;
@@ -34,7 +35,7 @@ pub struct Config {
 #[derive(Debug, Error)]
 pub enum PolicyError {
     /// No such name.
-    #[error("unknown policy '{0}'; there are {names}, prefetch+NAME, replay:FILE and ./OBJECT.so", names = names())]
+    #[error("unknown policy '{0}'; there are {names}, prefetch+NAME, alone+NAME, replay:FILE and ./OBJECT.so", names = names())]
     Unknown(String),
     /// More pages than the metadata has room for.
     #[error("{0} pages are too many to manage: at most {MAX_PAGES}")]
@@ -129,6 +130,10 @@ pub fn by_name(
                     None => by_name(inner, config, read)?,
                 };
                 Box::new(Prefetch::new(inner, budget))
+            } else if let Some(inner) = name.strip_prefix("alone+") {
+                let inner = eviction(inner, config);
+                let inner = inner.ok_or_else(|| PolicyError::Unknown(name.to_owned()))?;
+                Box::new(Alone::new(inner))
             } else if let Some(path) = name.strip_prefix("replay:") {
                 let trace = recording(path, read)?;
                 Box::new(Replay::new(&trace, by_name("2q", config, read)?, budget))
@@ -184,12 +189,10 @@ mod tests {
             let policy = by_name(name, &CONFIG, none).expect("listed");
             assert!(policy.name().starts_with(name), "{}", policy.name());
         }
-        assert_eq!(
-            by_name("prefetch+csr", &CONFIG, none)
-                .expect("composed")
-                .name(),
-            "prefetch+csr"
-        );
+        for name in ["prefetch+csr", "alone+2q"] {
+            let policy = by_name(name, &CONFIG, none).expect("composed");
+            assert_eq!(policy.name(), name);
+        }
     }
 
     #[test]
@@ -200,6 +203,7 @@ mod tests {
         };
         assert!(error("lru", CONFIG).contains("unknown policy 'lru'; there are 2q, fifo"));
         assert!(error("prefetch+lru", CONFIG).contains("'lru'"));
+        assert!(error("alone+prefetch", CONFIG).contains("'alone+prefetch'"));
         assert!(error("replay:/nowhere", CONFIG).contains("/nowhere"));
         assert!(
             error(

@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+pub mod alone;
 pub mod catalogue;
 pub mod clock;
 pub mod csr;

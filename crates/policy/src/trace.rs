@@ -1,6 +1,6 @@
 //! Recorded page events ([`pagewise_wire::trace`]) in the form that policies need: uses of pages.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use pagewise_wire::trace::{Event, Header, Record};
@@ -65,6 +65,8 @@ pub struct Trace {
     pub references: Vec<Reference>,
     /// Spans of the regions.
     pub regions: BTreeMap<u16, Span>,
+    /// Those of them that are mapped files.
+    pub files: BTreeSet<u16>,
     /// Pages that could be resident in the recorded run.
     pub budget_pages: u64,
     /// Bytes of a page.
@@ -146,6 +148,10 @@ impl Trace {
                 self.regions.entry(record.region()).or_default().count = page;
                 return Ok(());
             }
+            Some(Event::RegionOfFile) => {
+                self.files.insert(record.region());
+                return Ok(());
+            }
             Some(Event::Dropped | Event::Evicted) => return Ok(()),
             None => {
                 self.unknown += 1;
@@ -186,6 +192,12 @@ impl Trace {
         known.map_or(recorded, |(region, _)| *region)
     }
 
+    /// Whether the page of `reference` is one of a mapped file.
+    #[must_use]
+    pub fn is_of_file(&self, reference: &Reference) -> bool {
+        self.files.contains(&reference.region)
+    }
+
     /// Number of the highest page, plus one.
     #[must_use]
     pub fn pages(&self) -> u32 {
@@ -222,6 +234,9 @@ mod tests {
         let records = [
             Record::new(0, 100, Event::Region).in_region(3),
             Record::new(0, 50, Event::RegionPages).in_region(3),
+            Record::new(0, 500, Event::Region).in_region(4),
+            Record::new(0, 50, Event::RegionPages).in_region(4),
+            Record::new(0, 500, Event::RegionOfFile).in_region(4),
             Record::new(1, 120, Event::FirstWrite)
                 .in_region(3)
                 .by_thread(9),
@@ -245,6 +260,7 @@ mod tests {
             (3, 121, 9)
         );
         assert_eq!((trace.budget_pages, trace.page_bytes), (100, 4096));
+        assert_eq!(trace.files, BTreeSet::from([4]));
     }
 
     #[test]

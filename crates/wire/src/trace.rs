@@ -112,11 +112,13 @@ pub enum Event {
     Read = 13,
     /// Any write, from a source that sees all accesses.
     Write = 14,
+    /// The region is a mapped file, whose pages have contents before their first touch.
+    RegionOfFile = 15,
 }
 
 impl Event {
     /// All of them, by their number minus one.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::FirstRead,
         Self::FirstWrite,
         Self::Refault,
@@ -131,6 +133,7 @@ impl Event {
         Self::RegionPages,
         Self::Read,
         Self::Write,
+        Self::RegionOfFile,
     ];
 }
 

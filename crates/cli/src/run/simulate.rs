@@ -4,10 +4,11 @@ use crate::terminal;
 use anyhow::{Context, Result, bail};
 use pagewise_model::answer::Document;
 use pagewise_model::paging_simulation::{PagingSimulation, PolicyOutcome, UsesOfPages};
+use pagewise_policy::replay::Replay;
 use pagewise_policy::trace::Trace;
-use pagewise_policy::{Config, POLICIES, by_name};
+use pagewise_policy::{Config, POLICIES, Policy, by_name};
 use pagewise_report::text;
-use pagewise_simulate::paging::{Memory, Outcome, footprint, min, run};
+use pagewise_simulate::paging::{Memory, Outcome, footprint, in_another_order, min, run};
 use std::path::Path;
 
 /// The policies that need no file of their own, separated by commas.
@@ -27,6 +28,7 @@ fn row(policy: &str, outcome: &Outcome) -> PolicyOutcome {
         soft_faults: outcome.soft_faults,
         evictions: outcome.evictions,
         pages_written: outcome.pages_written,
+        knew_the_run: false,
     }
 }
 
@@ -41,24 +43,59 @@ pub fn simulate(path: &Path, policies: &str, memory_bytes: u64, as_json: bool) -
     if pages == 0 {
         bail!("--memory is less than one page of {page_bytes} bytes");
     }
-    let answer = Document::of(answer(&trace, policies, pages)?);
+    refuse_presumed(&trace, path)?;
+    let answer = Document::of(answer(&trace, &bytes, policies, pages)?);
     terminal::present(&answer, as_json, text::paging_simulation::render)
 }
 
-fn answer(trace: &Trace, policies: &str, pages: u32) -> Result<PagingSimulation> {
+/// Which pages that the recorded run read ahead were used, and when, nobody has seen: where they are most
+/// of the trace, it cannot tell which policy waits less.
+fn refuse_presumed(trace: &Trace, path: &Path) -> Result<()> {
+    let (presumed, uses) = (trace.presumed, trace.references.len() as u64);
+    if presumed * 2 > uses {
+        bail!(
+            "{}: {} % of its uses are pages that the recorded run read ahead. Whether and when they were used is not known, so it cannot tell which policy waits less. Record the program without read-ahead: pagewise run --policy alone+2q --record-faults FILE",
+            path.display(),
+            presumed * 100 / uses.max(1)
+        );
+    }
+    Ok(())
+}
+
+/// `replay` of the simulated run itself, as another run would fare that uses the same pages in another
+/// order: the run knows its own future, and no other does.
+fn replay_in_another_order(trace: &Trace, config: &Config) -> Result<PolicyOutcome> {
+    let inner = by_name("2q", config, |_| Err(String::new()))?;
+    let other = in_another_order(trace, config.budget);
+    let replay = Replay::new(&other, inner, config.budget);
+    let outcome = run(trace, &replay, Memory::of(config.budget));
+    Ok(row(&format!("{}, another order", replay.name()), &outcome))
+}
+
+fn answer(trace: &Trace, bytes: &[u8], policies: &str, pages: u32) -> Result<PagingSimulation> {
     let memory = Memory::of(pages);
     let config = Config {
         pages: trace.pages(),
         budget: pages,
     };
-    let rows = policies
-        .split(',')
-        .map(|name| {
-            let read = |path: &str| std::fs::read(path).map_err(|why| why.to_string());
-            let policy = by_name(name.trim(), &config, read).context("--policy")?;
-            Ok(row(policy.name(), &run(trace, &*policy, memory)))
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let mut rows = Vec::new();
+    for name in policies.split(',').map(str::trim) {
+        let read = |path: &str| std::fs::read(path).map_err(|why| why.to_string());
+        let policy = by_name(name, &config, read).context("--policy")?;
+        let found = row(policy.name(), &run(trace, &*policy, memory));
+        let replayed = name.strip_prefix("replay:");
+        match replayed.is_some_and(|path| std::fs::read(path).is_ok_and(|read| read == bytes)) {
+            false => rows.push(found),
+            true => {
+                rows.push(PolicyOutcome {
+                    policy: format!("{}, same order", found.policy),
+                    knew_the_run: true,
+                    ..found
+                });
+                rows.push(replay_in_another_order(trace, &config)?);
+            }
+        }
+    }
     Ok(PagingSimulation {
         trace: UsesOfPages {
             uses: trace.references.len(),

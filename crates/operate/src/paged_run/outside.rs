@@ -163,20 +163,25 @@ fn peak(status: &str) -> Option<Peak> {
     })
 }
 
-/// Text if the budget was exceeded, with the cause; `largest` is from wait4(2), which misses no
-/// moment.
+/// Text if the budget was exceeded, with the cause where a look at the process shows it; `largest` is from
+/// wait4(2), which misses no moment, and knows no parts.
 pub fn passed(sizes: &Sizes, budget: u64, largest: u64) -> Option<String> {
+    let more = |seen: u64| has_passed(largest, budget.max(seen));
     match sizes.largest(budget) {
         Some((pid, peak)) => Some(format!(
-            "{} (process {pid}) exceeded --memory {}: {} resident, of which {}",
+            "{} (process {pid}) exceeded --memory {}: {} resident, of which {}{}",
             peak.name,
             Bytes(budget),
-            Bytes(peak.resident.max(largest)),
-            parts(peak, budget)
+            Bytes(peak.resident),
+            parts(peak, budget),
+            match more(peak.resident) {
+                true => format!("; between two looks {} in a process", Bytes(largest)),
+                false => String::new(),
+            }
         )),
-        None if has_passed(largest, budget) => Some(format!(
-            "a process exceeded --memory {}: {} resident for a moment, by memory that is not managed \
-             (files, shared memory, stacks, or pieces below --min-region)",
+        None if more(0) => Some(format!(
+            "a process exceeded --memory {}: {} resident for a moment between two looks, so by what is not known \
+             (pages copied after a fork, files, shared memory, stacks, or pieces below --min-region)",
             Bytes(budget),
             Bytes(largest)
         )),
@@ -320,5 +325,15 @@ mod tests {
         assert!(at("150 MiB managed") < at("50.0 MiB not managed"), "{text}");
         assert!(!text.contains("file pages"), "{text}");
         assert_eq!(passed(&Sizes::default(), 350 << 20, 360 << 20), None);
+        assert!(text.contains("900 MiB resident, of which"), "{text}");
+        // The parts are those of the look: what wait4 counted beyond it has none.
+        let text = passed(&sizes, 350 << 20, 1200 << 20).expect("it passed");
+        assert!(text.contains("900 MiB resident, of which"), "{text}");
+        assert!(
+            text.ends_with("between two looks 1.17 GiB in a process"),
+            "{text}"
+        );
+        let text = passed(&Sizes::default(), 350 << 20, 400 << 20).expect("it passed");
+        assert!(text.contains("by what is not known"), "{text}");
     }
 }

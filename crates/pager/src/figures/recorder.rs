@@ -113,6 +113,9 @@ pub fn fault(fault: &pagewise_policy::Fault) {
     if DESCRIBED[usize::from(region / 64)].fetch_or(bit, Ordering::Relaxed) & bit == 0 {
         put(at(fault.region.first, Event::Region));
         put(at(fault.region.count, Event::RegionPages));
+        if fault.in_file {
+            put(at(fault.region.first, Event::RegionOfFile));
+        }
     }
     let first = fault.kind == pagewise_policy::FaultKind::FirstTouch;
     put(at(

@@ -43,6 +43,10 @@ pub fn render(document: &Document<PagingSimulation>, width: usize, style: Style)
     page.gap();
     let bound = "MIN is Belady's bound: no policy reads fewer pages. Waits are faults that waited for the store.";
     page.indented(0, Ink::Plain, bound);
+    if answer.policies.iter().any(|row| row.knew_the_run) {
+        let text = "It was given the run that is simulated. In the same order it knows what comes; in another order it knows which pages, as for most servers. To see which holds, simulate a second recording with replay of the first.";
+        page.bullet("replay", text);
+    }
     missing(&mut page, answer);
     page.finish()
 }

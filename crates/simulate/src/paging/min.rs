@@ -32,7 +32,7 @@ pub fn min(trace: &Trace, memory: Memory) -> Outcome {
         }
         outcome.uses += 1;
         if place[page] != RESIDENT {
-            let stored = place[page] == STORED;
+            let stored = place[page] == STORED || trace.is_of_file(reference);
             outcome.refaults += u64::from(stored);
             outcome.pages_read += u64::from(stored);
             outcome.first_touches += u64::from(!stored);

@@ -4,9 +4,11 @@
 //! sees uses only of watched pages, reads what plans request if it is in the store, and keeps a
 //! clean copy there. Time is not modelled: pages read ahead arrive at once.
 
+mod another_order;
 mod min;
 mod run;
 
+pub use another_order::in_another_order;
 pub use min::min;
 pub use run::run;
 

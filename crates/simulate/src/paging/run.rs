@@ -72,6 +72,13 @@ impl Core<'_> {
 
     fn fault(&mut self, reference: &Reference, write: bool) {
         let page = reference.page;
+        let region = self.trace.regions.get(&reference.region).copied();
+        let region = region.unwrap_or_default();
+        let in_file = self.trace.is_of_file(reference);
+        if in_file {
+            // The file is the store: its pages are there before their first touch.
+            *self.state(page) |= STORED;
+        }
         let stored = *self.state(page) & STORED != 0;
         let kind = if stored {
             FaultKind::Refault
@@ -85,30 +92,37 @@ impl Core<'_> {
         let mut plan = Plan::only(page);
         let fault = Fault {
             page,
-            region: self
-                .trace
-                .regions
-                .get(&reference.region)
-                .copied()
-                .unwrap_or_default(),
+            region,
             region_id: reference.region,
             thread: u32::from(reference.thread),
             kind,
             write,
-            in_file: false,
+            in_file,
         };
         self.policy.faulted(&fault, &mut plan);
         self.make_resident(page, Arrival::Demand);
         for span in [plan.along].iter().chain(plan.ahead()) {
+            if in_file {
+                self.store(span.clipped(region));
+            }
             self.read_ahead(*span);
         }
     }
 
+    /// These pages, of a file, can be read.
+    fn store(&mut self, span: Span) {
+        for page in span.first..span.end().min(self.count()) {
+            *self.state(page) |= STORED;
+        }
+    }
+
+    /// Number of pages in the trace.
+    fn count(&self) -> u32 {
+        u32::try_from(self.pages.len()).unwrap_or(u32::MAX)
+    }
+
     fn read_ahead(&mut self, span: Span) {
-        let end = span
-            .end()
-            .min(u32::try_from(self.pages.len()).unwrap_or(u32::MAX));
-        for page in span.first..end {
+        for page in span.first..span.end().min(self.count()) {
             if *self.state(page) & (RESIDENT | STORED) == STORED {
                 self.make_resident(page, Arrival::Ahead);
                 *self.state(page) |= EARLY;

@@ -287,6 +287,45 @@ fn replay_reads_what_no_stride_foretells() {
 }
 
 #[test]
+fn replay_of_the_run_itself_promises_little_in_another_order() {
+    // A server's set of 7,000 pages, used ten times, each time in another order.
+    let mut random = pagewise_stats::Random::seeded(9);
+    let rounds = (0..10).flat_map(|_| {
+        let mut set: Vec<u32> = (0..7000).collect();
+        random.shuffle(&mut set);
+        set
+    });
+    let trace = reads((0..20_000).chain(rounds));
+    let plain = outcome(&trace, "2q", 5000).refaults;
+    let same = replayed(&trace, &trace, 5000).refaults;
+    let other = replayed(&in_another_order(&trace, 5000), &trace, 5000).refaults;
+    assert!(same * 10 < plain, "{same} of {plain}");
+    assert!(other * 10 > plain * 8, "{other} of {plain}");
+}
+
+#[test]
+fn pages_of_a_file_are_waited_for_and_never_written() {
+    let mut trace = reads((0..3).flat_map(|_| 0..1000));
+    trace.files.insert(0);
+    let bound = min(&trace, Memory::of(500));
+    assert_eq!((bound.first_touches, bound.pages_written), (0, 0));
+    // All of a first round, and what does not fit in each other.
+    let least = 1000 + 2 * 500;
+    assert!((least..least + 10).contains(&bound.refaults), "{bound:?}");
+    for name in ALL {
+        let outcome = outcome(&trace, name, 500);
+        assert_eq!(outcome.first_touches, 0, "{name}");
+        assert_eq!(outcome.pages_written, 0, "{name}");
+        assert!(
+            outcome.pages_read >= bound.pages_read,
+            "{name}: {outcome:?}"
+        );
+    }
+    let alone = outcome(&trace, "alone+2q", 500);
+    assert_eq!((alone.read_early, alone.refaults), (0, alone.pages_read));
+}
+
+#[test]
 fn replay_survives_a_run_that_goes_another_way() {
     let recorded = reads((0..20_000).chain(walk(5, 30_000)));
     let other = reads((0..20_000).chain(walk(99, 10_000)).chain(walk(5, 30_000)));

@@ -23,6 +23,8 @@ pub struct Member {
     refused: BTreeMap<u64, (Refusal, Instant)>,
     /// Slots that changed back without our doing.
     pub fights: BTreeSet<u64>,
+    /// Slots that others made huge though pages of them were missing, and how many.
+    pub filled: BTreeMap<u64, u32>,
 }
 
 /// A slot that we changed.
@@ -47,6 +49,7 @@ impl Member {
             touched: BTreeMap::new(),
             refused: BTreeMap::new(),
             fights: BTreeSet::new(),
+            filled: BTreeMap::new(),
         }
     }
 
@@ -111,12 +114,21 @@ impl Member {
 
     /// Index of the area and slot at `address`.
     fn place(&self, address: u64) -> Option<(usize, usize)> {
-        let after = self.map.areas.partition_point(|area| area.start <= address);
-        let at = after.checked_sub(1)?;
-        let area = &self.map.areas[at];
-        let slot = address.checked_sub(area.first_slot)? / self.map.huge_page.0;
-        let slot = usize::try_from(slot).ok()?;
-        (slot < area.slots.len()).then_some((at, slot))
+        place(&self.map, address)
+    }
+
+    /// `before` is the map of the last look. A fault fills an empty slot; one that had a few pages becomes huge by
+    /// khugepaged alone, which puts zeros where the program has released memory or never touched it.
+    pub fn note_filled(&mut self, before: &HugeMap) {
+        for (address, missing) in filled_up(before, &self.map) {
+            self.filled.insert(address, missing);
+        }
+        let map = &self.map;
+        let is_huge = |address| {
+            let found = place(map, address);
+            found.is_some_and(|(area, at)| map.areas[area].slots[at].huge)
+        };
+        self.filled.retain(|&address, _| is_huge(address));
     }
 
     /// A slot that is no longer as we left it was changed by khugepaged, reclaim or the program,
@@ -140,5 +152,71 @@ impl Member {
                 self.fights.insert(address);
             }
         }
+    }
+}
+
+/// Index of the area and slot at `address`.
+fn place(map: &HugeMap, address: u64) -> Option<(usize, usize)> {
+    let after = map.areas.partition_point(|area| area.start <= address);
+    let at = after.checked_sub(1)?;
+    let area = &map.areas[at];
+    let slot = address.checked_sub(area.first_slot)? / map.huge_page.0;
+    let slot = usize::try_from(slot).ok()?;
+    (slot < area.slots.len()).then_some((at, slot))
+}
+
+/// Slots that are huge in `now` and had some pages in `before`, but not all: each with the pages that were missing.
+fn filled_up(before: &HugeMap, now: &HugeMap) -> Vec<(u64, u32)> {
+    let was = |address| place(before, address).map(|(area, at)| before.areas[area].slots[at]);
+    let huge = now.changeable().filter(|(_, slot)| slot.huge);
+    let with_missing = huge.filter_map(|(address, _)| {
+        let was = was(address).filter(|was| !was.is_empty())?;
+        Some((address, was.growth(now.pages_per_slot())))
+    });
+    with_missing.filter(|(_, missing)| *missing > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_model::findings::RegionKind;
+    use pagewise_model::huge_pages::Area;
+    use pagewise_model::units::Bytes;
+
+    const HUGE: Bytes = Bytes(2 << 20);
+
+    fn map(slots: [Slot; 4]) -> HugeMap {
+        let start = 5 * HUGE.0;
+        HugeMap {
+            huge_page: HUGE,
+            base_page: Bytes(4096),
+            areas: vec![Area {
+                start,
+                end: start + 4 * HUGE.0,
+                region: RegionKind::Anonymous,
+                path: String::new(),
+                advised: true,
+                obstacle: None,
+                first_slot: start,
+                slots: slots.to_vec(),
+            }],
+        }
+    }
+
+    #[test]
+    fn what_khugepaged_fills_up_is_told_from_faults() {
+        let small = |present| Slot {
+            present,
+            ..Slot::default()
+        };
+        let huge = Slot {
+            huge: true,
+            ..small(512)
+        };
+        // One page of 512, all of them, none, and one that stays small.
+        let before = map([small(1), small(512), small(0), small(100)]);
+        let now = map([huge, huge, huge, small(100)]);
+        assert_eq!(filled_up(&before, &now), [(5 * HUGE.0, 511)]);
+        assert_eq!(filled_up(&now, &now), []);
     }
 }

@@ -5,11 +5,16 @@ use anyhow::Result;
 use pagewise_answer::balance_verdict::{Evidence, verdict};
 use pagewise_linux::hugepages::vmm;
 use pagewise_linux::proc::ProcRoot;
+use pagewise_linux::pseudo_file;
 use pagewise_model::answer::Document;
 use pagewise_model::balance::{
     Balance, BalancedProcess, Changes, GuestRange, HugeVerdict, Refused,
 };
 use pagewise_model::units::{Bytes, Nanos};
+use std::path::Path;
+
+/// How many pages of a slot may be missing where khugepaged makes it huge.
+const MOST_MISSING: &str = "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none";
 
 impl Session<'_> {
     /// All results of the session.
@@ -147,6 +152,13 @@ impl Session<'_> {
         if fights > 0 {
             self.notes.push(format!(
                 "{fights} slots were changed back by others (khugepaged, reclaim, or the program) and left alone. A program started with --only-ours gets only the huge pages that it requests."
+            ));
+        }
+        if let (slots @ 1.., added) = self.population.filled_by_others() {
+            let most = pseudo_file::setting(Path::new(MOST_MISSING));
+            let most = most.map_or_else(String::new, |most| format!(" (here {most})"));
+            self.notes.push(format!(
+                "khugepaged made {slots} slots huge of which parts were not in memory, and so added {added} that the program had released or never touched. It does that where {MOST_MISSING} is above 0{most}; with 0 it builds huge pages only where all pages are there."
             ));
         }
         for obstacle in self.population.obstacles() {

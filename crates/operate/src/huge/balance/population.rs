@@ -91,7 +91,8 @@ impl Population {
         for member in &mut self.members {
             // A process that has ended meanwhile is removed at the next look.
             if let Ok(map) = member.target.map() {
-                member.map = map;
+                let before = std::mem::replace(&mut member.map, map);
+                member.note_filled(&before);
             }
             member.note_fights();
         }
@@ -101,8 +102,10 @@ impl Population {
     /// Reads again which slots are huge, in known mappings.
     pub fn rescan(&mut self) {
         for member in &mut self.members {
+            let before = member.map.clone();
             let Member { target, map, .. } = member;
             if target.refresh(map).is_ok() {
+                member.note_filled(&before);
                 member.note_fights();
             }
         }
@@ -174,6 +177,18 @@ impl Population {
             .iter()
             .map(|member| member.fights.len() as u64)
             .sum()
+    }
+
+    /// Slots that others made huge while pages of them were missing, and the memory that this added.
+    pub fn filled_by_others(&self) -> (u64, Bytes) {
+        let missing = self
+            .members
+            .iter()
+            .flat_map(|member| member.filled.values());
+        let (count, pages) = missing.fold((0, 0), |(count, all), &pages| {
+            (count + 1, all + u64::from(pages))
+        });
+        (count, Bytes(pages * self.sizes.base.0))
     }
 
     /// Possible number of huge pages: existing ones, and those that can be built within the memory
