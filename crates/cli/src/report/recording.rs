@@ -6,9 +6,11 @@ use crate::export::{ProfileExport, tables};
 use crate::seen::{Seen, seen};
 use crate::{page, profile_input, terminal};
 use anyhow::{Context, Result, anyhow, bail};
+use pagewise_answer::recording::Analysis;
 use pagewise_formats::perf_data::{PerfData, ReadError};
 use pagewise_linux::sys::mapped_file::MappedFile;
 use pagewise_model::findings::Findings;
+use pagewise_model::memory::{IN_USE, profile_of_touched};
 use pagewise_model::profile::Profile;
 use pagewise_operate::analysis;
 use pagewise_profile::{ProfileRules, summarise};
@@ -46,6 +48,10 @@ pub fn report(bytes: &MappedFile, file: &Path, request: &Request<'_>) -> Result<
                 tables.include,
             )?)
         }
+        Action::Export(export) if export.event == Some(IN_USE) => {
+            let analysis = analysis::analyse(&data, |offset| bytes.release(offset));
+            report_profile(touched(&analysis)?, file, request)
+        }
         Action::Export(_) | Action::Push(_) => {
             let profile = profile_input::of_recording(&data, |offset| bytes.release(offset))?;
             report_profile(profile, file, request)
@@ -55,6 +61,18 @@ pub fn report(bytes: &MappedFile, file: &Path, request: &Request<'_>) -> Result<
             present(&seen(&data, &analysis)?, file, *show)
         }
     }
+}
+
+/// The memory at the largest look, by the stacks that touched it first.
+fn touched(analysis: &Analysis) -> Result<Profile> {
+    let memory = analysis.findings()?.evidence.memory;
+    let touched = memory.map(|memory| memory.touched).unwrap_or_default();
+    if touched.is_empty() {
+        bail!(
+            "the recording does not say who touched the memory that was in use: pagewise doctor --record FILE -- CMD notes it, if at least 1 MiB was private"
+        );
+    }
+    Ok(profile_of_touched(&touched))
 }
 
 /// Reports on a run whose findings were stored.

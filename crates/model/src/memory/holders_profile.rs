@@ -1,7 +1,8 @@
 //! Stacks that hold memory as a profile, for all formats of profiles.
 
-use super::holders::{Held, HeldStack, Holders, ProcessHolders};
-use crate::frame::{Frame, FrameKind};
+use super::TouchedMemory;
+use super::holders::{Held, HeldStack, HolderFunction, Holders, ProcessHolders};
+use crate::frame::{Frame, FrameId, FrameKind};
 use crate::profile::{
     FrameTable, NO_CPU, Profile, ProfileEvent, ProfileSample, ProfileThread, WeightUnit,
 };
@@ -82,21 +83,7 @@ impl Holders {
 }
 
 fn add(process: &ProcessHolders, thread: u32, frames: &mut FrameTable, profile: &mut Profile) {
-    let functions: Vec<_> = process
-        .functions
-        .iter()
-        .map(|function| {
-            frames.intern(Frame {
-                name: function.name.as_str().into(),
-                module: function.module.as_str().into(),
-                kind: match function.inlined {
-                    true => FrameKind::Inlined,
-                    false => FrameKind::User,
-                },
-                unnamed: None,
-            })
-        })
-        .collect();
+    let functions = interned(&process.functions, frames);
     for stack in &process.stacks {
         let outermost_first = stack.frames.iter().rev();
         let known = outermost_first.filter_map(|&frame| functions.get(frame as usize).copied());
@@ -115,6 +102,61 @@ fn add(process: &ProcessHolders, thread: u32, frames: &mut FrameTable, profile: 
             }
         }
     }
+}
+
+/// These functions as frames.
+fn interned(functions: &[HolderFunction], frames: &mut FrameTable) -> Vec<FrameId> {
+    let frame = |function: &HolderFunction| Frame {
+        name: function.name.as_str().into(),
+        module: function.module.as_str().into(),
+        kind: match function.inlined {
+            true => FrameKind::Inlined,
+            false => FrameKind::User,
+        },
+        unnamed: None,
+    };
+    let all = functions.iter();
+    all.map(|function| frames.intern(frame(function))).collect()
+}
+
+/// Memory by the stacks that touched it first, as a profile with the value [`IN_USE`]: that of the largest
+/// look.
+#[must_use]
+pub fn profile_of_touched(touched: &[TouchedMemory]) -> Profile {
+    let mut profile = Profile {
+        events: vec![ProfileEvent {
+            name: IN_USE.to_owned(),
+            unit: WeightUnit::Bytes,
+            frequency: None,
+        }],
+        ..Profile::default()
+    };
+    let mut frames = FrameTable::default();
+    let largest = touched.iter().filter(|look| look.is_peak);
+    for (thread, look) in (0..).zip(largest) {
+        profile.threads.push(ProfileThread {
+            pid: look.pid,
+            tid: look.pid,
+            comm: look.name.as_str().into(),
+            cgroup: "".into(),
+        });
+        let functions = interned(&look.functions, &mut frames);
+        for stack in &look.stacks {
+            let outermost_first = stack.frames.iter().rev();
+            let known = outermost_first.filter_map(|&frame| functions.get(frame as usize).copied());
+            let sample = ProfileSample {
+                time: 0,
+                thread,
+                cpu: NO_CPU,
+                event: 0,
+                weight: Held::rounded(stack.bytes.value),
+                stack: profile.stacks.intern(known),
+            };
+            profile.samples.push(sample);
+        }
+    }
+    profile.frames = frames.into_frames();
+    profile
 }
 
 impl Held {
@@ -140,6 +182,38 @@ mod tests {
     use super::*;
     use crate::memory::HolderFunction;
     use crate::units::{Bytes, Estimate};
+
+    #[test]
+    fn memory_that_was_touched_is_a_profile_of_bytes() {
+        use crate::memory::TouchedStack;
+        let function = |name: &str| HolderFunction {
+            name: name.to_owned(),
+            module: "a.out".to_owned(),
+            inlined: false,
+        };
+        let look = |is_peak, bytes| TouchedMemory {
+            pid: 7,
+            is_peak,
+            functions: vec![function("fill"), function("main")],
+            stacks: vec![TouchedStack {
+                frames: vec![0, 1],
+                culprit: "fill".to_owned(),
+                bytes: Estimate::exact(bytes),
+            }],
+            ..TouchedMemory::default()
+        };
+        let profile = profile_of_touched(&[look(true, 4096.4), look(false, 8192.0)]);
+        assert_eq!(profile.events[0].name, IN_USE);
+        let weights: Vec<_> = profile.samples.iter().map(|one| one.weight).collect();
+        assert_eq!(weights, [4096]);
+        let stack = profile.samples.get(0).stack;
+        let names: Vec<&str> = profile
+            .stacks
+            .frames(stack)
+            .map(|frame| &*profile.frames[frame.0 as usize].name)
+            .collect();
+        assert_eq!(names, ["fill", "main"]);
+    }
 
     #[test]
     fn each_stack_has_its_values_and_absent_ones_are_left_out() {

@@ -16,7 +16,7 @@ pub use blocks::{BlockGroup, size_class};
 pub use course::{MemoryLayer, MemoryPoint};
 pub use growth::{BlockChange, Growth, RowChange};
 pub use holders::{Held, HeldStack, HolderFunction, Holders, ProcessHolders, holder};
-pub use holders_profile::IN_USE;
+pub use holders_profile::{IN_USE, profile_of_touched};
 pub use leaks::{LeakCheck, LeaksUnknown};
 pub use pages::{PageRun, PageState, Presence};
 pub use present::{PresentPages, PresentRun};
