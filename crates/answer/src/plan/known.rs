@@ -52,11 +52,14 @@ pub(super) fn with(findings: &Findings, rule: &Rule, cause: &str, by_model: Esti
     };
     let usual = gains[gains.len() / 2];
     match of(findings, rule, cause) {
-        Sure::Gains => Estimate {
-            value: (by_model.value * usual).sqrt(),
-            low: *least,
-            high: most.max(by_model.high),
-        },
+        Sure::Gains => {
+            let value = (by_model.value * usual).sqrt();
+            Estimate {
+                value,
+                low: least.min(value),
+                high: most.max(by_model.high),
+            }
+        }
         Sure::MayNot | Sure::Unknown => by_model,
     }
 }

@@ -40,8 +40,13 @@ fn advised(answer: &Findings) -> Vec<&str> {
 
 #[test]
 fn what_helped_nearly_all_programs_of_a_kind_is_advised_at_small_shares() {
-    for share in [0.13, 0.16, 0.3] {
+    for share in [0.105, 0.13, 0.16, 0.3] {
         let answer = concluded(spending(COLLECTOR, share, AllocatorKind::Go, "server"));
+        assert!(
+            answer.verdict.contains("times as fast"),
+            "{}",
+            answer.verdict
+        );
         assert_eq!(advised(&answer), ["go.rarer-collections"], "{share}");
         let one = &answer.advice[0];
         let caveat = one.caveat.as_deref().unwrap_or_default();
