@@ -4025,6 +4025,10 @@ export interface PolicyOutcome {
    */
   evictions: number;
   /**
+   * Whether it replayed the very run that is simulated, and so knew what comes: no other run has that.
+   */
+  knew_the_run?: boolean;
+  /**
    * Read from the store.
    */
   pages_read: number;
