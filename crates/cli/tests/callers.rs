@@ -33,6 +33,16 @@ __attribute__((noinline)) void work(void) { for (int i = 0; i < 150; i++) { rais
 int main(void) { signal(SIGUSR1, handler); work(); return sum == 0; }
 ";
 
+/// `fill` calls a function of the C library that keeps no frame.
+const CALLS_MEMSET: &str = "
+#include <stdlib.h>
+#include <string.h>
+volatile int sink;
+__attribute__((noipa)) void fill(char *at, size_t size) { memset(at, 1, size); sink += at[5]; }
+__attribute__((noipa)) void parent(size_t size) { char *at = malloc(size); fill(at, size); free(at); sink++; }
+int main(void) { for (int i = 0; i < 400; i++) parent(4 << 20); return 0; }
+";
+
 fn built(folder: &Path, source: &str, options: &[&str]) -> Option<PathBuf> {
     let (program, file) = (folder.join("program"), folder.join("program.c"));
     std::fs::write(&file, source).expect("temporary file");
@@ -58,11 +68,11 @@ fn recorded(program: &Path, options: &[&str]) -> Option<PathBuf> {
     Some(out)
 }
 
-/// A recording of ours of CPU time alone.
-fn recorded_by_us(program: &Path, options: &[&str]) -> Option<PathBuf> {
+/// A recording of ours of these events: `cpu`, `faults`.
+fn recorded_by_us(program: &Path, events: &str, options: &[&str]) -> Option<PathBuf> {
     let out = program.with_extension("data");
     let mut ours = Command::new(env!("CARGO_BIN_EXE_pagewise"));
-    ours.args(["record", "-q", "-e", "cpu"]).args(options);
+    ours.args(["record", "-q", "-e", events]).args(options);
     let program = program
         .to_str()
         .expect("a temporary folder has a plain name");
@@ -76,6 +86,19 @@ fn recorded_by_us(program: &Path, options: &[&str]) -> Option<PathBuf> {
     Some(out)
 }
 
+fn folded_of(event: &str, file: &Path) -> Vec<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
+    let command = command.arg("report").arg(file);
+    let output = command.args(["--event", event, "--export", "folded"]);
+    lines(&output.output().expect("pagewise runs"))
+}
+
+fn lines(output: &Output) -> Vec<String> {
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().map(str::to_owned).collect()
+}
+
 fn folded(file: &Path, variables: &[(&str, &Path)]) -> Vec<String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
     command.envs(variables.iter().copied());
@@ -84,10 +107,7 @@ fn folded(file: &Path, variables: &[(&str, &Path)]) -> Vec<String> {
         .arg(file)
         .args(["--export", "folded"])
         .output();
-    let output: Output = output.expect("pagewise runs");
-    assert!(output.status.success(), "{output:?}");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().map(str::to_owned).collect()
+    lines(&output.expect("pagewise runs"))
 }
 
 fn those_with<'a>(stacks: &'a [String], part: &str) -> Vec<&'a String> {
@@ -133,6 +153,24 @@ fn what_follows_a_call_is_no_frame_of_its_stack() {
     }
 }
 
+/// A walk by frame pointers from memset leads to `parent`: the frame of `fill` is the innermost.
+#[test]
+fn the_caller_of_a_function_without_a_frame_is_found() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let Some(program) = built(folder.path(), CALLS_MEMSET, WITH_FRAME_POINTERS) else {
+        return;
+    };
+    let Some(file) = recorded_by_us(&program, "faults", &[]) else {
+        return;
+    };
+    let stacks = folded_of("page-faults", &file);
+    // The loader has a memset, too.
+    for stack in those_with(&stacks, ";main;") {
+        let is_known = stack.contains(";parent;fill") || !stack.contains("memset");
+        assert!(is_known, "{stack}");
+    }
+}
+
 /// The chains by frame pointers are tried after a while, break, and are given up.
 #[test]
 fn cpu_time_of_code_without_frame_pointers_has_its_callers() {
@@ -142,7 +180,8 @@ fn cpu_time_of_code_without_frame_pointers_has_its_callers() {
         NEXT_LINE_IS_INLINED,
         &["-fomit-frame-pointer"],
     );
-    let Some(file) = program.and_then(|program| recorded_by_us(&program, &["-F", "199"])) else {
+    let Some(file) = program.and_then(|program| recorded_by_us(&program, "cpu", &["-F", "199"]))
+    else {
         return;
     };
     let stacks = folded(&file, &[]);
@@ -172,7 +211,7 @@ fn code_without_tables_has_its_callers_by_the_frame_pointer() {
     }
     let program = built(folder.path(), &source, &["-fomit-frame-pointer"]);
     let options = &["--call-graph", "dwarf"][..];
-    let Some(file) = program.and_then(|program| recorded_by_us(&program, options)) else {
+    let Some(file) = program.and_then(|program| recorded_by_us(&program, "cpu", options)) else {
         return;
     };
     let stacks = folded(&file, &[]);

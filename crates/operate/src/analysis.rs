@@ -59,8 +59,13 @@ impl Files {
             Some(sidecar) => &sidecar.host.architecture,
             None => &data.origin().arch,
         };
+        let follower = StackFollower::new(architecture).with_build_ids(data.build_ids());
         Self {
-            follower: StackFollower::new(architecture).with_build_ids(data.build_ids()),
+            // Recordings of perf show what perf shows.
+            follower: match data.sidecar() {
+                Some(_) => follower.finding_skipped_callers(),
+                None => follower,
+            },
             symbolizer: Symbolizer::new().of_kernel(kernel(data)),
         }
     }

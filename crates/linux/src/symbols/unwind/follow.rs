@@ -14,6 +14,10 @@ pub struct StackFollower {
     ever: FxHashMap<i32, AddressSpace>,
     /// Build ids by path, for mappings whose records have none.
     build_ids: FxHashMap<Box<str>, Box<[u8]>>,
+    /// Whether callers that walks by frame pointers skip are put back.
+    finds_skipped: bool,
+    /// What the calls in front of return addresses lead to, by process and address.
+    callees: FxHashMap<(i32, u64), Option<u64>>,
 }
 
 impl StackFollower {
@@ -26,7 +30,17 @@ impl StackFollower {
             code: FxHashMap::default(),
             ever: FxHashMap::default(),
             build_ids: FxHashMap::default(),
+            finds_skipped: false,
+            callees: FxHashMap::default(),
         }
+    }
+
+    /// The same, and it puts back the callers that walks by frame pointers skip: stacks then have
+    /// a function that other readers of the file do not show.
+    #[must_use]
+    pub fn finding_skipped_callers(mut self) -> Self {
+        self.finds_skipped = true;
+        self
     }
 
     /// The same, with build ids that the recorder listed by path.
@@ -48,10 +62,14 @@ impl StackFollower {
         &self.ever
     }
 
-    /// Takes the next event. For a sample with a stack copy, returns the user frames, innermost
-    /// first; `None` for all others and if unwinding got no further than the sample itself.
+    /// Takes the next event. For a sample with a stack copy, or with a caller to put back, returns the
+    /// user frames, innermost first; `None` for all others and if unwinding got no further than the
+    /// sample itself.
     pub fn take(&mut self, event: &Event<'_>) -> Option<Vec<u64>> {
         match event {
+            Event::Sample(sample) if sample.user_stack.is_none() => {
+                return self.with_skipped(sample);
+            }
             Event::Sample(sample) => return self.unwind(sample),
             Event::Mmap(mmap) if mmap.executable => self.map(mmap),
             Event::Comm {
@@ -84,7 +102,38 @@ impl StackFollower {
         (frames.len() >= least).then_some(frames)
     }
 
+    /// The walk by frame pointers with the caller that it skipped between two files, as from a
+    /// program into memset of the C library.
+    fn with_skipped(&mut self, sample: &Sample<'_>) -> Option<Vec<u64>> {
+        if !self.finds_skipped {
+            return None;
+        }
+        let words = || sample.callchain.words();
+        let mut user = words()
+            .skip_while(|word| *word != PERF_CONTEXT_USER)
+            .skip(1);
+        let (innermost, returns_to) = (user.next()?, user.next()?);
+        let space = self.code.get(&sample.pid)?;
+        let caller = space.find(returns_to)?;
+        if space.find(innermost)?.path == caller.path {
+            return None;
+        }
+        let unwinder = self.unwinder.as_mut()?;
+        let callee = *(self.callees)
+            .entry((sample.pid, returns_to))
+            .or_insert_with(|| unwinder.callee(caller, returns_to));
+        // As a return address, which lies behind what it names.
+        let skipped = callee? + 1;
+        Some(
+            [innermost, skipped, returns_to]
+                .into_iter()
+                .chain(user)
+                .collect(),
+        )
+    }
+
     fn map(&mut self, mmap: &Mmap<'_>) {
+        self.callees.clear();
         let path = String::from_utf8_lossy(mmap.path);
         let listed = || self.build_ids.get(&*path).cloned();
         let mapping = Mapping {
@@ -104,6 +153,7 @@ impl StackFollower {
 
     fn forget(&mut self, pid: i32) {
         self.code.remove(&pid);
+        self.callees.retain(|(of, _), _| *of != pid);
         if let Some(unwinder) = &mut self.unwinder {
             unwinder.forget(pid);
         }

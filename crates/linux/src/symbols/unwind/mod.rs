@@ -8,6 +8,7 @@ mod follow;
 mod frame_pointer;
 mod modules;
 mod signed_returns;
+mod skipped_caller;
 
 pub use follow::StackFollower;
 
@@ -90,6 +91,13 @@ impl Unwinder {
             }),
         };
         frames.unwrap_or_default()
+    }
+
+    /// The start of the function that the call in front of a return address leads to, where the bytes
+    /// of that call are known: see [`skipped_caller`].
+    fn callee(&mut self, code: &Mapping, returns_to: u64) -> Option<u64> {
+        let bytes = self.files.bytes(code)?;
+        skipped_caller::callee(&self.machine, bytes, code.start, returns_to)
     }
 
     /// Forgets a process whose address space was replaced (`execve(2)`) or is gone.

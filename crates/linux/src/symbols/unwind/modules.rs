@@ -47,6 +47,19 @@ impl ModuleFiles {
     /// The module of a mapping. `None` if it is not a readable ELF file; its frames are then walked
     /// by frame pointers.
     pub fn module(&mut self, mapping: &Mapping) -> Option<Module<Section>> {
+        self.tables(mapping)?.module(mapping)
+    }
+
+    /// The bytes of the file that a mapping shows. `None` as for [`Self::module`].
+    pub fn bytes(&mut self, mapping: &Mapping) -> Option<&[u8]> {
+        let bytes = &self.tables(mapping)?.bytes;
+        let from = usize::try_from(mapping.file_offset).ok()?;
+        let length = usize::try_from(mapping.end - mapping.start).ok()?;
+        let to = from.checked_add(length)?.min(bytes.len());
+        bytes.get(from..to)
+    }
+
+    fn tables(&mut self, mapping: &Mapping) -> Option<&Tables> {
         if !self.by_path.contains_key(&mapping.path) {
             let file = self.root.join(mapping.path.trim_start_matches('/'));
             let tables = mapping
@@ -55,7 +68,7 @@ impl ModuleFiles {
                 .then(|| Tables::read(&file, mapping));
             self.by_path.insert(mapping.path.clone(), tables.flatten());
         }
-        self.by_path.get(&mapping.path)?.as_ref()?.module(mapping)
+        self.by_path.get(&mapping.path)?.as_ref()
     }
 }
 
