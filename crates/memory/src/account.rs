@@ -1,5 +1,7 @@
 //! Mappings and heaps of one process, as rows that add up to its resident memory.
 
+mod growth;
+
 use crate::extents::{Extent, ExtentSums, PageBytes};
 use crate::groups::{DrawnBlock, Owners, groups};
 use pagewise_model::memory::{

@@ -28,7 +28,7 @@ fn heap(cached: u64, extents: Vec<u64>) -> HeapFacts {
     }
 }
 
-fn facts() -> ProcessFacts {
+pub(super) fn facts() -> ProcessFacts {
     let resident = |resident| PageBytes {
         resident,
         swapped: 0,

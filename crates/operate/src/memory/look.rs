@@ -122,6 +122,11 @@ pub fn process(proc: &ProcRoot, pid: i32, stops: Stops) -> Result<ProcessMemory,
         };
         heaps.put_into(&mut facts);
     }
+    if facts.grown().0 > 0
+        && let Ok(after) = mapped(proc, pid)
+    {
+        facts.settle(&after.mappings);
+    }
     let found = found.unwrap_or_default();
     name_drawn(proc, &mut facts);
     facts.note_zeros(&found.runs);

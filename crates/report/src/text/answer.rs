@@ -167,6 +167,9 @@ fn proved<'a>(advice: &Advice, findings: &'a Findings) -> Option<&'a Comparison>
     found.find(|one| one.arm == name && one.verdict == Verdict::Faster)
 }
 
+/// A factor below this is no prediction of a gain, however wide its interval.
+const A_GAIN: f64 = 1.01;
+
 fn promise(advice: &Advice, findings: &Findings) -> String {
     let risk = match advice.risk {
         Risk::Low => "low risk",
@@ -187,7 +190,8 @@ fn promise(advice: &Advice, findings: &Findings) -> String {
         avoided if avoided > 0.0 => format!(" · {} of the faults gone", percent(avoided)),
         _ => String::new(),
     };
-    let gain = match shown_factor(&advice.predicted_speedup) {
+    let predicted = advice.predicted_speedup;
+    let gain = match shown_factor(&predicted).filter(|_| predicted.value >= A_GAIN) {
         Some(factor) => format!("Predicted {factor} in CPU time"),
         None => "Gain: only runs can show it".to_owned(),
     };

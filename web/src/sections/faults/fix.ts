@@ -37,7 +37,8 @@ const RISK = {
 
 function predictedGain(advice: Advice): Child[] {
   const predicted = predictedFactor(advice.predicted_speedup);
-  if (predicted === null) return ["only runs can tell"];
+  // Below that it is no gain (crates/report/src/text/answer.rs).
+  if (predicted === null || advice.predicted_speedup.value < 1.01) return ["only runs can tell"];
   const interval = predicted.interval === null ? "" : ` (${predicted.interval})`;
   return [h("strong", {}, predicted.figure), ` in CPU time${interval}`];
 }
