@@ -115,11 +115,11 @@ impl Table {
             }
             .to_owned(),
             nav: nav.to_owned(),
-            intro: String::new(),
             columns: columns.collect(),
             rows: rows.collect(),
             more: self.more,
             is_folded: self.detail.is_some(),
+            ..Sheet::default()
         }
     }
 
