@@ -5,6 +5,7 @@
 //! could have a smaller peak than the process that measures it.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::ops::Range;
 use std::{fs, io, ptr};
 
 /// Smaller regions stay: the C library's and the loader's own are among them.
@@ -12,6 +13,8 @@ const LEAST: usize = 256 << 10;
 /// Regions released, the largest: a list on the stack, because the heap is released as well.
 const MOST: usize = 64;
 
+/// Larger pages, as arm64 may have, are multiples of it.
+const PAGE: usize = 64 << 10;
 const POINTER: usize = size_of::<*const c_char>();
 
 /// Regions of private memory without a file, largest first. Unused entries are empty.
@@ -19,15 +22,17 @@ const POINTER: usize = size_of::<*const c_char>();
 pub(super) struct Surplus([(usize, usize); MOST]);
 
 impl Surplus {
-    /// The regions of this process, without those that contain an address of `kept`. None where
-    /// /proc is not mounted.
-    pub(super) fn besides(kept: &[usize]) -> Self {
+    /// The regions of this process but for these strings and what `thread` uses. None where /proc is
+    /// not mounted.
+    pub(super) fn besides(strings: &Strings, thread: Thread) -> Self {
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        let mut regions: Vec<(usize, usize)> = maps
-            .lines()
-            .filter_map(anonymous)
+        let regions: Vec<(usize, usize)> = maps.lines().filter_map(anonymous).collect();
+        let [stack, own] = thread.keeps(&regions);
+        let kept = [strings.pages(), stack, own];
+        let mut regions: Vec<(usize, usize)> = regions
+            .into_iter()
+            .flat_map(|region| without(region, &kept))
             .filter(|&(from, to)| to - from >= LEAST)
-            .filter(|&(from, to)| !kept.iter().any(|at| (from..to).contains(at)))
             .collect();
         regions.sort_by_key(|&(from, to)| std::cmp::Reverse(to - from));
         let mut list = [(0, 0); MOST];
@@ -60,6 +65,44 @@ impl Surplus {
                 libc::close(file);
             }
         }
+    }
+}
+
+/// The parts of a region outside `kept`: the kernel makes one region of neighbours.
+fn without(region: (usize, usize), kept: &[Range<usize>]) -> Vec<(usize, usize)> {
+    let mut parts = vec![region];
+    for kept in kept.iter().filter(|kept| !kept.is_empty()) {
+        let around = |(from, to): (usize, usize)| {
+            let below = (from, to.min(kept.start));
+            let above = (from.max(kept.end), to);
+            [below, above].into_iter().filter(|(from, to)| from < to)
+        };
+        parts = parts.into_iter().flat_map(around).collect();
+    }
+    parts
+}
+
+/// Addresses of what a thread uses without naming it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thread {
+    /// Somewhere in the part of the stack that is in use.
+    pub(super) on_stack: usize,
+    /// Its `errno`, which is among its thread-local variables.
+    pub(super) errno: usize,
+}
+
+impl Thread {
+    /// The stack from somewhat below on to the end of its region; and what lies around `errno`.
+    fn keeps(self, regions: &[(usize, usize)]) -> [Range<usize>; 2] {
+        /// The child's calls take less stack, and thread-local variables less memory.
+        const NEAR: usize = 128 << 10;
+        let page = |address: usize| address & !(PAGE - 1);
+        let holds_stack = |&&(from, to): &&(usize, usize)| (from..to).contains(&self.on_stack);
+        let end = regions.iter().find(holds_stack).map_or(0, |&(_, to)| to);
+        [
+            page(self.on_stack.saturating_sub(NEAR))..end,
+            page(self.errno.saturating_sub(NEAR))..page(self.errno.saturating_add(NEAR)),
+        ]
     }
 }
 
@@ -118,9 +161,10 @@ impl Strings {
         })
     }
 
-    /// Any address of the mapping.
-    pub(super) fn address(&self) -> usize {
-        self.start.addr()
+    /// The pages of the mapping.
+    pub(super) fn pages(&self) -> Range<usize> {
+        let start = self.start.addr();
+        start..start + self.size.next_multiple_of(PAGE)
     }
 
     /// Copies a list of pointers, and ends it.
@@ -162,6 +206,34 @@ impl Drop for Strings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_is_cut_out_of_a_region() {
+        let region = (0x10_0000, 0x90_0000);
+        let cut = |kept: &[Range<usize>]| without(region, kept);
+        assert_eq!(cut(&[]), [region]);
+        assert_eq!(cut(&[0..0x1000, 0xa0_0000..usize::MAX]), [region]);
+        assert_eq!(
+            cut(&[0x20_0000..0x21_0000, 0x80_0000..usize::MAX]),
+            [(0x10_0000, 0x20_0000), (0x21_0000, 0x80_0000)]
+        );
+        let (all, none) = (0x10_0000..0x90_0000, 0x20_0000..0);
+        assert_eq!(cut(&[none, all]), []);
+    }
+
+    #[test]
+    fn a_thread_keeps_its_stack_to_the_end_and_what_is_around_errno() {
+        let thread = Thread {
+            on_stack: 0x7f00_0080_0000,
+            errno: 0x7f00_4000_0000,
+        };
+        let regions = [(0x1000, 0x2000), (0x7f00_0000_0000, 0x7f00_0090_0000)];
+        let [stack, own] = thread.keeps(&regions);
+        assert_eq!(stack, 0x7f00_007e_0000..0x7f00_0090_0000);
+        assert_eq!(own, 0x7f00_3ffe_0000..0x7f00_4002_0000);
+        // A stack that the kernel names is in none of them.
+        assert!(thread.keeps(&regions[..1])[0].is_empty());
+    }
 
     #[test]
     fn only_private_memory_without_a_file_is_surplus() {

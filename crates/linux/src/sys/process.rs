@@ -1,6 +1,6 @@
 //! Processes: a fork that waits before `execve(2)`, `wait4(2)`, pidfds and signal handlers.
 
-use super::lean_child::{Strings, Surplus};
+use super::lean_child::{Strings, Surplus, Thread};
 use super::numa;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
@@ -115,9 +115,9 @@ impl Vectors {
 pub fn fork_gated(image: &Image<'_>, gate: &Gate<'_>) -> io::Result<i32> {
     let vectors = Vectors::of(image)?;
     // SAFETY: the location of errno is valid as long as this thread is.
-    let of_thread = unsafe { libc::__errno_location() }.addr();
+    let errno = unsafe { libc::__errno_location() }.addr();
     let on_stack = (&raw const vectors).addr();
-    let surplus = Surplus::besides(&[vectors.strings.address(), of_thread, on_stack]);
+    let surplus = Surplus::besides(&vectors.strings, Thread { on_stack, errno });
     let mut everything = empty_mask();
     let mut before = empty_mask();
     // SAFETY: both sets are local, initialised and outlive the calls.
