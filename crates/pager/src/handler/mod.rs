@@ -39,11 +39,14 @@ pub static ABOVE: Above = Above {
     },
 };
 
-fn start(pager: &'static Pager) -> bool {
-    let started = evictor::start(pager)
-        && ahead::start(pager)
-        && threads::start(pager)
-        && observer::start(pager);
+fn start(pager: &'static Pager) -> Result<(), &'static str> {
+    let started = match () {
+        () if !evictor::start(pager) => Err("evictor"),
+        () if !ahead::start(pager) => Err("thread that reads ahead"),
+        () if !threads::start(pager) => Err("handler threads"),
+        () if !observer::start(pager) => Err("observer"),
+        () => Ok(()),
+    };
     // In the child of a fork: its warden, and a trimmer, which may not have been needed here.
     thread::spare(2);
     started

@@ -5,7 +5,7 @@ use super::{Pager, discard, files, scan};
 use crate::figures::{places, recorder};
 use crate::sys::high;
 use crate::sys::uffd::{self, Uffd, feature};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use pagewise_wire::shared::capability;
 
 /// Whether a test denies faults of the kernel; kept because the child of a fork needs it again.
@@ -18,6 +18,17 @@ pub const OURS: usize = FIXED + files::MOST;
 
 /// Whether the userfaultfds are still the parent's.
 static OUTDATED: AtomicBool = AtomicBool::new(false);
+
+/// The error with which the kernel last refused one.
+static REFUSED_WITH: AtomicI32 = AtomicI32::new(0);
+
+/// The descriptor, or -1 and a note of the error.
+fn noted(opened: Result<i32, i32>) -> i32 {
+    opened.unwrap_or_else(|errno| {
+        REFUSED_WITH.store(errno, Ordering::Relaxed);
+        -1
+    })
+}
 
 /// By what faults arrive. The child of a fork opens its own before it has a second thread.
 #[derive(Debug)]
@@ -97,8 +108,8 @@ impl Pager {
             true => uffd::open(uffd::USER_MODE_ONLY, basic | feature::SIGBUS | moving),
             false => Err(libc::EINVAL),
         };
-        self.uffds.by_handler.set(high(full.unwrap_or(-1)));
-        self.uffds.by_signal.set(high(raised.unwrap_or(-1)));
+        self.uffds.by_handler.set(high(noted(full)));
+        self.uffds.by_signal.set(high(noted(raised)));
         self.uffds.by_handler.is_open() || self.uffds.by_signal.is_open()
     }
 
@@ -114,8 +125,13 @@ impl Pager {
         };
         let features = feature::PAGEFAULT_FLAG_WP | moving;
         let tray = uffd::open(uffd::USER_MODE_ONLY, features);
-        self.uffds.for_tray.set(high(tray.unwrap_or(-1)));
+        self.uffds.for_tray.set(high(noted(tray)));
         self.uffds.for_tray.is_open() && self.tray.register(self)
+    }
+
+    /// The error with which the kernel last refused a userfaultfd; 0 if it did not.
+    pub(super) fn uffd_refused_with(&self) -> i32 {
+        REFUSED_WITH.load(Ordering::Relaxed)
     }
 
     /// Whether the program must not close the descriptor.

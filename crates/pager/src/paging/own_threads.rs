@@ -4,15 +4,15 @@
 
 use super::{PAGER, Pager, discard, fatal};
 use crate::sync::Lock;
-use crate::sys::signals;
+use crate::sys::{signals, thread};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// What the core requests from the layer above. The functions run inside `malloc` and in the child
 /// of a fork: they allocate nothing, take no lock and use no thread-local storage.
 #[derive(Debug)]
 pub struct Above {
-    /// Starts all threads. Returns whether they run.
-    pub start: fn(&'static Pager) -> bool,
+    /// Starts all threads; otherwise says which did not start.
+    pub start: fn(&'static Pager) -> Result<(), &'static str>,
     /// Starts the threads for the child of a fork until its first fault. Returns whether they run.
     pub start_first: fn(&'static Pager) -> bool,
     /// Starts the thread that is told when somebody is to change a mapped file. Returns whether it
@@ -101,26 +101,40 @@ impl Pager {
         if threads.running.swap(true, Ordering::AcqRel) {
             return !threads.failed.load(Ordering::Relaxed);
         }
-        let well = self.start_all();
-        if !well {
+        let started = self.start_all();
+        if let Err(what) = started {
             threads.failed.store(true, Ordering::Relaxed);
             fatal::say(format_args!(
-                "no userfaultfd or no threads for this process: its memory is not managed"
+                "no {what} for this process (errno {}): its memory is not managed",
+                self.refused_with()
             ));
         }
-        well
+        started.is_ok()
     }
 
-    fn start_all(&'static self) -> bool {
-        if !self.renew_uffds() || !self.open_tray() {
-            return false;
+    /// Otherwise says what there is none of.
+    fn start_all(&'static self) -> Result<(), &'static str> {
+        if !self.renew_uffds() {
+            return Err("userfaultfd");
+        }
+        if !self.open_tray() {
+            return Err("userfaultfd of the tray");
         }
         discard::prepare(self);
         self.store().prepare();
         self.tell_of_rings();
-        self.own_threads
-            .above()
-            .is_some_and(|above| (above.start)(self))
+        match self.own_threads.above() {
+            Some(above) => (above.start)(self),
+            None => Err("threads"),
+        }
+    }
+
+    /// What the kernel last refused a userfaultfd or a thread with; 0 if it did not.
+    fn refused_with(&self) -> i32 {
+        match thread::refused_with() {
+            0 => self.uffd_refused_with(),
+            errno => errno,
+        }
     }
 
     /// Before a fault is resolved: in the child of a fork it may be the first fault.

@@ -6,12 +6,14 @@
 
 use super::{call3, map, signals::Blocked, tasks};
 use core::arch::global_asm;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Number of threads of this kind in this process.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 /// Number of them that are being started: listed already, or not yet.
 static STARTING: AtomicU64 = AtomicU64::new(0);
+/// The error with which the kernel last refused one.
+static REFUSED_WITH: AtomicI32 = AtomicI32::new(0);
 /// Whether the program has been seen to start a thread in this process.
 static PROGRAM_HAS: AtomicBool = AtomicBool::new(false);
 
@@ -21,6 +23,8 @@ static ROOMS: [AtomicPtr<u8>; 32] = [const { AtomicPtr::new(core::ptr::null_mut(
 /// How many of them are in use.
 static ROOMS_USED: AtomicUsize = AtomicUsize::new(0);
 
+/// Longest wait for the end of an execve(2) in this process.
+const IN_EXEC_MS: u32 = 2_000;
 /// Bytes of a helper's stack.
 const STACK_BYTES: usize = 128 << 10;
 /// Bytes below and above the thread pointer, so that a stray access to thread-local storage (a
@@ -116,15 +120,47 @@ pub fn start(body: extern "C" fn(usize) -> !, argument: usize) -> bool {
         stack.add(1).write(body as *const () as usize);
         stack.add(2).write(argument);
         STARTING.fetch_add(1, Ordering::SeqCst);
-        let started = pagewise_start_thread(flags as usize, stack, 0, 0, local as usize) > 0;
+        let mut answer;
+        let mut left = IN_EXEC_MS;
+        loop {
+            answer = pagewise_start_thread(flags as usize, stack, 0, 0, local as usize);
+            // While another thread of this process is in execve(2), the kernel starts none that shares its
+            // file system state (copy_fs, kernel/fork.c). That thread ends this one soon, or fails.
+            if super::errno(answer) != libc::EAGAIN || left == 0 {
+                break;
+            }
+            left -= 1;
+            wait_a_millisecond();
+        }
+        let started = answer > 0;
+        if !started {
+            REFUSED_WITH.store(super::errno(answer), Ordering::Relaxed);
+        }
         STARTED.fetch_add(u64::from(started), Ordering::SeqCst);
         STARTING.fetch_sub(1, Ordering::SeqCst);
         started
     }
 }
 
+fn wait_a_millisecond() {
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 1_000_000,
+    };
+    let time = core::ptr::from_ref(&time) as usize;
+    // SAFETY: the time lives through the call, which writes nothing.
+    unsafe { call3(libc::SYS_nanosleep, time, 0, 0) };
+}
+
+/// The error with which the kernel last refused a thread; 0 if it did not.
+#[must_use]
+pub fn refused_with() -> i32 {
+    REFUSED_WITH.load(Ordering::Relaxed)
+}
+
 /// In the child of a fork there are no such threads.
 pub fn forked() {
+    REFUSED_WITH.store(0, Ordering::Relaxed);
     STARTED.store(0, Ordering::SeqCst);
     STARTING.store(0, Ordering::SeqCst);
     PROGRAM_HAS.store(false, Ordering::SeqCst);
