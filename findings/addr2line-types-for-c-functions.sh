@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 command -v cargo >/dev/null || { echo "needs cargo"; exit 2; }
-cargo install --quiet --locked --root "$work" --features bin addr2line --version 0.27.0
+cargo install --quiet --locked --root "$work" --features bin addr2line@0.27.0
 bin/addr2line --version
 cat > short.c <<'C'
 int f(int n) { return n * 3; }

@@ -86,7 +86,7 @@ fn is_like(findings: &Findings, one: &Diagnosis, largest: &Diagnosis) -> bool {
     std::ptr::eq(one, largest) || (is_certain && is_as_large)
 }
 
-/// The place of a finding among others about as large: what settings fix is told before what is a normal
+/// The place of a finding among others about as large: what settings fix comes before what is a normal
 /// part of running.
 fn rank(one: &Diagnosis) -> usize {
     use Symptom::*;
