@@ -10,6 +10,7 @@ import { PAGES, TABLES } from "./pages.mjs";
 const ORDER = [
   ...["answer", "also-run-diff", "also-profile-diff", "also-faults", "also-profile", "runs", "findings", "fix", "settings", "proof"],
   ...["tasks", "timeline", "functions", "stacks", "over-time", "diff-over-time", "counters", "diff-counters"],
+  ...["memory-growth", "memory", "memory-course", "memory-holders", "touched", "memory-blocks", "memory-beside"],
   ...["causes", "flame", "map", "sites", "latency", "churn", "threads"],
   ...["classes", "patterns", "layers", "contributors", "tail", "paths-timeline", "paths-flame", "locks", "paths", "outside"],
   ...["diff-classes", "explain", "shifts", "diff-functions", "diff-paths"],

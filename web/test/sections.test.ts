@@ -13,7 +13,7 @@ test("every section has a name of its own", () => {
 
 test("sections stand in the one order of all documents", () => {
   const at = (id: string) => SECTIONS.findIndex((section) => section.id === id);
-  const order = ["answer", "runs", "findings", "fix", "settings", "proof", "timeline", "over-time", "causes", "threads", "classes", "diff-classes", "paging", "page-sizes", "machine", "method", "missing"].map(at);
+  const order = ["answer", "runs", "findings", "fix", "settings", "proof", "timeline", "over-time", "memory-growth", "memory", "memory-course", "touched", "causes", "threads", "classes", "diff-classes", "paging", "page-sizes", "machine", "method", "missing"].map(at);
   expect(order).not.toContain(-1);
   expect(order).toEqual([...order].sort((a, b) => a - b));
 });

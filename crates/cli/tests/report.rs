@@ -286,6 +286,25 @@ fn report_says_of_a_recording_what_doctor_said_live() {
     }
 }
 
+/// What `memory --save` keeps has a page, as other results have.
+#[test]
+fn an_account_of_memory_has_a_page() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/fixtures");
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, verdict) in [("memory", "Freed to end"), ("memory_growth", "Growth")] {
+        let page = folder.path().join(name);
+        let options = ["-o", page.to_str().expect("UTF-8")];
+        let output = report(&options, &fixtures.join(name).with_extension("json"));
+        assert!(output.status.success(), "{output:?}");
+        let page = std::fs::read_to_string(&page).expect("a page");
+        assert!(page.contains("\"memory\":{\"found\":"), "{name}");
+        assert!(
+            page.contains(&format!("\"verdict\":\"{verdict}: ")),
+            "{name}"
+        );
+    }
+}
+
 /// Earlier builds wrote courses of paged runs without a verdict.
 #[test]
 fn a_result_without_a_verdict_gets_that_of_its_evidence() {

@@ -6,14 +6,23 @@ import type { FaultPathsPage } from "./faultPaths";
 import type { Head } from "./head";
 import type { ProfileData } from "./profile";
 import type { ProfileDiffPage } from "./profileDiff";
-import type { Balance, HugeSimulation, PagingTimeline, RunDiff } from "./schema";
+import type { Balance, HugeSimulation, Memory, PagingTimeline, RunDiff } from "./schema";
 import type { Samples, Sheets } from "./sheets";
 import type { Report } from "./types";
+
+/** An account of memory of its own. */
+export interface MemoryPart {
+  found: Memory;
+  /** For each advice, labelled texts to copy. */
+  exports: [string, string][][];
+}
 
 /** The parts; a page has those of its document. */
 export interface Parts {
   /** Faults of a recording: causes, costs, advice. */
   faults: Report;
+  /** Where memory is. */
+  memory: MemoryPart;
   /** CPU samples and other events. */
   profile: ProfileData;
   /** Faults of a trace. */

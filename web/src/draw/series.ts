@@ -1,7 +1,7 @@
 /** A line over time with a crosshair. */
 import { h, s } from "../dom";
 import { byteTicks, linear, linearTicks, log, logTicks } from "../layout/axis";
-import { nearest, thin, type Point } from "../layout/series";
+import { nearest, stacked, thin, type Point } from "../layout/series";
 import { axisBytes, axisNanos, nanos } from "../format";
 import { hideTip, showTip } from "../tooltip";
 import { chart, xAxis, yAxis, type Plot } from "./chart";
@@ -23,6 +23,8 @@ export interface Pane {
   marks?: number[];
   /** Values to mark across the whole pane. */
   levels?: { at: number; name: string }[];
+  /** Lines are the tops of layers, one on top of the other. */
+  isStacked?: boolean;
   /** A logarithmic axis of values; for lines that are far apart. */
   log?: boolean;
   /** Labels of the horizontal axis, if it is not in nanoseconds. */
@@ -53,7 +55,7 @@ export function timePane(pane: Pane): SVGElement {
       svg.append(s("line", { x1: plot.left, x2: plot.right, y1: y(at), y2: y(at), class: "mark" }), s("text", { x: plot.right - 4, y: y(at) - 4, class: "tick", "text-anchor": "end" }, name));
     }
     for (const at of pane.marks ?? []) svg.append(s("line", { x1: x(at), x2: x(at), y1: plot.top, y2: plot.bottom, class: "mark change" }));
-    for (const line of pane.lines) svg.append(...path(line, x, y, plot));
+    for (const line of drawn(pane)) svg.append(...path(line, x, y, plot));
     svg.append(...crosshair(pane, svg, plot, x));
   }, { across: pane.across ?? "time since the start" });
 }
@@ -76,7 +78,7 @@ function ticks(pane: Pane, least: number, most: number): number[] {
  */
 function top(pane: Pane): number {
   let most = 0;
-  for (const line of pane.lines) for (const point of line.points) most = Math.max(most, point.y);
+  for (const line of drawn(pane)) for (const point of line.points) most = Math.max(most, point.y);
   return most > 0 ? most : 1;
 }
 
@@ -93,13 +95,19 @@ export function legend(pane: Pane): HTMLElement | null {
   return h("ul", { class: "legend" }, ...pane.lines.map((line) => h("li", {}, h("span", { class: `swatch ${line.ink}` }), line.name)));
 }
 
-function path(line: Line, x: (v: number) => number, y: (v: number) => number, plot: Plot): SVGElement[] {
+/** The lines where they are drawn: of layers, each with the one below it. */
+const drawn = ({ lines, isStacked }: Pane): (Line & { below?: Point[] })[] =>
+  isStacked !== true ? lines : stacked(lines.map(({ points }) => points)).map((points, at, all) => ({ ...lines[at]!, points, below: all[at - 1] ?? [] }));
+
+function path(line: Line & { below?: Point[] }, x: (v: number) => number, y: (v: number) => number, plot: Plot): SVGElement[] {
   const points = thin(line.points, MOST_POINTS);
   const [first, last] = [points[0], points.at(-1)];
   if (!first || !last) return [];
-  const d = points.map((p, i) => `${i === 0 ? "M" : "L"}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join("");
-  const area = `${d}L${x(last.x).toFixed(1)} ${plot.bottom}L${x(first.x).toFixed(1)} ${plot.bottom}Z`;
-  return [s("path", { d: area, class: `area kfill ${line.ink}` }), s("path", { d, class: `line kline ${line.ink}` })];
+  const through = (points: Point[]) => points.map((p, i) => `${i === 0 ? "" : "L"}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join("");
+  const d = `M${through(points)}`;
+  const below = thin(line.below ?? [], MOST_POINTS).reverse();
+  const bottom = below.length > 0 ? through(below) : `${x(last.x).toFixed(1)} ${plot.bottom}L${x(first.x).toFixed(1)} ${plot.bottom}`;
+  return [s("path", { d: `${d}L${bottom}Z`, class: `area kfill ${line.ink}${line.below ? " layer" : ""}` }), s("path", { d, class: `line kline ${line.ink}` })];
 }
 
 function crosshair(pane: Pane, svg: SVGElement, plot: Plot, x: (v: number) => number): SVGElement[] {

@@ -27,6 +27,16 @@ export function rates(times: number[], counter: number[]): Point[] {
   return points;
 }
 
+/** Tops of layers that stand one on top of the other, the first at the bottom. All have the same times. */
+export function stacked(layers: Point[][]): Point[][] {
+  const tops: Point[][] = [];
+  for (const layer of layers) {
+    const below = tops.at(-1);
+    tops.push(layer.map(({ x, y }, at) => ({ x, y: y + (below?.[at]?.y ?? 0) })));
+  }
+  return tops;
+}
+
 /** At most about `most` points: the lowest and the highest of each stretch, in time order. */
 export function thin(points: Point[], most: number): Point[] {
   if (points.length <= most) return points;

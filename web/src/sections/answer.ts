@@ -7,6 +7,7 @@ import { answer as faults } from "./faults/answer";
 import { answer as pathsDiff } from "./fault_diff/answer";
 import { answer as paths } from "./fault_paths/answer";
 import { verdict, type Tone } from "./head";
+import { answer as memory } from "./memory/answer";
 import { answer as balance } from "./page_sizes/balance";
 import { answer as simulation } from "./page_sizes/simulation";
 import { answer as paging } from "./paging/answer";
@@ -32,7 +33,7 @@ export interface Answer<P> {
 const of = <K extends keyof Parts>(part: K, answer: Answer<Parts[K]>): [keyof Parts, Answer<never>] => [part, answer as Answer<never>];
 
 /** The order of parts if a page has several. */
-const ANSWERS = [of("run_diff", runDiff), of("profile_diff", profileDiff), of("paths_diff", pathsDiff), of("faults", faults), of("profile", profile), of("paths", paths), of("paging", paging), of("balance", balance), of("simulation", simulation), of("sheets", sheets)];
+const ANSWERS = [of("run_diff", runDiff), of("profile_diff", profileDiff), of("paths_diff", pathsDiff), of("faults", faults), of("memory", memory), of("profile", profile), of("paths", paths), of("paging", paging), of("balance", balance), of("simulation", simulation), of("sheets", sheets)];
 
 /**
  * Samples are more informative than faults for a whole machine, and for a file of another tool,

@@ -4,6 +4,7 @@
  * order: each section decides from the data whether it applies.
  */
 import type { Page } from "../data/page";
+import { memoryOf } from "../layout/memory";
 import { answer, beside } from "./answer";
 import { SECTIONS as explore } from "./explore/section";
 import { causes } from "./faults/causes";
@@ -12,13 +13,11 @@ import { fix } from "./faults/fix";
 import { flame } from "./faults/flame";
 import { latency } from "./faults/latency";
 import { map } from "./faults/map";
-import { memory } from "./faults/memory";
 import { proof } from "./faults/proof";
 import { sites } from "./faults/sites";
 import { tasks } from "./faults/tasks";
 import { threads } from "./faults/threads";
 import { timeline } from "./faults/timeline";
-import { touched } from "./faults/touched";
 import { classes as kindsChanged } from "./fault_diff/classes";
 import { explain } from "./fault_diff/explain";
 import { functions as functionsOfTraces, pathChanges } from "./fault_diff/functions";
@@ -35,6 +34,13 @@ import { tail } from "./fault_paths/tail";
 import { timeline as traceTimeline } from "./fault_paths/timeline";
 import { findings } from "./findings";
 import { machine } from "./machine";
+import { memoryBeside } from "./memory/beside";
+import { memoryBlocks } from "./memory/blocks";
+import { memoryCourse } from "./memory/course";
+import { memoryGrowth } from "./memory/growth";
+import { memoryHolders } from "./memory/holders";
+import { memoryRows } from "./memory/rows";
+import { touched } from "./memory/touched";
 import { method } from "./method";
 import { missing } from "./missing";
 import { balanceMap } from "./page_sizes/balance";
@@ -51,11 +57,12 @@ import { functions, stacks } from "./profile_diff/changes";
 import { counters as countersOfBoth } from "./profile_diff/counters";
 import { runs } from "./run_diff/runs";
 import { settings } from "./run_diff/settings";
-import { about, type Section } from "./section";
+import { about, within, type Section } from "./section";
 import { samples, sheetsOf } from "./sheets";
 
 const TIME: Section[] = [about("faults", tasks), about("faults", timeline), about("profile_diff", functions), about("profile_diff", stacks), ...explore, about("profile", counters), about("profile_diff", countersOfBoth)];
-const FAULTS: Section[] = [memory, touched, causes, flame, map, sites, latency, churnSizes, threads].map((section) => about("faults", section));
+const MEMORY: Section[] = [memoryGrowth, memoryRows, memoryCourse, memoryHolders, touched, memoryBlocks, memoryBeside].map((section) => within(memoryOf, section));
+const FAULTS: Section[] = [causes, flame, map, sites, latency, churnSizes, threads].map((section) => about("faults", section));
 const PATHS: Section[] = [
   ...[classes, patterns, layers, contributors, tail, traceTimeline, timeFlame, locks, paths, outside].map((section) => about("paths", section)),
   ...[kindsChanged, explain, shifts, functionsOfTraces, pathChanges].map((section) => about("paths_diff", section)),
@@ -83,6 +90,7 @@ const FIRST: Section[] = [
   settings,
   proof,
   ...TIME,
+  ...MEMORY,
   ...FAULTS,
   ...PATHS,
   ...PAGING,

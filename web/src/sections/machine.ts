@@ -16,9 +16,10 @@ export const machine: Section = {
   render: (page) => h("div", { class: "columns" }, ...parts(page)),
 };
 
-function parts({ command, pids, host, faults, profile, paging, balance, simulation }: Page): HTMLElement[] {
+function parts({ command, pids, host, faults, memory, profile, paging, balance, simulation }: Page): HTMLElement[] {
   const found = [
     faults && facts("Run", run(faults, pids)),
+    memory && facts("Run", [["Command", command.join(" ")], ["Process", pids.join(", ")]]),
     profile && facts("Samples", ofProfile(profile, faults === undefined ? command : null)),
     facts("Machine", ofMachine(host)),
     faults && allocators(faults),

@@ -1,8 +1,9 @@
 /** How the figures were measured, compared or estimated, so that a reader can judge them. */
-import type { Page } from "../data/page";
+import type { MemoryPart, Page } from "../data/page";
 import type { Report } from "../data/types";
 import { h, type Child } from "../dom";
 import { count, nanos } from "../format";
+import { judged } from "../layout/memory";
 import { tested } from "./fault_diff/method";
 import { quality } from "./fault_paths/quality";
 import { facts } from "./machine";
@@ -18,9 +19,10 @@ export const method: Section = {
   render: (page) => h("div", {}, ...parts(page), facts("", [["Written by", page.generator]])),
 };
 
-function parts({ faults, profile, paths, paths_diff, profile_diff, run_diff, paging, balance, simulation, losses, notes }: Page): Child[] {
+function parts({ faults, memory, profile, paths, paths_diff, profile_diff, run_diff, paging, balance, simulation, losses, notes }: Page): Child[] {
   return [
     faults && ofFaults(faults),
+    memory && ofMemory(memory),
     profile && facts("Samples", profile.findings.events.map(({ name, samples, frequency }) => [name, `${count(samples)} samples${frequency === null ? "" : `, ${count(frequency)} per second requested`}`])),
     paths && quality(paths, losses),
     paths_diff && tested(paths_diff),
@@ -30,6 +32,17 @@ function parts({ faults, profile, paths, paths_diff, profile_diff, run_diff, pag
     balance && h("p", {}, `The cost of a unit of work is measured by ${balance.signal}.${balance.walk_events === null ? "" : ` Page walks are counted by ${balance.walk_events}.`}`),
     simulation && h("p", {}, `Simulated on ${simulation.machine}.`),
   ].filter((part) => part !== undefined && part !== null);
+}
+
+function ofMemory({ found }: MemoryPart): HTMLElement | null {
+  const moment = judged(found);
+  if (moment === undefined) return null;
+  const stopped = Math.max(0, ...moment.processes.map((one) => one.stopped_ns ?? 0));
+  return facts("Look at the memory", [
+    ["Took", nanos(moment.look_ns)],
+    ["Stopped", stopped > 0 ? `at most ${nanos(stopped)}` : "nothing"],
+    ["Looks", found.course?.length ? count(found.course.length) : ""],
+  ]);
 }
 
 const ofFaults = ({ findings: { collection, samples } }: Report): HTMLElement | null =>

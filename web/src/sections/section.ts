@@ -25,11 +25,14 @@ export interface Section<P = Page> {
  * A section that shows one part: it applies if the page has that part and the part has something to
  * show.
  */
-export function about<K extends keyof Parts>(part: K, { applies, intro, titled, render, ...rest }: Section<Parts[K]>): Section {
-  const of = (page: Page) => page[part] as Parts[K];
+export const about = <K extends keyof Parts>(part: K, section: Section<Parts[K]>): Section => within((page) => page[part] as Parts[K] | undefined, section);
+
+/** The same of what a part may hold: it applies if this is there and has something to show. */
+export function within<T>(find: (page: Page) => T | undefined, { applies, intro, titled, render, ...rest }: Section<T>): Section {
+  const of = (page: Page) => find(page) as T;
   return {
     ...rest,
-    applies: (page) => page[part] !== undefined && applies(of(page)),
+    applies: (page) => find(page) !== undefined && applies(of(page)),
     ...(titled && { titled: (page: Page) => titled(of(page)) }),
     ...(intro && { intro: (page: Page) => intro(of(page)) }),
     render: (page) => render(of(page)),

@@ -120,7 +120,7 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], request: &Request<'_>) -> R
             opened.show::<FaultBench>(text::bench_faults::render, Some(html::render_faults))
         }
         Kind::Mined => opened.show::<Mined>(text::mined::render, Some(html::render_mined)),
-        Kind::Memory => opened.show::<Memory>(text::memory::render, None),
+        Kind::Memory => opened.show::<Memory>(text::memory::render, Some(html::render_memory)),
         Kind::MemoryLimit => opened.show::<MemoryLimit>(text::memory_limit::render, None),
         Kind::HugeUndo => opened.show::<HugeUndo>(text::huge_undo::render, None),
         Kind::GateBaseline => {

@@ -6,6 +6,7 @@
 use super::bytes::Columns;
 use super::faults::Faults;
 use super::head::Head;
+use super::memory::MemoryPart;
 use super::pack::pack;
 use super::paths::{Paths, PathsDiff};
 use super::samples::{ProfileData, ProfileDiffData};
@@ -19,6 +20,7 @@ use pagewise_model::fault_diff::FaultDiff;
 use pagewise_model::fault_paths::FaultPaths;
 use pagewise_model::findings::Findings;
 use pagewise_model::huge_simulation::HugeSimulation;
+use pagewise_model::memory::Memory;
 use pagewise_model::paging::PagingTimeline;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_diff::ProfileDiff;
@@ -38,6 +40,9 @@ struct Page<'a> {
     /// Faults of a recording: causes, costs, advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     faults: Option<Faults<'a>>,
+    /// Where memory is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<MemoryPart<'a>>,
     /// CPU samples and other events.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<ProfileData<'a>>,
@@ -87,6 +92,7 @@ impl<'a> Page<'a> {
             subject,
             head,
             faults: None,
+            memory: None,
             profile: None,
             paths: None,
             paging: None,
@@ -125,6 +131,7 @@ impl<'a> Page<'a> {
         self.paths.as_mut().is_some_and(Paths::shrink)
             || self.paths_diff.as_mut().is_some_and(PathsDiff::shrink)
             || self.faults.as_mut().is_some_and(Faults::shrink)
+            || self.memory.as_mut().is_some_and(MemoryPart::shrink)
     }
 }
 
@@ -266,6 +273,18 @@ pub fn render_paging(found: &Document<PagingTimeline>) -> Result<String, Error> 
     };
     let text = text::paging_timeline::render(found, TEXT_WIDTH, TEXT_STYLE);
     document.page(&Columns::default(), &text)
+}
+
+/// The page about where memory is.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_memory(document: &Document<Memory>, text: &str) -> Result<String, Error> {
+    let page = Page {
+        memory: Some(MemoryPart::of(document)),
+        ..Page::of(document, crate::text::memory::subject(document))
+    };
+    page.page(&Columns::default(), text)
 }
 
 /// The page about huge pages of running programs.

@@ -91,7 +91,7 @@ fn frames(node: &FlameNode) -> usize {
 }
 
 /// The label and text of each export, for the page.
-fn labelled_exports(settings: &Settings) -> Vec<(&'static str, String)> {
+pub(super) fn labelled_exports(settings: &Settings) -> Vec<(&'static str, String)> {
     let exports = crate::settings_export::exports(settings);
     exports
         .into_iter()

@@ -11,6 +11,7 @@ mod bytes;
 mod document;
 mod faults;
 mod head;
+mod memory;
 mod pack;
 mod paths;
 mod ranks;
@@ -24,8 +25,8 @@ pub use answers::{
 };
 pub use document::{
     render, render_fault_diff, render_fault_paths, render_huge_balance, render_huge_simulation,
-    render_paging, render_profile, render_profile_diff, render_run_diff, render_sheets,
-    render_sheets_of, render_with_profile,
+    render_memory, render_paging, render_profile, render_profile_diff, render_run_diff,
+    render_sheets, render_sheets_of, render_with_profile,
 };
 
 use crate::base64::base64;

@@ -1,4 +1,5 @@
 /** What to change, and where. */
+import type { Page } from "../../data/page";
 import type { Advice, Comparison } from "../../data/types";
 import { h, type Child } from "../../dom";
 import { copyBox } from "../../draw/copy";
@@ -8,23 +9,27 @@ import { explained } from "../../glossary";
 import { provedBy } from "../../layout/proof";
 import type { Section } from "../section";
 
+const exportsOf = ({ faults, memory }: Page): [string, string][][] => faults?.exports ?? memory?.exports ?? [];
+
 export const fix: Section = {
   id: "fix",
   title: "Fix",
   nav: "Fix",
   // The verdict says that no setting fixes it.
-  titled: ({ faults, advice }) => (advice.length > 0 && faults!.exports.every((settings) => settings.length === 0) ? "By hand" : undefined),
+  titled: (page) => (page.advice.length > 0 && exportsOf(page).every((settings) => settings.length === 0) ? "By hand" : undefined),
   half: true,
-  applies: ({ faults, advice, diagnoses }) => faults !== undefined && advice.length + diagnoses.length > 0,
-  render: ({ faults, advice, proof }) => {
+  applies: ({ faults, memory, advice, diagnoses }) => (faults !== undefined && advice.length + diagnoses.length > 0) || (memory !== undefined && advice.length > 0),
+  render: (page) => {
+    const { advice } = page;
     const [best, ...others] = advice;
-    const exports = faults!.exports;
+    const exports = exportsOf(page);
+    const body = (one: Advice, at: number) => adviceBody(one, exports[at] ?? [], at > 0, promise(page, one));
     if (!best) return h("div", {}, h("p", { class: "lead" }, "Nothing to change."), h("p", {}, "No setting that Pagewise knows would make this program noticeably faster, so it recommends none."));
     return h(
       "div",
       {},
-      ...adviceBody(best, exports[0] ?? [], false, provedBy(proof, best)),
-      ...others.map((other, index) => h("details", {}, h("summary", {}, `Or: ${other.headline}`), ...adviceBody(other, exports[index + 1] ?? [], true, provedBy(proof, other)))),
+      ...body(best, 0),
+      ...others.map((other, index) => h("details", {}, h("summary", {}, `Or: ${other.headline}`), ...body(other, index + 1))),
     );
   },
 };
@@ -53,9 +58,17 @@ const provedGain = ({ cpu_speedup, fault_ratio, rss_change_bytes }: Comparison):
   h("dd", {}, byteChange(rss_change_bytes)),
 ];
 
-function adviceBody(advice: Advice, exports: [string, string][], isFolded: boolean, proved: Comparison | null): Child[] {
-  const panels = exports.map(([name, text]) => ({ name, content: copyBox(text) }));
+/** What it would gain, or gained. Of memory, the reason says it. */
+function promise({ faults, proof }: Page, advice: Advice): Child[] {
+  const proved = provedBy(proof, advice);
+  if (proved) return provedGain(proved);
+  if (faults === undefined) return [];
   const price = advice.rss_price === 0 ? "no more memory" : `up to ${bytes(advice.rss_price)} more`;
+  return [h("dt", {}, "Predicted speed"), h("dd", {}, ...predictedGain(advice)), h("dt", {}, "Faults gone"), h("dd", {}, percent(advice.faults_avoided)), h("dt", {}, "Memory price"), h("dd", {}, price)];
+}
+
+function adviceBody(advice: Advice, exports: [string, string][], isFolded: boolean, promised: Child[]): Child[] {
+  const panels = exports.map(([name, text]) => ({ name, content: copyBox(text) }));
   return [
     !isFolded && h("p", { class: "lead" }, ...explained(advice.headline)),
     panels.length > 0 && tabs("Where to set it", panels),
@@ -64,7 +77,7 @@ function adviceBody(advice: Advice, exports: [string, string][], isFolded: boole
     h(
       "dl",
       { class: "promise" },
-      ...(proved ? provedGain(proved) : [h("dt", {}, "Predicted speed"), h("dd", {}, ...predictedGain(advice)), h("dt", {}, "Faults gone"), h("dd", {}, percent(advice.faults_avoided)), h("dt", {}, "Memory price"), h("dd", {}, price)]),
+      ...promised,
       h("dt", {}, "Risk"),
       h("dd", {}, RISK[advice.risk]),
     ),

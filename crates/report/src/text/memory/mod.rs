@@ -93,7 +93,8 @@ pub fn of_run(page: &mut Page, memory: &Memory, most: Bytes) {
     touched::touched(page, memory, STACKS_OF_RUN);
 }
 
-fn subject(document: &Document<Memory>) -> String {
+/// The program: its command, or the name and number of the first process.
+pub(crate) fn subject(document: &Document<Memory>) -> String {
     if !document.subject.command.is_empty() {
         return document.subject.command.join(" ");
     }

@@ -1,52 +1,18 @@
 /** Who touched the resident memory first. */
-import type { FlameNode, TouchedMemory } from "../../data/schema";
-import type { Report } from "../../data/types";
+import type { FlameNode, Memory, TouchedMemory } from "../../data/schema";
 import { h } from "../../dom";
-import type { FlameWords } from "../../draw/flame";
 import { flamePanel } from "../../draw/flamePanel";
 import { tabs } from "../../draw/tabs";
 import { bytes, nanos, percent } from "../../format";
+import { stackTree } from "../../layout/memory";
 import type { Section } from "../section";
+import { BYTES } from "./flame";
 
 /** Looks at processes that are drawn; the rest was small in every program seen. */
 const MOST = 4;
 
-/** Stacks as a tree, the outermost function at its root. */
-export function tree({ functions, stacks, resident, unseen, other }: TouchedMemory): FlameNode {
-  const root: FlameNode = { name: "all", module: "", total: resident, children: [] };
-  for (const { frames, bytes: size } of stacks) {
-    let node = root;
-    for (const frame of [...frames].reverse()) {
-      const { name, module = "" } = functions[frame]!;
-      let child = node.children.find((one) => one.name === name && one.module === module);
-      if (child === undefined) {
-        child = { name, module, total: 0, children: [] };
-        node.children.push(child);
-      }
-      child.total += size.value;
-      node = child;
-    }
-  }
-  const rest: [string, number][] = [
-    ["[not seen]", unseen],
-    ["[smaller stacks]", other],
-  ];
-  for (const [name, total] of rest.filter(([, total]) => total > 0)) root.children.push({ name, module: "", total, children: [] });
-  sort(root);
-  return root;
-}
-
-function sort(node: FlameNode): void {
-  node.children.sort((a, b) => b.total - a.total);
-  node.children.forEach(sort);
-}
-
-const BYTES: FlameWords = {
-  of: "this memory",
-  weight: (total) => bytes(total),
-  module: (module) => module || "unknown file",
-  search: "Search function or file",
-};
+export const tree = ({ functions, stacks, resident, unseen, other }: TouchedMemory): FlameNode =>
+  stackTree({ functions, stacks: stacks.map(({ frames, bytes: { value } }) => ({ frames, weight: value })), total: resident, rest: [["[not seen]", unseen], ["[smaller stacks]", other]] });
 
 function drawn(process: TouchedMemory): HTMLElement {
   const { resident, unseen, elapsed_ns: elapsed, samples } = process;
@@ -61,17 +27,17 @@ function label(look: TouchedMemory, all: TouchedMemory[]): string {
   return all.every(({ pid }) => pid === look.pid) ? moment : `${look.name} (${look.pid}) ${moment}`;
 }
 
-const processes = (report: Report): TouchedMemory[] => (report.findings.memory?.touched ?? []).slice(0, MOST);
+const processes = ({ touched = [] }: Memory): TouchedMemory[] => touched.slice(0, MOST);
 
-export const touched: Section<Report> = {
+export const touched: Section<Memory> = {
   id: "touched",
   title: "Who first touched the memory",
-  nav: "Memory flame graph",
-  applies: (report) => processes(report).length > 0,
+  nav: "First touch",
+  applies: (memory) => processes(memory).length > 0,
   intro: () =>
     "The memory that was resident at the largest look, by the code that touched it first. Each box is a function, as wide as its share; what it called is next to it. Memory that was given back before is not in it.",
-  render: (report) => {
-    const found = processes(report);
+  render: (memory) => {
+    const found = processes(memory);
     if (found.length === 1) return drawn(found[0]!);
     return tabs("Process and moment", found.map((process) => ({ name: label(process, found), content: drawn(process) })));
   },
