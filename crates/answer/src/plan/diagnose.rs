@@ -93,13 +93,15 @@ fn with_calls(findings: &Findings, plain: Diagnosis, calls: Estimate) -> Diagnos
     }
 }
 
-/// The time of the calls that free memory and request it again, which is the largest churn's.
+/// The time of the calls that free memory, or unmap files, and request it again: of the largest costly
+/// finding about that.
 fn calls_of(findings: &Findings, symptoms: &[Case], symptom: &Case) -> Option<Estimate> {
-    let largest = symptoms.iter().find(|one| one.kind.is_churn());
-    let is_costly = severity(findings, symptom) >= Some(Severity::Costly);
+    let is_costly = |one: &&Case| severity(findings, one) >= Some(Severity::Costly);
+    let calls = |one: &&Case| one.kind.is_churn() || one.kind == Symptom::FileRemap;
+    let largest = symptoms.iter().filter(calls).find(is_costly);
     // These have that time already.
     let has_it = symptom.kind == Symptom::ChurnPopulated;
-    let is_it = is_costly && !has_it && largest == Some(symptom);
+    let is_it = !has_it && largest == Some(symptom);
     is_it.then(|| kernel::memory_calls(findings))?
 }
 

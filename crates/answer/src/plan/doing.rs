@@ -34,7 +34,11 @@ pub(super) fn activity(findings: &Findings, beside: Option<String>) -> String {
     let was_sampled = !findings.account.cpu.is_empty();
     let kernels = kernels(findings);
     let mut sentences = match (own(findings), findings.account.samples) {
-        (Some(own), _) if beside.is_some() => vec![computes(findings, own, String::new(), false)],
+        // The account has the rest of what is beside its computing.
+        (Some(own), _) if beside.is_some() && mostly_computes(findings) => {
+            vec![computes(findings, own, String::new(), false)]
+        }
+        (Some(own), _) if beside.is_some() => vec![computes(findings, own, kernels, false)],
         (Some(own), _) => vec![computes(findings, own, kernels, open.is_little())],
         (None, _) if !kernels.is_empty() => vec![say::is_of_kernel(kernels)],
         (None, 0) if open.is_little() => vec![say::nothing_from_faults()],
@@ -55,6 +59,20 @@ pub(super) fn activity(findings: &Findings, beside: Option<String>) -> String {
     sentences.extend(one_at_a_time(findings));
     sentences.truncate(MOST_SENTENCES);
     sentences.join(" ")
+}
+
+/// What the program does, where the kernel's work for it is the trouble: the rows of the account, if there
+/// are any.
+pub(super) fn work_of_kernel(findings: &Findings) -> Option<String> {
+    let kernels = kernels(findings);
+    if kernels.is_empty() {
+        return None;
+    }
+    Some(match own(findings) {
+        None => say::is_of_kernel(kernels),
+        Some(own) if mostly_computes(findings) => say::sentence(spends(findings, own, &kernels)),
+        Some(own) => computes(findings, own, kernels, false),
+    })
 }
 
 /// The program's own code as a finding, with its functions.
@@ -86,21 +104,34 @@ fn share(findings: &Findings, part: &TimePart) -> f64 {
     part.time.value / findings.cost.cpu().0.max(1) as f64
 }
 
-fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) -> String {
+/// `, most of it in main (40 %)`.
+fn functions(own: &TimePart) -> String {
     let shares = own.places.iter().zip(&own.shares);
     let functions: Vec<String> = shares
         .map(|(name, share)| say::function(name, percent(*share)))
         .collect();
-    let functions = match functions.is_empty() {
+    match functions.is_empty() {
         true => String::new(),
         false => say::functions(functions.join(", ")),
-    };
-    let own_share = share(findings, own);
-    // `; also 8.1 % reading (pread64)`.
-    let beside = match kernels.is_empty() {
+    }
+}
+
+/// `; also 8.1 % reading (pread64)`.
+fn also(kernels: &str) -> String {
+    match kernels.is_empty() {
         true => String::new(),
         false => say::beside(kernels),
-    };
+    }
+}
+
+fn spends(findings: &Findings, own: &TimePart, kernels: &str) -> String {
+    say::spends(percent(share(findings, own)), functions(own)) + &also(kernels)
+}
+
+fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) -> String {
+    let functions = functions(own);
+    let own_share = share(findings, own);
+    let beside = also(&kernels);
     let of_kernel: Vec<&TimePart> = others(findings).filter(|part| is_kernels(part)).collect();
     let kernel_share: f64 = of_kernel.iter().map(|part| share(findings, part)).sum();
     let what = match () {
@@ -109,7 +140,7 @@ fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) 
             let kinds = listed(findings, of_kernel.into_iter());
             say::is_mostly_kernel(kinds, percent(own_share), functions)
         }
-        () => say::spends(percent(own_share), functions) + &beside,
+        () => spends(findings, own, &kernels),
     };
     match is_all {
         true if findings.diagnoses.iter().any(page_sizes::is_note) => of_page_sizes(findings, what),
@@ -150,8 +181,16 @@ fn is_kernels(part: &TimePart) -> bool {
 
 /// What is not the program's own code and takes a share worth telling, largest first.
 fn others(findings: &Findings) -> impl Iterator<Item = &TimePart> {
-    findings.account.cpu.iter().filter(|part| {
-        !["own", UNEXPLAINED].contains(&&*part.id) && share(findings, part) >= WORTH_TELLING
+    let parts = || findings.account.cpu.iter();
+    let of_calls = parts().filter(|part| part.id.starts_with("call."));
+    let largest = of_calls.map(|part| part.time.value).fold(0.0, f64::max);
+    let says_little = move |part: &TimePart| {
+        part.id == "gate" && part.time.value < kernel::MANY_TINY_CALLS * largest
+    };
+    parts().filter(move |part| {
+        !["own", UNEXPLAINED].contains(&&*part.id)
+            && !says_little(part)
+            && share(findings, part) >= WORTH_TELLING
     })
 }
 

@@ -64,12 +64,15 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
     }
     let when = is_of_files(&others, all, findings).then_some(When::Files);
     let is_problem = |entry: &&KernelEntry| when.is_some() == table.is_file_call(&entry.id);
-    let first = others.iter().find(is_problem)?;
+    let first = most_of_it(others.iter().filter(is_problem))?;
+    let of_files = largest_on_files(findings).unwrap_or_default();
+    let when =
+        when.or((of_files.low > share_of(first.time, findings).high).then_some(When::BesideFiles));
     // The headline names one row of the account, and so has that row's figure.
     let share = share_of(first.time, findings);
     let severity = match when {
-        Some(_) => Severity::Note,
-        None => severity_within(share, findings.cost.cpu())?,
+        Some(When::Files) => Severity::Note,
+        _ => severity_within(share, findings.cost.cpu())?,
     };
     let lines = others
         .iter()
@@ -87,6 +90,28 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
         share_of_cpu: Some(share),
         ..words(Symptom::KernelWork, when).found(severity, &values, evidence)
     })
+}
+
+/// The gate counts as the largest only from this many times the largest call on: what goes on in each of many
+/// calls says less than the calls do.
+pub(super) const MANY_TINY_CALLS: f64 = 1.5;
+
+/// The largest of entries that are sorted.
+fn most_of_it<'a>(entries: impl Iterator<Item = &'a KernelEntry>) -> Option<&'a KernelEntry> {
+    let mut entries = entries.peekable();
+    let gate = entries.next_if(|first| is_gate(first));
+    let call = entries.next();
+    let least = call.map_or(0.0, |call| MANY_TINY_CALLS * call.time.value);
+    gate.filter(|gate| gate.time.value >= least).or(call)
+}
+
+/// Share of the CPU time of the largest entry that works on files.
+pub(super) fn largest_on_files(findings: &Findings) -> Option<Estimate> {
+    let table = KernelTable::shipped();
+    let entries = findings.account.entries.iter();
+    let of_files = entries.filter(|entry| table.is_file_call(&entry.id));
+    let largest = of_files.max_by(|a, b| a.time.value.total_cmp(&b.time.value));
+    largest.map(|entry| share_of(entry.time, findings))
 }
 
 /// What populating waits for, if it has to read: a share of the elapsed time, of which the CPU time

@@ -2,9 +2,9 @@
 //! the first line must not depend on that: findings about as large as the first are named with it, in a
 //! fixed order, and what takes little of a program that computes stands beside its computing.
 
-use super::doing;
 use super::grade::{COSTLY, at_least, at_most, seconds};
 use super::symptom::Symptom;
+use super::{doing, kernel};
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use std::cmp::Ordering;
@@ -115,6 +115,19 @@ pub(super) fn curable<'a>(
         .filter(|one| !one.settings.0.is_empty())
         .find_map(|advice| named(findings).find(|one| advice.cures.contains(&one.id)));
     cured.unwrap_or(gravest)
+}
+
+/// Whether the kernel's work on files, which the program asks for, certainly takes more than a finding: that
+/// work leads, as a row of the account.
+pub(super) fn is_beside_files(findings: &Findings, one: &Diagnosis) -> bool {
+    use Symptom::*;
+    // What takes the time of calls on files themselves, or ended the run.
+    let has_them = |symptom| matches!(symptom, KernelWork | ServedFaults | Limit | Killed);
+    if Symptom::named(&one.id).is_none_or(has_them) {
+        return false;
+    }
+    let largest = kernel::largest_on_files(findings).unwrap_or_default();
+    largest.low * findings.cost.cpu().as_secs_f64() > at_most(findings, one)
 }
 
 /// Whether a finding takes so little of a program that mostly computes that it stands beside its computing.

@@ -26,7 +26,11 @@ pub(super) fn verdict(findings: &Findings, trials: &[Advice]) -> String {
         }
         Some(gravest) => {
             let remedy = remedy(findings, leads::curable(findings, gravest, trials), trials);
-            format!("{} {remedy}", troubles(findings))
+            let troubles = format!("{} {remedy}", troubles(findings));
+            match leads::is_beside_files(findings, gravest) {
+                true => doing::activity(findings, Some(troubles)),
+                false => troubles,
+            }
         }
         _ if mostly_waits(findings) => waiting(findings),
         _ => match (computing_and(findings, trials), doubtful(findings)) {
@@ -147,7 +151,12 @@ fn computing_and(findings: &Findings, trials: &[Advice]) -> Option<String> {
 /// The findings that lead: the first, and those about as large.
 fn troubles(findings: &Findings) -> String {
     let mut named = leads::named(findings);
-    let first = named.next().map(trouble).unwrap_or_default();
+    let first = named.next().map(|first| {
+        let is_work = first.id == Symptom::KernelWork.id();
+        let rows = is_work.then(|| doing::work_of_kernel(findings)).flatten();
+        rows.unwrap_or_else(|| trouble(first))
+    });
+    let first = first.unwrap_or_default();
     let others: Vec<String> = named.map(as_much).collect();
     match others.is_empty() {
         true => first,

@@ -62,6 +62,8 @@ pub(super) enum When {
     PageSizes,
     /// Most of it is work on files.
     Files,
+    /// Work on files is more than this.
+    BesideFiles,
 }
 
 impl When {

@@ -219,6 +219,136 @@ fn files_mapped_repeatedly_name_the_unmapping_calls() {
     assert_eq!(ids(&concluded(findings))[0], "file");
 }
 
+/// stress-ng --fault: 6 % in faults of files, 19 % in the calls that map and unmap them.
+#[test]
+fn files_mapped_repeatedly_cost_their_calls_too() {
+    let mut findings = working("call.map", &[]);
+    let mapping = findings.account.entries[0].clone();
+    findings.account.entries = vec![KernelEntry {
+        time: mapping.time.scaled(0.2),
+        ..mapping
+    }];
+    findings.cost.max_rss = Bytes(3 << 20);
+    findings.cost.minor_faults = 200_000;
+    findings.by_thread[0].faults = 200_000.0;
+    findings.by_cause = vec![Share {
+        time: Some(Nanos(400_000_000)),
+        ..share(Cause::FileMinor, 200_000.0)
+    }];
+    findings.time.total_ns = Some(Estimate::exact(4e8));
+    findings.time.mm_calls = vec![MmCallCost {
+        call: "munmap".to_owned(),
+        calls: 200_000,
+        bytes: Bytes(200_000 << 16),
+        time: None,
+    }];
+    let answer = concluded(findings);
+    assert_eq!(ids(&answer), ["file.remap"]);
+    let cost = answer.diagnoses[0].share_of_cpu.unwrap().value;
+    assert!((cost - 0.29).abs() < 0.01, "{cost}");
+}
+
+/// Entries of the kernel as rows of the account, of 4 s of CPU time; the rest is the program's own code.
+fn in_rows(rows: &[(&str, &str, f64)]) -> Findings {
+    let mut findings = working("call.read", &[]);
+    let near = |share: f64| Estimate {
+        value: share * 4e9,
+        low: share * 3.8e9,
+        high: share * 4.2e9,
+    };
+    let entry = |&(id, label, share): &(&str, &str, f64)| KernelEntry {
+        id: id.to_owned(),
+        label: label.to_owned(),
+        time: near(share),
+        functions: Vec::new(),
+    };
+    findings.account.entries = rows.iter().map(entry).collect();
+    let of = |one: &KernelEntry| TimePart::plain(&one.id, &one.label, one.time);
+    findings.account.cpu = findings.account.entries.iter().map(of).collect();
+    let rest = 1.0 - rows.iter().map(|(_, _, share)| share).sum::<f64>();
+    let own = TimePart::plain("own", "the program's own code", near(rest));
+    findings.account.cpu.push(own);
+    findings
+}
+
+#[test]
+fn a_finding_stands_beside_work_on_files_that_takes_more() {
+    for (cause, headline) in [
+        (Cause::Shared, "Pages of shared memory fault"),
+        (Cause::FirstTouch, "First use of new memory"),
+        (Cause::CopyOnWrite, "Pages are copied"),
+    ] {
+        let with = |reading: f64| {
+            let rows = [
+                ("call.read", "reading (read)", reading),
+                ("call.map", "mapping and unmapping memory (mmap)", 0.09),
+                ("fault", "page faults", 0.2),
+            ];
+            let mut findings = in_rows(&rows);
+            findings.cost.minor_faults = 400_000;
+            findings.by_cause = vec![Share {
+                time: Some(Nanos(800_000_000)),
+                ..share(cause, 400_000.0)
+            }];
+            findings.time.total_ns = Some(Estimate::exact(8e8));
+            concluded(findings)
+        };
+        let verdict = with(0.5).verdict;
+        let start =
+            "Its CPU time is mostly the kernel's, which works for it: 50 % reading (read) and";
+        assert!(verdict.starts_with(start), "{verdict}");
+        assert!(verdict.contains(headline), "{verdict}");
+        assert!(
+            verdict.contains("fixes that"),
+            "what can be done: {verdict}"
+        );
+        let verdict = with(0.1).verdict;
+        assert!(verdict.starts_with(headline), "{verdict}");
+    }
+}
+
+/// stress-ng --link: 57 % in changing files, 20 % in statfs, which was told alone.
+#[test]
+fn the_kernels_work_is_told_by_the_rows_of_the_account() {
+    let answer = concluded(in_rows(&[
+        ("call.files", "changing files and folders (link)", 0.57),
+        ("call.statfs", "the system call statfs", 0.2),
+    ]));
+    let verdict = &answer.verdict;
+    assert!(
+        verdict
+            .contains(": 57 % changing files and folders (link) and 20 % the system call statfs"),
+        "{verdict}"
+    );
+    let headline = "Beside its work on files, the kernel works for the program most of all on the system call statfs";
+    assert_eq!(answer.diagnoses[0].headline, headline);
+    let waits = concluded(in_rows(&[(
+        "call.futex",
+        "locks between threads (futex)",
+        0.4,
+    )]));
+    let start = "Its own code takes 60 % of the CPU time; also 40 % locks between threads (futex).";
+    assert!(waits.verdict.starts_with(start), "{}", waits.verdict);
+}
+
+#[test]
+fn entering_the_kernel_is_the_most_only_of_many_tiny_calls() {
+    let first = |gate: f64| {
+        let rows = [
+            ("gate", "entering and leaving the kernel", gate),
+            ("call.map", "mapping and unmapping memory (mprotect)", 0.25),
+        ];
+        let answer = concluded(in_rows(&rows));
+        (answer.diagnoses[0].headline.clone(), answer.verdict)
+    };
+    let (headline, verdict) = first(0.3);
+    assert!(headline.ends_with("memory (mprotect)"), "{headline}");
+    assert!(!verdict.contains("entering"), "{verdict}");
+    let (headline, verdict) = first(0.5);
+    assert!(headline.ends_with("leaving the kernel"), "{headline}");
+    assert!(verdict.contains("entering"), "{verdict}");
+}
+
 #[test]
 fn what_a_short_program_waited_for_is_told_where_it_was_seen() {
     let mut findings = run(8, 2, 90);
