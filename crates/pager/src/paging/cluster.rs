@@ -3,7 +3,7 @@
 use super::resolve::Work;
 use super::scratch::BUFFER_PAGES;
 use crate::page::Page;
-use crate::sync::{Attempt, State, Word};
+use crate::sync::{State, Word};
 use pagewise_policy::{Arrival, Span};
 use pagewise_wire::trace::Event;
 
@@ -116,7 +116,7 @@ impl Work<'_> {
         if near && !self.pager.store().together(last.slot(), word.slot()) {
             return None;
         }
-        (table.attempt(page, word) == Attempt::Locked(word)).then_some(word)
+        table.enter(page, word, &self.pager.gate).then_some(word)
     }
 
     /// Page `place` of the cluster is now resident.

@@ -4,7 +4,7 @@
 //! kernel does for a page of a mapped file that cannot be read. The program never continues with
 //! bytes other than those it wrote.
 
-use crate::store::StoreError;
+use crate::store::{Slot, StoreError};
 use crate::sys::line::Line;
 use crate::sys::{self, signals};
 use core::fmt::{self, Write};
@@ -31,6 +31,7 @@ pub fn words(error: StoreError) -> &'static str {
         StoreError::Io(_) => "the store's file failed",
         StoreError::Short => "fewer bytes were read than were written",
         StoreError::Damaged => "the bytes read are not those written (checksum)",
+        StoreError::Unowned => "its place there is nobody's",
     }
 }
 
@@ -40,6 +41,19 @@ pub fn page_lost(address: u64, error: StoreError) -> ! {
     say(format_args!(
         "the page at {address:#x} cannot be read back from the store: {why}. The program cannot continue without it and ends with SIGBUS."
     ));
+    signals::die_by(libc::SIGBUS)
+}
+
+/// The child of a fork cannot share `slot`, which the page at `address` has.
+pub fn page_not_shared(address: u64, slot: Slot, error: StoreError) -> ! {
+    match error {
+        StoreError::Full => say(format_args!(
+            "too many processes share one page of the store (slot {slot}, memory at {address:#x}); the child would lose it. The program ends with SIGBUS."
+        )),
+        _ => say(format_args!(
+            "an error in pagewise itself, found at a fork: the page at {address:#x} is in slot {slot} of the store, which is nobody's and may have other bytes. The program cannot continue and ends with SIGBUS; please report this line."
+        )),
+    }
     signals::die_by(libc::SIGBUS)
 }
 

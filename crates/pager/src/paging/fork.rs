@@ -11,6 +11,7 @@ use super::scan::{self, Look};
 use super::{Pager, discard};
 use crate::figures::places;
 use crate::page::{PAGE_BYTES, Page};
+use crate::store::IN_MEMORY;
 use crate::sync::{Attempt, State, Word};
 use crate::sys::{self, signals, thread};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -47,11 +48,21 @@ impl Pager {
         self.end_probation();
         self.store().expect_child();
         self.copies.begin_sample(self.budget.resident());
-        self.each_page(0, u64::MAX, |page, _| self.settle_for_fork(page));
+        let mut owned = 0;
+        self.each_page(0, u64::MAX, |page, _| {
+            owned += u64::from(self.settle_for_fork(page));
+        });
+        debug_assert!(
+            self.store().noted().is_none_or(|noted| noted == owned),
+            "{:?} slots are noted for this process, whose pages own {owned}",
+            self.store().noted()
+        );
         self.store().before_fork();
     }
 
-    fn settle_for_fork(&self, page: Page) {
+    /// Waits until nobody works on `page`, and adds a reference to its slot. Returns whether that is one
+    /// which processes share.
+    fn settle_for_fork(&self, page: Page) -> bool {
         let mut word = self.table.word(page);
         while word.is_busy() {
             word = self.table.sleep(page, word);
@@ -59,12 +70,14 @@ impl Pager {
         if word.is_resident() {
             self.copies.sample(page);
         }
-        if word.owns_slot() && self.store().retain(word.slot()).is_err() {
-            super::fatal::say(format_args!(
-                "too many processes share one page of the store; the child would lose it"
-            ));
-            signals::die_by(libc::SIGBUS);
+        if !word.owns_slot() {
+            return false;
         }
+        if let Err(error) = self.store().retain(word.slot()) {
+            let address = self.table.address_of(page);
+            super::fatal::page_not_shared(address, word.slot(), error);
+        }
+        word.slot() & IN_MEMORY == 0
     }
 
     /// After a fork, in the parent. `failed` means that there is no child.
@@ -289,7 +302,7 @@ impl Pager {
         let quiet = self.quiet();
         LEAVING.store(sys::thread_id(), Ordering::Release);
         self.each_page(0, u64::MAX, |page, seen| {
-            if seen.is_busy() || !seen.owns_slot() || seen.slot() == 0 {
+            if seen.is_busy() || !seen.owns_slot() {
                 return;
             }
             let Attempt::Locked(word) = self.table.attempt(page, seen) else {

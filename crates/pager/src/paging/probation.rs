@@ -84,10 +84,16 @@ impl Probation {
         self.at(parked - ON_PROBATION).slot.load(Ordering::Acquire)
     }
 
+    /// The page at `parked` is no longer in its slot, which is returned.
+    fn leave_slot(&self, parked: usize) -> Slot {
+        let place = self.at(parked - ON_PROBATION);
+        place.slot.swap(0, Ordering::AcqRel)
+    }
+
     /// Frees the place. Returns its slot.
     pub fn leave(&self, parked: usize) -> Slot {
+        let slot = self.leave_slot(parked);
         let place = self.at(parked - ON_PROBATION);
-        let slot = place.slot.swap(0, Ordering::AcqRel);
         place.owner.store(0, Ordering::Release);
         slot
     }
@@ -393,13 +399,17 @@ impl Pager {
 
     /// Frees the place of a page that no longer has contents, or has them elsewhere.
     pub(super) fn give_up_place(&self, place: usize) {
-        let slot = self.probation.leave(place);
+        self.release_slot(self.probation.leave(place));
+    }
+
+    fn release_slot(&self, slot: Slot) {
         if slot != 0 {
             self.store().release(slot);
         }
     }
 
-    /// Before a fork: puts all pages back where they belong, so that the child finds them.
+    /// Before a fork: puts all pages back where they belong, so that the child finds them. What the
+    /// kernel does not take back leaves the store: slots are shared with a child by pages' words.
     pub(super) fn end_probation(&self) {
         let count = self.probation.count.load(Ordering::Relaxed) as usize;
         for index in 0..count {
@@ -414,7 +424,30 @@ impl Pager {
             } else {
                 word
             };
+            if next == parked {
+                self.release_slot(self.probation.leave_slot(ON_PROBATION + index));
+            }
             self.table.unlock(page, next);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At a fork that meets a page which the kernel does not take back.
+    #[test]
+    fn a_page_that_stays_leaves_its_slot_once() {
+        static PROBATION: Probation = Probation::new();
+        assert!(PROBATION.prepare(4));
+        let place = PROBATION.at(2);
+        place.slot.store(17, Ordering::Relaxed);
+        place.owner.store(6, Ordering::Relaxed);
+        let parked = ON_PROBATION + 2;
+        assert_eq!(PROBATION.leave_slot(parked), 17);
+        assert_eq!(place.owner.load(Ordering::Relaxed), 6, "it is still there");
+        assert_eq!(PROBATION.leave(parked), 0);
+        assert_eq!(place.owner.load(Ordering::Relaxed), 0);
     }
 }

@@ -6,7 +6,7 @@ use super::resolve::Work;
 use super::scratch::BUFFER_PAGES;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::Slot;
-use crate::sync::{Attempt, State};
+use crate::sync::State;
 use pagewise_policy::Span;
 
 /// Brings in the evicted pages of `span` that are cheap to read, without a thread waiting for them.
@@ -38,9 +38,9 @@ fn read_run(pager: &Pager, page: Page, span: Span) -> u32 {
     let room = u64::from(rest.count).min(BUFFER_PAGES as u64);
     pager.budget.reserve(room);
     let work = Work::unasked(pager, region, page);
-    let locked = pager.table.attempt(page, word) == Attempt::Locked(word);
-    if !locked || pager.gate.is_closed() || !work.is_current() {
-        if locked {
+    let entered = pager.table.enter(page, word, &pager.gate);
+    if !entered || !work.is_current() {
+        if entered {
             pager.table.unlock(page, word);
         }
         pager.budget.release(room);

@@ -4,7 +4,7 @@ use super::Pager;
 use super::regions::Region;
 use crate::page::{PAGE_BYTES, Page};
 use crate::store::IN_MEMORY;
-use crate::sync::{Attempt, State, Word};
+use crate::sync::{State, Word};
 use crate::sys::{self, uffd};
 use core::sync::atomic::{AtomicU64, Ordering};
 use pagewise_policy as policy;
@@ -153,13 +153,12 @@ impl Work<'_> {
             if missing {
                 self.reserve();
             }
-            let locked = table.attempt(self.page, word) == Attempt::Locked(word);
-            let open = !self.pager.gate.is_closed();
-            let current = !locked || !open || self.is_current();
-            if locked && open && current {
+            let entered = table.enter(self.page, word, &self.pager.gate);
+            let current = !entered || self.is_current();
+            if entered && current {
                 return self.work_at(word);
             }
-            if locked {
+            if entered {
                 table.unlock(self.page, word);
             }
             if missing {
@@ -313,7 +312,7 @@ impl Work<'_> {
         for (page, place) in (self.page + 1..end).zip(&mut words[1..most]) {
             let word = table.word(page);
             let clean = !word.is_busy() && word.state() == State::Clean;
-            if !clean || table.attempt(page, word) != Attempt::Locked(word) {
+            if !clean || !table.enter(page, word, &self.pager.gate) {
                 break;
             }
             *place = word;

@@ -2,7 +2,7 @@
 
 use super::numbers::{MOST_PAGES, Numbers};
 use crate::page::{PAGE_BYTES, PAGE_SHIFT, Page};
-use crate::sync::{AtomicU32, Attempt, PageLock, Word};
+use crate::sync::{AtomicU32, Attempt, Gate, PageLock, Word};
 use crate::sys;
 use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -147,6 +147,11 @@ impl Table {
     /// Locks `page` if its word is still `expected`, which is not busy.
     pub fn attempt(&self, page: Page, expected: Word) -> Attempt {
         self.at(page).attempt(expected)
+    }
+
+    /// Locks `page` if its word is still `expected` and `gate` is open.
+    pub fn enter(&self, page: Page, expected: Word, gate: &Gate) -> bool {
+        self.at(page).enter(expected, gate)
     }
 
     /// Waits for the lock of `page`. Returns its word.

@@ -294,6 +294,10 @@ impl Store for Disk {
         self.owners.has_place()
     }
 
+    fn noted(&self) -> Option<u64> {
+        self.owners.noted(self.slots.extent())
+    }
+
     fn reclaim(&self) -> u64 {
         self.owners.reclaim(|slot| self.slots.release(slot))
     }

@@ -379,6 +379,10 @@ impl Store for Compressed {
         self.below.as_ref().is_none_or(Store::is_outlived)
     }
 
+    fn noted(&self) -> Option<u64> {
+        self.below.as_ref().and_then(Store::noted)
+    }
+
     fn reclaim(&self) -> u64 {
         self.below.as_ref().map_or(0, Store::reclaim)
     }

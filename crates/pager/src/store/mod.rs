@@ -147,7 +147,8 @@ pub trait Store: Send + Sync {
     /// Adds a reference (before a fork).
     ///
     /// # Errors
-    /// [`StoreError::Full`] when a slot has the maximum number of references.
+    /// [`StoreError::Full`] when a slot has the maximum number of references, and
+    /// [`StoreError::Unowned`] when it has none.
     fn retain(&self, slot: Slot) -> Result<(), StoreError>;
 
     /// Removes a reference. The last one frees the slot.
@@ -183,6 +184,12 @@ pub trait Store: Send + Sync {
 
     /// The fork failed, and all such references have been released.
     fn forget_child(&self) {}
+
+    /// How many slots without [`IN_MEMORY`] others would free if this process ended now; `None` where
+    /// none would be. As many as its pages own while nothing is being written.
+    fn noted(&self) -> Option<u64> {
+        None
+    }
 
     /// Frees the slots of processes that are gone. Returns the number of references.
     fn reclaim(&self) -> u64 {

@@ -116,6 +116,14 @@ impl Owners {
         }
     }
 
+    /// How many slots below `end` this process is noted to own; `None` if it has no place.
+    pub fn noted(&self, end: u64) -> Option<u64> {
+        let own = self.own.load(Ordering::Relaxed);
+        let words = self.bits_of(own).iter().take(end.div_ceil(64) as usize);
+        let ones = words.map(|word| u64::from(word.load(Ordering::Relaxed).count_ones()));
+        (own != NONE).then(|| ones.sum())
+    }
+
     /// A fork is coming. Reserves a place for this process, if it has none, and one for the child.
     pub fn expect_child(&self) {
         if self.own.load(Ordering::Relaxed) == NONE && self.open() {

@@ -208,16 +208,17 @@ impl Slots {
         self.head.extent.fetch_max(group + 1, Ordering::Relaxed);
     }
 
-    /// Adds a reference.
+    /// Adds a reference to a slot that has one.
     pub fn retain(&self, slot: Slot) -> Result<(), StoreError> {
-        let Some((count, shift)) = self.lane(slot) else {
-            return Err(StoreError::Damaged);
-        };
+        let (count, shift) = self.lane(slot).ok_or(StoreError::Unowned)?;
         let more = count.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |old| {
             let references = old >> shift & 0xff;
             (references > 0 && references < MAX_REFERENCES).then_some(old + (1 << shift))
         });
-        more.map(|_| ()).map_err(|_| StoreError::Full)
+        more.map(|_| ()).map_err(|old| match old >> shift & 0xff {
+            0 => StoreError::Unowned,
+            _ => StoreError::Full,
+        })
     }
 
     /// Removes a reference. A slot without references stays as it is.
@@ -395,5 +396,16 @@ mod tests {
         assert_eq!(table.taken(), 0);
         table.release(slot[0]);
         assert_eq!(table.taken(), 0);
+    }
+
+    #[test]
+    fn a_free_slot_is_not_called_shared_by_too_many() {
+        let table = table(64);
+        let mut slot = [0];
+        table.take(&mut slot).expect("room");
+        table.release(slot[0]);
+        for free in [slot[0], 0, 64] {
+            assert_eq!(table.retain(free), Err(StoreError::Unowned));
+        }
     }
 }

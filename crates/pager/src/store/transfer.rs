@@ -51,6 +51,8 @@ pub enum StoreError {
     Short,
     /// The bytes are not those that were written.
     Damaged,
+    /// Nobody owns the slot, so that it may get, or have got, another page.
+    Unowned,
 }
 
 /// The error for a negative answer of the kernel.

@@ -20,6 +20,8 @@ mod shim;
 pub mod word;
 
 #[cfg(all(test, loom))]
+mod many_pages;
+#[cfg(all(test, loom))]
 mod mapped_file;
 #[cfg(all(test, loom))]
 mod models;

@@ -80,12 +80,8 @@ impl Model {
                 page.sleep(word);
                 return;
             }
-            let locked = page.attempt(word) == Attempt::Locked(word);
-            if locked && !self.gate.is_closed() {
+            if page.enter(word, &self.gate) {
                 return page.unlock(self.resolve(word));
-            }
-            if locked {
-                page.unlock(word);
             }
             self.gate.pass();
         }

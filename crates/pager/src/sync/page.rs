@@ -1,5 +1,6 @@
 //! A page's word as its lock.
 
+use super::Gate;
 use super::shim::{AtomicU32, futex_wait, futex_wake};
 use super::word::Word;
 use core::sync::atomic::Ordering;
@@ -51,6 +52,20 @@ impl<'a> PageLock<'a> {
             Ok(_) => Attempt::Locked(expected),
             Err(now) => Attempt::Changed(Word(now)),
         }
+    }
+
+    /// Locks the page as [`attempt`](Self::attempt) does, for work that changes its state while a
+    /// fork may be coming: where `gate` is closed, the page is let go again. Whoever forks counts
+    /// the slots of pages that it does not lock.
+    pub fn enter(self, expected: Word, gate: &Gate) -> bool {
+        if self.attempt(expected) != Attempt::Locked(expected) {
+            return false;
+        }
+        let open = !gate.is_closed();
+        if !open {
+            self.unlock(expected);
+        }
+        open
     }
 
     /// Waits for the lock. Returns the page's word.
@@ -133,6 +148,18 @@ mod tests {
         });
         assert_eq!(page.word(), Word::new(State::Evicted, 150));
         assert_eq!(sleepers.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn nobody_enters_where_the_gate_is_closed() {
+        let (word, sleepers) = (AtomicU32::new(0), AtomicU32::new(0));
+        let (page, gate) = (PageLock::new(&word, &sleepers), Gate::new());
+        gate.close();
+        assert!(!page.enter(Word::EMPTY, &gate));
+        assert_eq!(page.word(), Word::EMPTY, "let go");
+        gate.open();
+        assert!(!page.enter(Word::new(State::Dirty, 0), &gate), "it is not");
+        assert!(page.enter(Word::EMPTY, &gate) && page.word().is_busy());
     }
 
     #[test]

@@ -98,10 +98,10 @@ impl Word {
         )
     }
 
-    /// Whether it owns a reference to its slot.
+    /// Whether it owns a reference to its slot. A page that was given up has none.
     #[must_use]
     pub const fn owns_slot(self) -> bool {
-        matches!(self.state(), State::Clean | State::Evicted)
+        matches!(self.state(), State::Clean | State::Evicted) && self.slot() != 0
     }
 }
 
