@@ -5,23 +5,10 @@
 //! earliest match. One scan over the rests counts all items and collects the next level's places.
 
 use super::database::{Database, Item};
+use super::endings::Endings;
 use super::extension::{Extensions, Limit};
+use super::step::{Place, Step};
 use super::{Algorithm, Query};
-use rustc_hash::FxHashSet;
-
-/// The rest of a sequence after a match.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub sequence: u32,
-    pub rest: u32,
-}
-
-/// An item that extends a pattern, with the places after it.
-pub(super) struct Step {
-    pub item: Item,
-    pub support: u64,
-    pub places: Vec<Place>,
-}
 
 pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[Item], u64)) {
     let mut scan = Scan::new(database);
@@ -48,13 +35,19 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
     let is_last =
         |length| query.algorithm == Algorithm::Classic && !limit.allows_longer_than(length);
     let first = scan.steps(&all, query.min_support, Vec::new());
-    grow(first, limit, &mut report, |places, length, spare| {
-        if is_last(length + 1) {
-            scan.supports(places, query.min_support, spare)
-        } else {
-            scan.steps(places, query.min_support, spare)
-        }
-    });
+    let has_last = query.algorithm == Algorithm::Classic && query.max_length > Some(1);
+    let mut endings = has_last.then(|| Endings::of(database, &first));
+    grow(
+        first,
+        limit,
+        &mut report,
+        |places, length, spare| match &mut endings {
+            Some(endings) if is_last(length + 1) => {
+                endings.supports(places, query.min_support, spare)
+            }
+            _ => scan.steps(places, query.min_support, spare),
+        },
+    );
 }
 
 /// Walks all patterns depth first: each step extends the pattern, `next` finds the possible
@@ -91,26 +84,6 @@ pub(super) fn grow(
     }
 }
 
-/// The distinct items of a sequence with the last position of each, in descending order.
-fn lasts(sequence: &[Item]) -> Vec<(u32, Item)> {
-    let mut met = FxHashSet::default();
-    let len = u32::try_from(sequence.len()).unwrap_or(u32::MAX);
-    let places = (0..len).rev().zip(sequence.iter().rev());
-    let lasts = places.filter(|(_, item)| met.insert(**item));
-    lasts.map(|(place, &item)| (place, item)).collect()
-}
-
-/// Adds an item that is the last of its patterns, if it is frequent.
-fn note(item: Item, support: u64, min_support: u64, steps: &mut Vec<Step>) {
-    if support >= min_support.max(1) {
-        steps.push(Step {
-            item,
-            support,
-            places: Vec::new(),
-        });
-    }
-}
-
 /// Tables by item, reused from scan to scan.
 struct Scan<'a> {
     database: &'a Database,
@@ -120,8 +93,6 @@ struct Scan<'a> {
     places: Vec<Vec<Place>>,
     met: Vec<Item>,
     scans: u64,
-    /// For each sequence its distinct items with the last position of each, in descending order.
-    lasts: Vec<Vec<(u32, Item)>>,
 }
 
 impl<'a> Scan<'a> {
@@ -134,44 +105,7 @@ impl<'a> Scan<'a> {
             places: (0..kinds).map(|_| Vec::new()).collect(),
             met: Vec::new(),
             scans: 0,
-            lasts: Vec::new(),
         }
-    }
-
-    /// The frequent items of the rests in item order, without the places after them. A rest
-    /// contains an item if the item's last position in the sequence is in it.
-    fn supports(&mut self, places: &[Place], min_support: u64, mut steps: Vec<Step>) -> Vec<Step> {
-        if self.lasts.is_empty() {
-            self.lasts = self.database.sequences().map(|(s, _)| lasts(s)).collect();
-        }
-        for place in places {
-            let weight = self.database.weight(place.sequence);
-            for &(last, item) in &self.lasts[place.sequence as usize] {
-                if last < place.rest {
-                    break;
-                }
-                let support = &mut self.support[item as usize];
-                if *support == 0 {
-                    self.met.push(item);
-                }
-                *support += weight;
-            }
-        }
-        // Sorting many takes longer than looking at all.
-        let kinds = self.support.len();
-        if self.met.len() > kinds / 16 {
-            for (item, support) in (0..).zip(&mut self.support) {
-                note(item, std::mem::take(support), min_support, &mut steps);
-            }
-        } else {
-            self.met.sort_unstable();
-            for &item in &self.met {
-                let support = std::mem::take(&mut self.support[item as usize]);
-                note(item, support, min_support, &mut steps);
-            }
-        }
-        self.met.clear();
-        steps
     }
 
     /// The frequent items of the rests in item order.

@@ -1,8 +1,9 @@
 //! Substrings: consecutive items without a gap, extended at all places at once.
 
-use super::classic::{Place, Step, grow};
+use super::classic::grow;
 use super::database::{Database, Item};
 use super::extension::Limit;
+use super::step::{Place, Step};
 use super::{Algorithm, Query};
 use std::collections::BTreeMap;
 

@@ -21,10 +21,12 @@ mod calls;
 mod classic;
 mod contiguous;
 mod database;
+mod endings;
 mod extension;
 mod prefix;
 mod projection;
 mod read;
+mod step;
 
 pub use calls::CallSequences;
 pub use database::{Builder, Database, Item};

@@ -5,6 +5,7 @@
 //! item. A file is in SPMF's format if its first line with items ends in `-2`.
 
 use super::database::{Builder, Database};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -65,10 +66,28 @@ fn is_remark(line: &str) -> bool {
 
 fn plain(lines: &[(usize, &str)]) -> Database {
     let mut builder = Builder::new();
-    for (_, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
-        builder.push(line.split_whitespace());
+    for (_, line, times) in distinct(lines, str::is_empty) {
+        builder.push_many(line.split_whitespace(), times);
     }
     builder.finish()
+}
+
+/// The lines that are not left out, each once with the number of its first occurrence and how often
+/// it occurs: sequences repeat, and a line is compared faster than its items are looked up.
+fn distinct<'a>(
+    lines: &[(usize, &'a str)],
+    is_left_out: impl Fn(&str) -> bool,
+) -> Vec<(usize, &'a str, u64)> {
+    let mut known: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut distinct = Vec::new();
+    for &(number, line) in lines.iter().filter(|(_, line)| !is_left_out(line)) {
+        let at = *known.entry(line).or_insert(distinct.len());
+        if at == distinct.len() {
+            distinct.push((number, line, 0));
+        }
+        distinct[at].2 += 1;
+    }
+    distinct
 }
 
 fn spmf(lines: &[(usize, &str)]) -> Result<Database, ReadError> {
@@ -77,10 +96,10 @@ fn spmf(lines: &[(usize, &str)]) -> Result<Database, ReadError> {
         .filter_map(|(_, line)| line.strip_prefix("@ITEM=")?.split_once('='))
         .collect();
     let mut builder = Builder::new();
-    for &(number, line) in lines.iter().filter(|(_, line)| !is_remark(line)) {
+    for (number, line, times) in distinct(lines, is_remark) {
         let items = spmf_items(number, line)?;
         let named = items.iter().map(|item| names.get(item).unwrap_or(item));
-        builder.push(named.copied());
+        builder.push_many(named.copied(), times);
     }
     Ok(builder.finish())
 }
