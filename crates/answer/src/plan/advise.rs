@@ -10,10 +10,9 @@ use super::prediction::{avoided_share, predicted, price};
 use super::rules::{Effect, Rule, Rules};
 use super::symptom::Symptom;
 use super::wording::words;
-use super::{Surroundings, grade, numa, reads, say};
-use pagewise_faults::runtimes::Runtimes;
+use super::{Surroundings, grade, numa, reads, say, writers};
 use pagewise_model::advice::{Advice, Settings};
-use pagewise_model::allocator::{Allocator, AllocatorKind};
+use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::Findings;
 use std::cmp::Ordering;
 
@@ -112,13 +111,6 @@ fn may_harm(rule: &Rule, symptoms: &[Case]) -> bool {
         && hot.is_some_and(|hot| hot.cost.low < SURELY_HOT)
 }
 
-/// The runtime whose garbage collector took CPU time.
-fn collects_in(findings: &Findings) -> Option<AllocatorKind> {
-    let collector = findings.account.collector()?;
-    let mut places = collector.places.iter();
-    places.find_map(|function| Runtimes::shipped().collector_of(function))
-}
-
 pub(super) fn from_rule(
     findings: &Findings,
     symptoms: &[Case],
@@ -147,11 +139,11 @@ pub(super) fn from_rule(
     if rule.needs_threads && !has_threads(findings) {
         return None;
     }
-    let collects_in = collects_in(findings);
     let copies = symptoms.iter().any(|one| one.kind == Symptom::ForkCopies);
-    let other_collector = |kind| !copies || collects_in != Some(kind);
-    if rule.collects_in.is_some_and(other_collector)
-        || (rule.unless_collects && collects_in == Some(AllocatorKind::Cpython))
+    let writer = writers::writer(findings).filter(|_| copies);
+    let another = |wanted| writer != Some(wanted);
+    if rule.written_by.is_some_and(another)
+        || writer.is_some_and(|writer| rule.unless_written_by.contains(&writer))
     {
         return None;
     }

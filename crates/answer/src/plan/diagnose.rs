@@ -7,7 +7,7 @@ use super::kernel::is_privileged;
 use super::open::Open;
 use super::symptom::Symptom;
 use super::wording::{When, words};
-use super::{doing, elapsed, kernel, leads, say};
+use super::{doing, elapsed, kernel, leads, say, writers};
 use crate::page_sizes;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::kernel_threads::KernelThread;
@@ -130,8 +130,9 @@ fn diagnosis(findings: &Findings, symptom: &Case, severity: Severity) -> Diagnos
     let when = match symptom.kind {
         Symptom::WriteProtect if findings.time.forks > 0 => Some(When::Forked),
         Symptom::ForkCopies | Symptom::HotCollector if is_of_forked_collectors(findings) => {
-            Some(When::Collecting)
+            Some(When::Collector)
         }
+        Symptom::ForkCopies => writers::writer(findings).map(When::from),
         Symptom::FreshMemory if is_privileged(findings) => Some(When::Privileged),
         _ => When::of(symptom.owner),
     };

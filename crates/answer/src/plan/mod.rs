@@ -35,6 +35,7 @@ mod verdict;
 mod waits;
 mod wording;
 mod works;
+mod writers;
 
 pub use reads::is_read_at_random;
 pub use rules::{Rule, Rules};

@@ -3,6 +3,7 @@
 
 use super::reads::Order;
 use super::symptom::Symptom;
+use super::writers::Writer;
 use pagewise_model::advice::{Risk, Setting};
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::findings::{Cause, Findings};
@@ -70,11 +71,11 @@ pub struct Rule {
     /// Only if the process contains none of these runtimes.
     #[serde(default)]
     pub without_runtime: Vec<AllocatorKind>,
-    /// Only if the collector of this runtime took CPU time, and pages are copied after forks.
-    pub(super) collects_in: Option<AllocatorKind>,
-    /// Not if CPython's collector did.
+    /// Only if this causes most copies of pages after forks.
+    pub(super) written_by: Option<Writer>,
+    /// Not if any of these does.
     #[serde(default)]
-    pub(super) unless_collects: bool,
+    pub(super) unless_written_by: Vec<Writer>,
     /// Only with huge pages in this use.
     pub(super) huge_pages: Option<HugePages>,
     /// Only if the recorder saw what privileges show (true), or did not (false).

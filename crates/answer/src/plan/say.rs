@@ -95,7 +95,7 @@ phrases! {
         flushing(share);
         serving(share);
         registering(share);
-        unmapped(calls, held);
+        unmapped(calls, bytes, held);
         balancing_takes(share);
         balancing_counted(counts);
         hinting_faults(faults);

@@ -3,6 +3,7 @@
 use super::case::Owner;
 use super::say;
 use super::symptom::Symptom;
+use super::writers::Writer;
 use pagewise_model::findings::{Diagnosis, Severity};
 use pagewise_rules::Template;
 use pagewise_rules::{Content, Mistake, RuleFile, rule_file};
@@ -55,7 +56,9 @@ pub(super) enum When {
     /// The program forked.
     Forked,
     /// The collector of forked processes writes to what they share.
-    Collecting,
+    Collector,
+    /// Their reference counts do.
+    ReferenceCounts,
     /// What privileges show was seen.
     Privileged,
     /// The effect of page sizes was not measured, or would help.
@@ -78,6 +81,15 @@ impl When {
             Owner::Bundled(_) => Some(Self::Bundled),
             Owner::Program => Some(Self::Program),
             Owner::Unknown => Some(Self::Unknown),
+        }
+    }
+}
+
+impl From<Writer> for When {
+    fn from(writer: Writer) -> Self {
+        match writer {
+            Writer::Collector => Self::Collector,
+            Writer::ReferenceCounts => Self::ReferenceCounts,
         }
     }
 }

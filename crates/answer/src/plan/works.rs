@@ -11,13 +11,17 @@ use super::{numa, say};
 use pagewise_model::account::{FORKED, KernelEntry, SPAWNED};
 use pagewise_model::findings::{Cause, Findings, Severity};
 use pagewise_model::quantity::count;
-use pagewise_model::units::{Estimate, Nanos};
+use pagewise_model::units::{Bytes, Estimate, Nanos};
 
 /// Files count as repeatedly mapped if the faults that found their pages in memory are this many
 /// times the pages that the process ever had…
 const OFTEN: f64 = 4.0;
 /// … and at least this many calls unmapped something.
 const FEWEST_CALLS: u64 = 100;
+/// Pages that one fault maps at most where the file is in memory (mm/memory.c: fault_around_bytes, 64 KiB).
+const FAULT_AROUND: f64 = 16.0;
+/// Faults that read a page, of those that found it in memory, at most.
+const RARELY_READ: f64 = 0.02;
 /// A symptom explains an entry if it accounts for this part of its time.
 const MOST_OF_IT: f64 = 0.5;
 
@@ -139,18 +143,50 @@ pub(super) fn forks(findings: &Findings) -> Option<Estimate> {
 /// Whether file pages in the page cache fault because their mappings are created and removed
 /// repeatedly.
 pub(super) fn maps_files_anew(findings: &Findings) -> bool {
-    let faults = faults_of(findings, &[Cause::FileMinor, Cause::FileCopy]);
-    let held = findings.cost.max_rss.0 as f64 / findings.host.page_size.max(1) as f64;
-    unmaps(findings) >= FEWEST_CALLS
-        && held > 0.0
-        && faults >= OFTEN * held
-        && is_one_process(findings)
+    is_one_process(findings) && (maps_small_files_anew(findings) || maps_large_files_anew(findings))
 }
 
-fn unmaps(findings: &Findings) -> u64 {
+/// Many mappings, of which each fault may find a single page.
+fn maps_small_files_anew(findings: &Findings) -> bool {
+    let faults = faults_of(findings, &[Cause::FileMinor, Cause::FileCopy]);
+    let held = pages_held(findings);
+    unmaps(findings).calls >= FEWEST_CALLS && held > 0.0 && faults >= OFTEN * held
+}
+
+/// Few, each of which the faults map in pieces of the size of fault_around_bytes. Where pages are read
+/// from the disk, a file may just be larger than memory.
+fn maps_large_files_anew(findings: &Findings) -> bool {
+    let found = faults_of(findings, &[Cause::FileMinor]);
+    let read = faults_of(findings, &[Cause::FileMajor]);
+    let held = pages_held(findings);
+    let unmapped = unmaps(findings).bytes.0 as f64;
+    held > 0.0
+        && found * FAULT_AROUND >= OFTEN * held
+        && read <= RARELY_READ * found
+        && unmapped >= OFTEN * findings.cost.max_rss.0 as f64
+}
+
+fn pages_held(findings: &Findings) -> f64 {
+    findings.cost.max_rss.0 as f64 / findings.host.page_size.max(1) as f64
+}
+
+/// Calls of munmap, and what they unmapped.
+struct Unmapped {
+    calls: u64,
+    bytes: Bytes,
+}
+
+fn unmaps(findings: &Findings) -> Unmapped {
     let calls = findings.time.mm_calls.iter();
     let unmapping = calls.filter(|cost| cost.call == "munmap");
-    unmapping.map(|cost| cost.calls).sum()
+    let none = Unmapped {
+        calls: 0,
+        bytes: Bytes(0),
+    };
+    unmapping.fold(none, |sum, cost| Unmapped {
+        calls: sum.calls + cost.calls,
+        bytes: Bytes(sum.bytes.0.saturating_add(cost.bytes.0)),
+    })
 }
 
 /// Whether costly symptoms explain the kernel's work in this entry.
@@ -222,9 +258,9 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
         Symptom::ServedFaults => [share(SERVED).map(say::serving), None, None],
         Symptom::Registering => [share(REGISTERED).map(say::registering), None, None],
         Symptom::FileRemap => {
-            let calls = count(unmaps(findings));
+            let Unmapped { calls, bytes } = unmaps(findings);
             [
-                Some(say::unmapped(calls, findings.cost.max_rss)),
+                Some(say::unmapped(count(calls), bytes, findings.cost.max_rss)),
                 None,
                 None,
             ]

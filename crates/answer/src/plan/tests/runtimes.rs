@@ -2,6 +2,7 @@
 
 use super::*;
 use pagewise_model::account::{COLLECTOR, TimePart};
+use pagewise_model::findings::FlameNode;
 
 fn call(stack: &[&str], faults: f64) -> Site {
     Site {
@@ -155,6 +156,7 @@ fn collections_in_forked_processes_are_one_problem() {
         places: vec!["gc_collect_main".into()],
         ..TimePart::plain("collector", "", Estimate::exact(2.6e8))
     }];
+    findings.sites = vec![copying(&["gc_collect_main", "gc_reset_refs"])];
     let answer = concluded(findings.clone());
     let words = "Forked processes collect garbage in what they inherited";
     assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
@@ -163,6 +165,47 @@ fn collections_in_forked_processes_are_one_problem() {
     findings.by_cause = vec![share(Cause::FirstTouch, 100_000.0)];
     let answer = concluded(findings);
     assert!(!answer.verdict.starts_with(words), "{}", answer.verdict);
+}
+
+/// A place where pages are copied after a fork.
+fn copying(stack: &[&str]) -> Site {
+    Site {
+        main_cause: Cause::CopyOnWrite,
+        ..call(stack, 90_000.0)
+    }
+}
+
+/// `for v in x: s += v` in the children of a process with a list of three million integers: its few collections,
+/// at the end, copy nothing, and gc.freeze() before the forks gains nothing.
+#[test]
+fn children_that_read_objects_are_not_blamed_on_the_collector() {
+    let mut findings = run(2_400, 1_300, 349_000);
+    findings.allocators = vec![
+        allocator(AllocatorKind::Glibc, "2.36"),
+        allocator(AllocatorKind::Cpython, "3.11"),
+    ];
+    findings.time.forks = 12;
+    findings.by_cause = vec![share(Cause::CopyOnWrite, 240_000.0)];
+    findings.account.cpu = vec![TimePart {
+        places: vec!["gc_collect_main".into()],
+        ..TimePart::plain("collector", "", Estimate::exact(5.0e6))
+    }];
+    findings.sites = vec![copying(&["_PyEval_EvalFrameDefault", "listiter_next"])];
+    let in_module = |module: &str| FlameNode {
+        name: "listiter_next".into(),
+        module: module.into(),
+        total: 240_000.0,
+        children: Vec::new(),
+    };
+    findings.flame.children = vec![in_module("libpython3.11.so.1.0")];
+    let answer = concluded(findings.clone());
+    let words = "Forked processes use Python objects that they inherited";
+    assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
+    assert_eq!(answer.advice[0].rule, "cow.reference-counts");
+    // A library's own writes are its own.
+    findings.flame.children = vec![in_module("_multiarray_umath.so")];
+    let answer = concluded(findings);
+    assert_eq!(answer.advice[0].rule, "cow.fork", "{}", answer.verdict);
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn files_mapped_repeatedly_name_the_unmapping_calls() {
     let answer = concluded(findings.clone());
     assert_eq!(ids(&answer)[0], "file.remap");
     assert_eq!(answer.advice[0].rule, "file.map-once");
-    let message = "120,000 calls unmapped memory, and never more than 3.00 MiB was resident";
+    let message = "120,000 calls unmapped 7.32 GiB, and never more than 3.00 MiB was resident";
     assert!(
         answer.diagnoses[0]
             .evidence
@@ -347,6 +347,29 @@ fn entering_the_kernel_is_the_most_only_of_many_tiny_calls() {
     let (headline, verdict) = first(0.5);
     assert!(headline.ends_with("leaving the kernel"), "{headline}");
     assert!(verdict.contains("entering"), "{verdict}");
+}
+
+/// `for 30 times: mmap 200 MiB of a file, read each page, munmap`, Linux 6.18.
+#[test]
+fn a_large_file_mapped_thirty_times_is_mapped_repeatedly() {
+    let mut findings = run(499, 932, 96_102);
+    findings.cost.max_rss = Bytes(201 << 20);
+    findings.by_cause = vec![share(Cause::FileMinor, 96_070.0)];
+    findings.by_thread[0].faults = 96_102.0;
+    findings.time.mm_calls = vec![MmCallCost {
+        call: "munmap".to_owned(),
+        calls: 31,
+        bytes: Bytes(30 * (200 << 20)),
+        time: None,
+    }];
+    let first = |findings: &Findings| ids(&concluded(findings.clone()))[0].to_owned();
+    assert_eq!(first(&findings), "file.remap");
+    let mut once = findings.clone();
+    once.time.mm_calls[0].bytes = Bytes(200 << 20);
+    assert_eq!(first(&once), "file");
+    // A file larger than memory, read by touching it.
+    findings.by_cause.push(share(Cause::FileMajor, 48_000.0));
+    assert_eq!(first(&findings), "file");
 }
 
 #[test]
