@@ -59,6 +59,8 @@ pub(super) enum When {
     Collector,
     /// Their reference counts do.
     ReferenceCounts,
+    /// One of both.
+    Either,
     /// What privileges show was seen.
     Privileged,
     /// The effect of page sizes was not measured, or would help.
@@ -90,6 +92,7 @@ impl From<Writer> for When {
         match writer {
             Writer::Collector => Self::Collector,
             Writer::ReferenceCounts => Self::ReferenceCounts,
+            Writer::Either => Self::Either,
         }
     }
 }

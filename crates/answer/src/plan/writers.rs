@@ -15,6 +15,8 @@ pub(super) enum Writer {
     Collector,
     /// The interpreter, to the reference count of each object that is used.
     ReferenceCounts,
+    /// One or the other: its functions have no names.
+    Either,
 }
 
 /// Writes are of one kind if this part of the copied pages is.
@@ -36,7 +38,12 @@ pub(super) fn writer(findings: &Findings) -> Option<Writer> {
         return Some(Writer::Collector);
     }
     let interpreter = functions_of_interpreter(findings);
-    most(&|site| interpreter.contains(&*site.culprit)).then_some(Writer::ReferenceCounts)
+    let has_name = |site: &Site| !site.culprit.starts_with('[');
+    let is_its = |site: &Site| interpreter.contains(&*site.culprit);
+    if most(&|site| is_its(site) && has_name(site)) {
+        return Some(Writer::ReferenceCounts);
+    }
+    most(&is_its).then_some(Writer::Either)
 }
 
 fn is_of_collector(function: &str) -> bool {
