@@ -262,7 +262,9 @@ impl<'a> Image<'a> {
         self.read
     }
 
-    fn kept(&self, address: u64) -> Option<u64> {
+    /// The eight bytes at `address`, if the piece that was read last has them.
+    #[must_use]
+    pub fn kept(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
         let read = self.piece.get(..self.length)?;
         let bytes = read.get(at..at.checked_add(8)?)?;

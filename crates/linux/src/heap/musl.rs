@@ -14,7 +14,7 @@
 
 use super::tiling::Tiling;
 use super::variables::writable_data;
-use super::{AllocatorReader, HeapsRead, Hole, Image};
+use super::{AllocatorReader, HeapsRead, Hole, Image, glibc};
 use crate::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{
@@ -57,6 +57,10 @@ impl AllocatorReader for Musl {
         sink: &mut dyn TileSink,
     ) -> HeapsRead {
         let mut found = HeapsRead::default();
+        // Searching all variables takes longer than reading a small heap.
+        if glibc::has_library(maps) {
+            return found;
+        }
         let data = writable_data(maps, |_| true);
         let Some(context) = Context::find(image, &data) else {
             return found;

@@ -36,17 +36,61 @@ pub(super) fn thread_cache(image: &mut Image<'_>, block: u64, heaps: &Ranges) ->
     lists(image, block, heaps).unwrap_or_default()
 }
 
+/// Whether the block of this size may hold a cache with blocks in it: any list has a head, and all heads
+/// may be blocks. The program's own blocks of such a size are ruled out by their first words. Nothing is
+/// read for it: what the walk has not at hand is unknown, and may be anything.
+pub(super) fn may_be_cache(image: &Image<'_>, block: u64, size: u64) -> bool {
+    let Some(Shape { lists, heads, .. }) = Shape::of(block, size) else {
+        return false;
+    };
+    let mut has_blocks = false;
+    for list in 0..lists {
+        match image.kept(heads + 8 * list) {
+            Some(head) if !head.is_multiple_of(ALIGNMENT) => return false,
+            Some(0) => {}
+            Some(_) | None => has_blocks = true,
+        }
+    }
+    has_blocks
+}
+
+/// Where a cache has its lists.
+struct Shape {
+    lists: u64,
+    count_bytes: u64,
+    /// Addresses of the counts, and of the heads of the lists.
+    counts: u64,
+    heads: u64,
+}
+
+impl Shape {
+    /// That of a cache in the block of this size; `None` if no cache has it.
+    fn of(block: u64, size: u64) -> Option<Self> {
+        let [first, second, third] = CACHE_SIZES;
+        let (lists, count_bytes) = match size {
+            _ if size == first => (SMALL, 1),
+            _ if size == second => (SMALL, 2),
+            _ if size == third => (ALL, 2),
+            _ => return None,
+        };
+        let counts = block + 16;
+        Some(Self {
+            lists,
+            count_bytes,
+            counts,
+            heads: (counts + lists * count_bytes).next_multiple_of(8),
+        })
+    }
+}
+
 fn lists(image: &mut Image<'_>, block: u64, heaps: &Ranges) -> Option<Vec<(u64, u64)>> {
     let size = image.word(block + 8).ok()? & !FLAGS;
-    let [first, second, third] = CACHE_SIZES;
-    let (lists, count_bytes) = match size {
-        _ if size == first => (SMALL, 1),
-        _ if size == second => (SMALL, 2),
-        _ if size == third => (ALL, 2),
-        _ => return None,
-    };
-    let counts = block + 16;
-    let heads = (counts + lists * count_bytes).next_multiple_of(8);
+    let Shape {
+        lists,
+        count_bytes,
+        counts,
+        heads,
+    } = Shape::of(block, size)?;
     let mut found = Vec::new();
     for list in 0..lists {
         let head = image.word(heads + 8 * list).ok()?;

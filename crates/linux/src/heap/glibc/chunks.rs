@@ -54,13 +54,17 @@ pub(super) struct Walk {
 }
 
 impl Walk {
+    /// Notes a block in use that may hold a thread's cache.
+    pub fn may_be_cache(&mut self, start: u64) {
+        if self.cache_candidates.len() < MOST_CANDIDATES {
+            self.cache_candidates.push(start);
+        }
+    }
+
     /// Counts a block in use.
     pub fn used(&mut self, start: u64, length: u64) -> Tile {
         self.in_use += length;
         self.blocks += 1;
-        if CACHE_SIZES.contains(&length) && self.cache_candidates.len() < MOST_CANDIDATES {
-            self.cache_candidates.push(start);
-        }
         Tile {
             start,
             length,

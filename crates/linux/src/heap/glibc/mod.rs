@@ -268,16 +268,22 @@ fn brk_heap(maps: &[MapsEntry]) -> Option<(u64, u64)> {
 /// Writable data of the C library, or of the program where it contains one.
 fn data_ranges(maps: &[MapsEntry]) -> Vec<(u64, u64)> {
     let program = maps.iter().find_map(MapsEntry::file);
-    let is_libc = |file: &str| {
-        let name = file.rsplit('/').next().unwrap_or(file);
-        let name = name.strip_suffix(" (deleted)").unwrap_or(name);
-        name == "libc.so.6" || (name.starts_with("libc-2.") && name.ends_with(".so"))
-    };
-    let has_libc = maps.iter().filter_map(MapsEntry::file).any(is_libc);
+    let has_libc = has_library(maps);
     writable_data(maps, |file| match has_libc {
         true => is_libc(file),
         false => Some(file) == program,
     })
+}
+
+/// Whether glibc is mapped as a library: then the process has no other C library.
+pub(in crate::heap) fn has_library(maps: &[MapsEntry]) -> bool {
+    maps.iter().filter_map(MapsEntry::file).any(is_libc)
+}
+
+fn is_libc(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let name = name.strip_suffix(" (deleted)").unwrap_or(name);
+    name == "libc.so.6" || (name.starts_with("libc-2.") && name.ends_with(".so"))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use super::*;
 use pagewise_model::address_space::Mapping;
 use pagewise_model::memory::{PageRun, PageState, Presence, Tile, TileState};
 use proptest::prelude::*;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -113,13 +114,13 @@ fn present(ranges: &[(u64, u64)]) -> Presence {
     Presence::new(ranges.iter().map(run).collect())
 }
 
-fn read(fake: &Fake, maps: &[MapsEntry]) -> (HeapsRead, Vec<Tile>) {
+fn read(source: &dyn Source, maps: &[MapsEntry]) -> (HeapsRead, Vec<Tile>) {
     let ranges: Vec<_> = maps
         .iter()
         .map(|entry| (entry.mapping.start, entry.mapping.end))
         .collect();
     let presence = present(&ranges);
-    let mut image = Image::new(fake, &presence, PAGE);
+    let mut image = Image::new(source, &presence, PAGE);
     let mut tiles = Tiles::default();
     let found = Glibc.read(maps, &mut image, &mut tiles);
     (found, tiles.kept)
@@ -263,6 +264,50 @@ fn blocks_in_a_threads_cache_and_in_fastbins_are_not_in_use() {
         // Those in fastbins join the free block before them and the end of the heap behind them.
         assert_eq!((main.in_fastbins, main.free), (Bytes(0x60), Bytes(0)));
         assert_eq!(main.reserve, Bytes(4 * PAGE - 0x290 - 0x40));
+    }
+}
+
+/// The program's own blocks of the size of a cache are told from one without being read again, and however
+/// many there are, the cache behind them is found.
+#[test]
+fn a_cache_behind_many_blocks_of_its_size_is_found_in_one_pass() {
+    const OTHERS: usize = (1 << 16) + 64;
+    let mut fake = Fake::default();
+    let own = vec![(0x290, true); OTHERS];
+    let cache = fake.blocks(HEAP, &own, 0);
+    for block in (HEAP..cache).step_by(0x290) {
+        fake.put(block + 0x90 + 16, 0x0101_0101_0101_0101);
+    }
+    let cached = fake.blocks(cache, &[(0x290, true)], 0);
+    let top = fake.blocks(cached, &[(0x40, true)], 0);
+    let end = (top + PAGE).next_multiple_of(PAGE);
+    fake.put(top + 8, (end - top) | 1);
+    fake.put(cache + 16, 1 << 32);
+    fake.put(cache + 16 + 128 + 16, cached + 16);
+    fake.put(cached + 16, (cached + 16) >> 12);
+    fake.arena(DATA + 0x560, top, end - HEAP);
+    let heap = entry(HEAP, end, "[heap]");
+    let counted = Counted {
+        of: fake,
+        read: RefCell::default(),
+    };
+    let (found, _) = read(&counted, &[heap, libc_data()]);
+    assert_eq!(found.heaps[0].heap.cached, Bytes(0x40));
+    let read = *counted.read.borrow();
+    let heap = end - HEAP;
+    assert!(read < heap / 5 * 6, "{read} of {heap}");
+}
+
+/// Counts the bytes that are read.
+struct Counted {
+    of: Fake,
+    read: RefCell<u64>,
+}
+
+impl Source for Counted {
+    fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()> {
+        *self.read.borrow_mut() += into.len() as u64;
+        self.of.read(address, into)
     }
 }
 

@@ -5,6 +5,7 @@
 //! which blocks follow each other, and what is between counts as changed.
 
 use super::super::Image;
+use super::caches::may_be_cache;
 use super::chunks::{
     ALIGNMENT, Area, Broken, Ending, FLAGS, FastBlocks, SMALLEST, Step, Walk, step, top,
 };
@@ -57,6 +58,7 @@ pub(super) fn walk(
     let mut tiles = Tiles {
         end: area.end,
         blocks: Vec::new(),
+        caches: Vec::new(),
         fast: fast.blocks.get(begin..).unwrap_or_default(),
         free_from: None,
         walk: Walk::default(),
@@ -251,6 +253,8 @@ fn follow_each_other(image: &mut Image<'_>, area: &Area, first: u64) -> bool {
 struct Tiles<'a> {
     end: u64,
     blocks: Vec<Block>,
+    /// Those of them that may hold a thread's cache.
+    caches: Vec<u64>,
     /// Blocks in fastbins that are yet to come.
     fast: &'a [u64],
     /// Where the free blocks that end at the next one start.
@@ -277,16 +281,24 @@ impl Tiles<'_> {
 }
 
 impl Visit for Tiles<'_> {
-    fn block(&mut self, _: &mut Image<'_>, block: Block) {
+    fn block(&mut self, image: &mut Image<'_>, block: Block) {
+        if !block.is_free && may_be_cache(image, block.at, block.size) {
+            self.caches.push(block.at);
+        }
         self.blocks.push(block);
     }
 
     fn back_to(&mut self, at: u64) {
         let kept = self.blocks.partition_point(|block| block.at < at);
         self.blocks.truncate(kept);
+        let kept = self.caches.partition_point(|block| *block < at);
+        self.caches.truncate(kept);
     }
 
     fn keep(&mut self) {
+        for block in self.caches.drain(..) {
+            self.walk.may_be_cache(block);
+        }
         let mut blocks = std::mem::take(&mut self.blocks);
         for block in blocks.drain(..) {
             while let Some((first, rest)) = self.fast.split_first()
