@@ -38,7 +38,7 @@ pub enum Refusal {
     },
     /// Our own user's, and still not visible.
     #[error(
-        "the kernel does not let you see process {0}: it has changed its user or may not be dumped (prctl(2), PR_SET_DUMPABLE); run pagewise as root"
+        "the kernel does not let you see process {0}: it has changed its user, may not be dumped (prctl(2), PR_SET_DUMPABLE) or is outside of this container; run pagewise as root, outside of containers"
     )]
     NotVisible(i32),
     /// A file of `/proc` could not be read.

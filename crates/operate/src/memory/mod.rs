@@ -1,6 +1,7 @@
 //! Where the memory of processes went: a look at each, or two with time between them.
 
 mod allocations;
+mod budget;
 mod cgroup;
 mod difference;
 mod leaks;

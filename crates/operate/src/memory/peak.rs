@@ -1,5 +1,6 @@
 //! Looks at a process tree while it runs: the largest account, and the sums of all.
 
+use super::budget::{Allowance, Budget};
 use super::look::{Manner, Stops};
 use super::{Scope, cgroup, moment};
 use pagewise_linux::proc::{ProcRoot, family};
@@ -22,8 +23,6 @@ const LEAST_MORE: u64 = 1 << 20;
 const LATER: u32 = 12;
 /// Time from which any size is worth a look.
 const ANY_SIZE: Duration = Duration::from_secs(2);
-/// Size from which a look tells what one more MiB takes: below, most of it is for opening files.
-const TELLING: u64 = 16 << 20;
 /// What a first look is expected to take for each MiB: at 1 GiB per second.
 const NANOS_PER_MIB: u64 = 1 << 20;
 
@@ -32,8 +31,8 @@ const NANOS_PER_MIB: u64 = 1 << 20;
 pub struct Pace {
     /// Time between two readings of the resident size, at least and at most: a tenth of the time so far.
     pub intervals: (Duration, Duration),
-    /// CPU time that looks may take in all: so much, and a part of the time so far (1 in so many).
-    pub allowance: (Duration, u32),
+    /// CPU time that looks may take.
+    pub allowance: Allowance,
     /// Resident size of the first look; after two seconds it no longer matters.
     pub first: u64,
     /// Whether looks go on where nothing was added.
@@ -46,15 +45,21 @@ impl Pace {
     /// For an account that was asked for.
     pub const CLOSE: Self = Self {
         intervals: (Duration::from_millis(2), Duration::from_millis(10)),
-        allowance: (Duration::from_millis(500), 10),
+        allowance: Allowance {
+            usual: (Duration::from_millis(500), 10),
+            reserve: Duration::from_millis(500),
+        },
         first: 0,
         goes_on: true,
         stops: Stops::Allowed,
     };
     /// Beside a recording, which it must not disturb.
     pub const BESIDE: Self = Self {
-        intervals: (Duration::from_millis(10), Duration::from_millis(100)),
-        allowance: (Duration::from_millis(50), 100),
+        intervals: (Duration::from_millis(10), Duration::from_millis(50)),
+        allowance: Allowance {
+            usual: (Duration::from_millis(50), 100),
+            reserve: Duration::from_millis(150),
+        },
         first: 16 << 20,
         goes_on: false,
         stops: Stops::Never,
@@ -167,7 +172,7 @@ fn watch(proc: &ProcRoot, pid: i32, start: Start, pace: Pace, ends: &Ends) -> Wa
     let started = start.at;
     let mut largest = Largest::default();
     let mut course = Vec::new();
-    let mut turn = Turn::default();
+    let mut turn = Turn::new(pace);
     loop {
         let (least, most) = pace.intervals;
         match ends
@@ -180,7 +185,7 @@ fn watch(proc: &ProcRoot, pid: i32, start: Start, pace: Pace, ends: &Ends) -> Wa
             }
         }
         let resident = resident(proc, pid);
-        if !turn.has_come(&pace, resident, started.elapsed()) {
+        if !turn.has_come(resident, started.elapsed()) {
             continue;
         }
         let before = thread_cpu_time();
@@ -204,48 +209,37 @@ struct Ends {
 
 /// When it is time for the next look.
 struct Turn {
-    /// Resident size at the last look, and when it was over.
+    pace: Pace,
+    budget: Budget,
+    /// Resident size at the largest look, and when the last one was over.
     seen: u64,
     last: Duration,
-    /// CPU time that looks took, in all and for each MiB.
-    spent: Duration,
-    nanos_per_mib: u64,
-}
-
-impl Default for Turn {
-    fn default() -> Self {
-        Self {
-            seen: 0,
-            last: Duration::ZERO,
-            spent: Duration::ZERO,
-            nanos_per_mib: NANOS_PER_MIB,
-        }
-    }
 }
 
 impl Turn {
-    fn has_come(&self, pace: &Pace, resident: u64, elapsed: Duration) -> bool {
+    fn new(pace: Pace) -> Self {
+        Self {
+            pace,
+            budget: Budget::new(pace.allowance, NANOS_PER_MIB),
+            seen: 0,
+            last: Duration::ZERO,
+        }
+    }
+
+    fn has_come(&mut self, resident: u64, elapsed: Duration) -> bool {
         let is_more = resident >= self.seen + (self.seen / MORE).max(LEAST_MORE);
-        let is_later = pace.goes_on && elapsed >= self.last + self.last / LATER;
-        let is_early = resident < pace.first && elapsed < ANY_SIZE;
-        let expected = Duration::from_nanos(mib(resident).saturating_mul(self.nanos_per_mib));
-        let may_spend = pace.allowance.0 + elapsed / pace.allowance.1;
-        (is_more || is_later) && !is_early && self.spent + expected <= may_spend
+        let is_later = self.pace.goes_on && elapsed >= self.last + self.last / LATER;
+        let is_early = resident < self.pace.first && elapsed < ANY_SIZE;
+        let is_covered = self.budget.covers(resident, self.seen, elapsed);
+        (is_more || is_later) && !is_early && is_covered
     }
 
     fn took(&mut self, resident: u64, cost: Duration, elapsed: Duration, is_seen: bool) {
-        self.spent += cost;
-        if resident >= TELLING {
-            self.nanos_per_mib = Nanos::from(cost).0 / mib(resident);
-        }
+        self.budget.took(resident, cost);
         if is_seen {
             (self.seen, self.last) = (self.seen.max(resident), elapsed);
         }
     }
-}
-
-fn mib(resident: u64) -> u64 {
-    (resident >> 20).max(1)
 }
 
 /// Resident memory of a tree, pages that it shares as often as they are mapped.

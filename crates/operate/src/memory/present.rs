@@ -1,5 +1,6 @@
 //! Which private pages of a tree are in memory: at its peak, and later.
 
+use super::budget::{Allowance, Budget};
 use super::look::pages;
 use super::mappings;
 use super::peak::resident;
@@ -19,8 +20,13 @@ const MORE: u64 = 16;
 const LEAST_MORE: u64 = 256 << 10;
 /// They are read in any case when so much time has passed since: a part of the time so far (1 in so many).
 const LATER: u32 = 12;
-/// CPU time that readings may take: so much, and a part of the time so far (1 in so many).
-const ALLOWANCE: (Duration, u32) = (Duration::from_millis(10), 100);
+/// CPU time that readings may take.
+const ALLOWANCE: Allowance = Allowance {
+    usual: (Duration::from_millis(10), 100),
+    reserve: Duration::from_millis(30),
+};
+/// What the first reading is expected to take for each MiB.
+const NANOS_PER_MIB: u64 = 4000;
 /// A reading is of the peak if no other saw more than this part (1 in so many) more.
 const SAME: u64 = 20;
 /// Most processes of a tree whose pages are read, and resident memory from which they are.
@@ -81,13 +87,14 @@ fn watch(pid: i32, is_over: &Receiver<()>) -> PagesSeen {
     let proc = ProcRoot::default();
     let started = Instant::now();
     let mut seen = PagesSeen::default();
+    let mut budget = Budget::new(ALLOWANCE, NANOS_PER_MIB);
     loop {
         let pause = (started.elapsed() / 10).clamp(INTERVALS.0, INTERVALS.1);
         if is_over.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
             return seen;
         }
         let resident = resident(&proc, pid);
-        seen.look(&proc, pid, resident, started.elapsed());
+        seen.look(&mut budget, (&proc, pid), resident, started.elapsed());
     }
 }
 
@@ -100,25 +107,31 @@ struct PagesSeen {
     most: u64,
     seen: u64,
     read: Duration,
-    spent: Duration,
-    /// What the last reading took.
-    cost: Duration,
+    /// Resident size at the largest reading.
+    largest: u64,
 }
 
 impl PagesSeen {
     /// Reads the pages if it is time for it: so much is resident after this time.
-    fn look(&mut self, proc: &ProcRoot, pid: i32, resident: u64, elapsed: Duration) {
+    fn look(
+        &mut self,
+        budget: &mut Budget,
+        (proc, pid): (&ProcRoot, i32),
+        resident: u64,
+        elapsed: Duration,
+    ) {
         let is_more = resident >= self.seen + (self.seen / MORE).max(LEAST_MORE);
         let is_later = elapsed >= self.read + self.read / LATER && resident > 0;
-        let may_spend = ALLOWANCE.0 + elapsed / ALLOWANCE.1;
-        if !(is_more || is_later) || self.spent + self.cost > may_spend {
+        let is_covered = budget.covers(resident, self.largest, elapsed);
+        if !(is_more || is_later) || !is_covered {
             return;
         }
         let before = thread_cpu_time();
         let found = present(proc, pid);
-        self.cost = Duration::from_nanos((thread_cpu_time() - before).0);
-        self.spent += self.cost;
+        let cost = Duration::from_nanos((thread_cpu_time() - before).0);
+        budget.took(resident, cost);
         (self.seen, self.read) = (resident, elapsed);
+        self.largest = self.largest.max(resident);
         self.take(found);
     }
 

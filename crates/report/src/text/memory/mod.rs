@@ -70,6 +70,8 @@ const STACKS_SHOWN: usize = 8;
 const STACKS_OF_RUN: usize = 4;
 /// Rows of a run's account that are shown; `pagewise memory` has all.
 const SHARES_SHOWN: u64 = 100;
+/// The part of the peak (1 in so many) that a look may miss without being mentioned.
+const MISSED: u64 = 20;
 
 /// The account of memory as a part of a run's report: what it shows, and the larger rows.
 pub fn of_run(page: &mut Page, memory: &Memory, most: Bytes) {
@@ -77,17 +79,20 @@ pub fn of_run(page: &mut Page, memory: &Memory, most: Bytes) {
         return;
     };
     let verdict = pagewise_model::answer::Evidence::verdict(memory);
-    rows(page, moment, moment.total().0 / SHARES_SHOWN);
+    let seen = moment.processes.iter().map(|one| one.resident).max();
+    let missed = most - seen.unwrap_or_default();
+    let title = match missed.0 > most.0 / MISSED {
+        true => format!(
+            "Resident memory{}: {missed} below the peak of {most}",
+            after(moment)
+        ),
+        false => title(moment),
+    };
+    rows(page, &title, moment, moment.total().0 / SHARES_SHOWN);
     page.indented(2, Ink::Plain, &verdict);
     if !memory.finding.fixes.is_empty() {
         let line = "pagewise memory on the same program prints what would help.";
         page.indented(2, Ink::Faint, line);
-    }
-    let seen = moment.processes.iter().map(|one| one.resident).max();
-    let seen = seen.unwrap_or_default();
-    if seen.0 < most.0 / 20 * 19 {
-        let line = format!("The largest process had {most} later; no look saw more than {seen}.");
-        page.indented(2, Ink::Caution, &line);
     }
     page.gap();
     touched::touched(page, memory, STACKS_OF_RUN);
@@ -138,7 +143,7 @@ fn fix(page: &mut Page, label: &str, advice: &Advice) {
 }
 
 fn account(page: &mut Page, moment: &MemoryMoment) {
-    rows(page, moment, 0);
+    rows(page, &title(moment), moment, 0);
     if let Some(residue) = residue(moment) {
         page.indented(2, Ink::Faint, &residue);
     }
@@ -146,7 +151,7 @@ fn account(page: &mut Page, moment: &MemoryMoment) {
 }
 
 /// The rows of at least so many bytes, and their sum.
-fn rows(page: &mut Page, moment: &MemoryMoment, least: u64) {
+fn rows(page: &mut Page, title: &str, moment: &MemoryMoment, least: u64) {
     let total = moment.total();
     let all = moment.rows();
     let is_small = |row: &&MemoryRow| row.resident.0 + row.swapped.0 < least;
@@ -177,14 +182,17 @@ fn rows(page: &mut Page, moment: &MemoryMoment, least: u64) {
         swap(swapped),
     ])
     .in_ink(Ink::Strong);
-    let title = match moment.when {
+    let heads = named("what", &["resident", "share", "swap"]);
+    page.table(title, &heads, rows.chain(left_out).chain([sum]));
+}
+
+fn title(moment: &MemoryMoment) -> String {
+    match moment.when {
         MemoryWhen::Now | MemoryWhen::Before => "Resident memory".to_owned(),
         MemoryWhen::Peak => format!("Resident memory at the peak{}", after(moment)),
         MemoryWhen::Running => format!("Resident memory while it ran{}", after(moment)),
         MemoryWhen::End => format!("Resident memory at the end{}", after(moment)),
-    };
-    let heads = named("what", &["resident", "share", "swap"]);
-    page.table(&title, &heads, rows.chain(left_out).chain([sum]));
+    }
 }
 
 fn after(moment: &MemoryMoment) -> String {
