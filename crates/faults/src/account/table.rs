@@ -29,6 +29,9 @@ struct Entry {
     /// Functions further in that do the work of a call, with the call's name.
     #[serde(default)]
     bodies: BTreeMap<String, String>,
+    /// What the program asks for by the system calls in which it happens.
+    #[serde(default)]
+    requests: BTreeMap<String, String>,
 }
 
 /// System calls of one purpose.
@@ -135,7 +138,7 @@ impl KernelTable {
         let mut anywhere = self.entry.iter().filter(|entry| entry.anywhere);
         let is_in = |entry: &&Entry| functions.iter().any(|name| matches(&entry.functions, name));
         if let Some(found) = anywhere.find(is_in) {
-            return Some(Reason::of(found));
+            return Some(found.requested(functions));
         }
         let mut gate = None;
         for name in functions {
@@ -243,6 +246,17 @@ impl KernelTable {
     }
 }
 
+impl Entry {
+    /// This as a reason, with what the program asked for by the outermost system call.
+    fn requested(&self, functions: &[&str]) -> Reason {
+        let mut calls = functions.iter().filter_map(|name| call_of(name));
+        Reason {
+            call: calls.find_map(|call| self.requests.get(call).cloned()),
+            ..Reason::of(self)
+        }
+    }
+}
+
 impl Reason {
     fn of(entry: &Entry) -> Self {
         Self {
@@ -329,6 +343,16 @@ mod tests {
             "handle_mm_fault",
         ];
         assert_eq!(reason(&stack).as_deref(), Some("populate"));
+        let requested = |call| {
+            let stack = ["do_syscall_64", call, "__mm_populate", "__get_user_pages"];
+            let found = KernelTable::shipped().reason(&stack);
+            found.and_then(|found| found.call).unwrap_or_default()
+        };
+        let of_mmap = "mmap with MAP_POPULATE or after mlockall";
+        assert_eq!(requested("__x64_sys_mmap"), of_mmap);
+        assert_eq!(requested("ksys_mmap_pgoff"), of_mmap);
+        assert_eq!(requested("__arm64_sys_mlock2"), "mlock");
+        assert_eq!(requested("populate_vma_page_range"), "");
         assert_eq!(reason(&stack[3..]).as_deref(), Some("fault"));
         let traced = [
             "asm_exc_page_fault",
