@@ -10,7 +10,7 @@ use super::prediction::{avoided_share, predicted, price};
 use super::rules::{Effect, Rule, Rules};
 use super::symptom::Symptom;
 use super::wording::words;
-use super::{Surroundings, grade, numa, reads, say, writers};
+use super::{Surroundings, grade, heap_limit, numa, reads, say, writers};
 use pagewise_model::advice::{Advice, Settings};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::Findings;
@@ -132,6 +132,9 @@ pub(super) fn from_rule(
     {
         return None;
     }
+    if !heap_limit::is_near(findings, rule, allocator) {
+        return None;
+    }
     let other_rights = |wanted: bool| wanted != is_privileged(findings);
     if rule.privileged.is_some_and(other_rights) {
         return None;
@@ -218,7 +221,7 @@ pub(super) fn from_rule(
         manual: rule.manual.as_ref().map(|text| fill.text(text)),
         predicted_speedup: speedup,
         faults_avoided: avoided_share(rule, &cured),
-        rss_price: price(findings, rule),
+        rss_price: price(findings, rule, &cured),
         risk: rule.risk,
         caveat: caveat(
             rule,

@@ -47,7 +47,7 @@ impl Case {
         match (self.is_of_cpu(), self.kind) {
             (true, _) => findings.cost.cpu(),
             // A row of the elapsed time, not a sum over threads.
-            (false, Symptom::FileReads) => findings.cost.wall,
+            (false, Symptom::FileReads | Symptom::FirstRun) => findings.cost.wall,
             (false, _) => findings.cost.cpu().max(findings.cost.wall),
         }
     }

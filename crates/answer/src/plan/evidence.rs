@@ -57,7 +57,7 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
         Symptom::HotAllocator => allocator(findings, symptom).into_iter().collect(),
         Symptom::HotCollector => collector(findings, symptom).into_iter().collect(),
         Symptom::Reclaim | Symptom::Limit | Symptom::Killed => reclaim(findings),
-        Symptom::FileReads => reads(findings, symptom),
+        Symptom::FileReads | Symptom::FirstRun => reads(findings, symptom),
         Symptom::HugeSparse | Symptom::HugeZeroing => huge(findings).into_iter().collect(),
         Symptom::LockWait | Symptom::LockSpin => {
             let mut lines = works::evidence(findings, symptom);
@@ -121,7 +121,7 @@ fn delays(findings: &Findings, symptom: &Case) -> Vec<String> {
             (delays.swap, say::counted_swap),
             disk,
         ],
-        Symptom::File | Symptom::FileReads => vec![disk],
+        Symptom::File | Symptom::FileReads | Symptom::FirstRun => vec![disk],
         Symptom::ForkCopies => vec![(delays.copying, say::counted_copying)],
         _ => Vec::new(),
     };

@@ -6,7 +6,7 @@ use super::numa::FittingNode;
 use super::prediction::LEAST_KEPT;
 use super::reads::SinglePages;
 use super::rules::{Rule, SettingTemplate};
-use super::say;
+use super::{heap_limit, say};
 use pagewise_model::advice::Setting;
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::Findings;
@@ -31,6 +31,8 @@ pub(super) struct Filling<'a> {
     library: &'a str,
     join: Option<&'a str>,
     allocator: Option<&'a Allocator>,
+    /// The setting that the rule asks for, with its value.
+    in_force: Option<(&'a str, &'a str)>,
     pub(super) singly: Option<SinglePages>,
     pub(super) node: Option<FittingNode>,
 }
@@ -72,6 +74,10 @@ impl<'a> Filling<'a> {
                 .unwrap_or(""),
             join: rule.join.as_deref(),
             allocator,
+            in_force: rule.when_set.as_deref().and_then(|name| {
+                let value = heap_limit::value_of(allocator?, name)?;
+                Some((name, value))
+            }),
             singly: None,
             node: None,
         }
@@ -103,6 +109,7 @@ impl<'a> Filling<'a> {
             values.push(("cpus", fitting.cpus.clone()));
         }
         values.extend(settings.map(|(name, value)| (name.as_str(), value.clone())));
+        values.extend(self.in_force.map(|(name, value)| (name, value.to_owned())));
         template.fill(&values)
     }
 

@@ -1,6 +1,7 @@
 //! How much a symptom or a finding costs, and how grave that is.
 
 use super::case::Case;
+use super::symptom::Symptom;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
 use pagewise_model::units::{Estimate, Nanos};
@@ -19,7 +20,12 @@ const LEAST_COSTLY: Nanos = Nanos(50_000_000);
 
 /// The severity of a symptom; `None` if it is not worth mentioning.
 pub(super) fn severity(findings: &Findings, symptom: &Case) -> Option<Severity> {
-    severity_within(symptom.cost, symptom.of(findings))
+    let most = match symptom.kind {
+        // The next run does not have it.
+        Symptom::FirstRun => Severity::Note,
+        _ => Severity::Severe,
+    };
+    Some(severity_within(symptom.cost, symptom.of(findings))?.min(most))
 }
 
 /// The severity of something that takes a share of this much time.

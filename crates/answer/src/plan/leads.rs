@@ -2,7 +2,8 @@
 //! the first line must not depend on that: findings about as large as the first are named with it, in a
 //! fixed order, and what takes little of a program that computes stands beside its computing.
 
-use super::grade::{COSTLY, at_least, at_most, seconds};
+use super::elapsed::SHORT;
+use super::grade::{COSTLY, at_least, at_most, is_vague, seconds};
 use super::symptom::Symptom;
 use super::{doing, kernel};
 use pagewise_model::advice::Advice;
@@ -25,7 +26,7 @@ const LEADS: f64 = 0.15;
 /// Moves the findings that the first line names to the front, in their fixed order; if nothing is costly,
 /// what the best setting fixes.
 pub(super) fn order(findings: &mut Findings) {
-    if costly(findings).is_empty() {
+    if costly(findings).is_empty() && large_in_little(findings).is_empty() {
         return lead_with_the_cured(findings);
     }
     let names: Vec<String> = named(findings).map(|one| one.id.clone()).collect();
@@ -51,6 +52,9 @@ pub(super) fn named(findings: &Findings) -> impl Iterator<Item = &Diagnosis> {
     let mut all = costly(findings);
     if all.is_empty() {
         all = beside_computing(findings, &findings.diagnoses);
+    }
+    if all.is_empty() {
+        all = large_in_little(findings);
     }
     let is_killed = |one: &&Diagnosis| one.id == Symptom::Killed.id();
     if all.first().is_some_and(is_killed) {
@@ -130,6 +134,25 @@ pub(super) fn is_beside_files(findings: &Findings, one: &Diagnosis) -> bool {
     largest.low * findings.cost.cpu().as_secs_f64() > at_most(findings, one)
 }
 
+/// The findings that take much of a program which uses so little CPU time that none of them is costly.
+pub(super) fn large_in_little(findings: &Findings) -> Vec<&Diagnosis> {
+    let is_large = |one: &Diagnosis| {
+        let share = one.share_of_cpu.filter(|share| !is_vague(*share));
+        share.is_some_and(|share| share.low >= LEADS)
+    };
+    let notes = findings.diagnoses.iter();
+    let notes = notes.filter(|one| one.severity == Severity::Note && is_of_memory(one));
+    let is_enough = findings.cost.cpu() >= SHORT && !doing::mostly_computes(findings);
+    notes.filter(|one| is_enough && is_large(one)).collect()
+}
+
+/// Whether this is not a part of the account that tells of the kernel's work, or of the program's own.
+fn is_of_memory(one: &Diagnosis) -> bool {
+    use Symptom::*;
+    let told = |symptom| matches!(symptom, KernelWork | KernelUnexplained | Computing);
+    Symptom::named(&one.id).is_some_and(|symptom| !told(symptom))
+}
+
 /// Whether a finding takes so little of a program that mostly computes that it stands beside its computing.
 fn is_beside(findings: &Findings, one: &Diagnosis) -> bool {
     let is_little = one.share_of_cpu.is_some_and(|share| share.low < LEADS);
@@ -148,16 +171,10 @@ pub(super) fn beside_computing<'a>(
     findings: &Findings,
     found: &'a [Diagnosis],
 ) -> Vec<&'a Diagnosis> {
-    let is_work = |one: &Diagnosis| {
-        use Symptom::*;
-        // The parts of the account tell of the kernel's work.
-        let told = |symptom| matches!(symptom, KernelWork | KernelUnexplained | Computing);
-        Symptom::named(&one.id).is_some_and(|symptom| !told(symptom))
-    };
     let may_cost = |one: &Diagnosis| one.share_of_cpu.is_some_and(|share| share.high >= COSTLY);
     found
         .iter()
-        .filter(|one| one.severity == Severity::Note && is_work(one) && may_cost(one))
+        .filter(|one| one.severity == Severity::Note && is_of_memory(one) && may_cost(one))
         .filter(|one| is_beside(findings, one))
         .collect()
 }

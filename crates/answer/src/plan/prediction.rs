@@ -3,7 +3,7 @@
 use super::case::{Case, USUAL_FAULT_NS, nanos_each};
 use super::rules::{Effect, Price, Rule};
 use super::symptom::Symptom;
-use super::works;
+use super::{sparse, works};
 use crate::gain::predicted_speedup;
 use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::units::{Bytes, Estimate};
@@ -60,7 +60,14 @@ pub(super) fn predicted(
     }
     let vanishing = VANISHING.scaled(faults);
     let gain = predicted_speedup(&findings.cost, vanishing, kernel_ns(findings, faults));
-    with_larger_forks(findings, rule, gain)
+    let gain = with_larger_forks(findings, rule, gain);
+    let zeroing = sparse::zeroing(findings, cured);
+    let slower = |gain: f64, more: f64| 1.0 / (1.0 / gain + more);
+    Estimate {
+        value: slower(gain.value, zeroing.value),
+        low: slower(gain.low, zeroing.high),
+        high: slower(gain.high, zeroing.low),
+    }
 }
 
 /// The gain where forks copy the tables of what is kept, too: as much more as it is of what the process
@@ -286,8 +293,12 @@ fn release_time(findings: &Findings) -> Estimate {
     clippy::cast_sign_loss,
     reason = "a size that is shown in three digits"
 )]
-pub(super) fn price(findings: &Findings, rule: &Rule) -> Bytes {
-    kept(findings, rule.price) + Bytes(more(findings, rule) as u64)
+pub(super) fn price(findings: &Findings, rule: &Rule, cured: &[&Case]) -> Bytes {
+    let kept = match rule.price {
+        Price::None => Bytes(0),
+        price => kept(findings, price).max(sparse::held_beyond(findings, cured)),
+    };
+    kept + Bytes(more(findings, rule) as u64)
 }
 
 /// Bytes by which a rule lets the heap grow.

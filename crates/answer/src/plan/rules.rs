@@ -65,6 +65,9 @@ pub struct Rule {
     pub join: Option<String>,
     /// Only if this setting of the allocator is in force.
     pub when_set: Option<String>,
+    /// Only if resident memory comes near that setting, in MiB.
+    #[serde(default)]
+    pub(super) near_limit: bool,
     /// Only if none of these is in force: the user's decision has priority.
     #[serde(default)]
     pub unless_set: Vec<String>,

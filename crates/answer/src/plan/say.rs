@@ -117,6 +117,7 @@ phrases! {
         is(headline);
         settled_by_time();
         settled_by_samples();
+        of_little(cpu);
         beside_waits(waiting, trouble);
         little(advice);
         and_advice(what, advice);

@@ -70,6 +70,8 @@ symptoms! {
     FileRemap = "file.remap",
     /// Threads wait for pages of mapped files.
     FileReads = "file.read",
+    /// The program and its libraries are read from disk.
+    FirstRun = "file.first_run",
     /// Pages are read back from swap.
     Swap = "swap",
     /// Pages fault, and what shows why was not recorded.
@@ -143,11 +145,11 @@ impl Symptom {
             | ChurnProbable => true,
             FirstTouch | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback
             | ForkCopies | ForkTables | ForkSpawn | ForkEach | File | FileCopies | Shared
-            | FileRemap | FileReads | Swap | UnknownFaults | WriteProtect | HotAllocator
-            | HotCollector | Runtime | Limit | Killed | Thrashing | Reclaim | LockWait
-            | LockSpin | TlbFlush | ServedFaults | Registering | NumaBalancing | NumaRemote
-            | NumaOneNode | KernelThreads | KernelWork | KernelUnexplained | Healthy | Open
-            | Short | Computing => false,
+            | FileRemap | FileReads | FirstRun | Swap | UnknownFaults | WriteProtect
+            | HotAllocator | HotCollector | Runtime | Limit | Killed | Thrashing | Reclaim
+            | LockWait | LockSpin | TlbFlush | ServedFaults | Registering | NumaBalancing
+            | NumaRemote | NumaOneNode | KernelThreads | KernelWork | KernelUnexplained
+            | Healthy | Open | Short | Computing => false,
         }
     }
 
@@ -172,9 +174,9 @@ impl Symptom {
             }
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
-            | File | FileCopies | Shared | FileRemap | FileReads | Swap | UnknownFaults
-            | WriteProtect | Runtime | Limit | Killed | Thrashing | Reclaim | LockWait
-            | KernelThreads => false,
+            | File | FileCopies | Shared | FileRemap | FileReads | FirstRun | Swap
+            | UnknownFaults | WriteProtect | Runtime | Limit | Killed | Thrashing | Reclaim
+            | LockWait | KernelThreads => false,
         }
     }
 }

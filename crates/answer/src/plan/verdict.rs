@@ -35,6 +35,9 @@ pub(super) fn verdict(findings: &Findings, trials: &[Advice]) -> String {
         _ if mostly_waits(findings) => waiting(findings),
         _ => match (computing_and(findings, trials), doubtful(findings)) {
             (Some(message), _) => message,
+            (None, _) if !leads::large_in_little(findings).is_empty() => {
+                in_little(findings, trials)
+            }
             (None, Some(doubtful)) => may_be(findings, doubtful, trials),
             (None, None) => nothing_costly(findings),
         },
@@ -136,7 +139,7 @@ fn may_be(findings: &Findings, doubtful: &Diagnosis, trials: &[Advice]) -> Strin
 fn computing_and(findings: &Findings, trials: &[Advice]) -> Option<String> {
     let beside = leads::named(findings)
         .next()
-        .filter(|_| !is_short(findings))?;
+        .filter(|_| !is_short(findings) && doing::mostly_computes(findings))?;
     let beside = leads::curable(findings, beside, trials);
     let troubles = troubles(findings);
     let mut known = findings.advice.iter().chain(trials);
@@ -146,6 +149,22 @@ fn computing_and(findings: &Findings, trials: &[Advice]) -> Option<String> {
         false => troubles,
     };
     Some(doing::activity(findings, Some(message)))
+}
+
+/// What takes most of a program that uses little CPU time.
+fn in_little(findings: &Findings, trials: &[Advice]) -> String {
+    let troubles = troubles(findings);
+    let of_little = say::of_little(findings.cost.cpu());
+    let largest = leads::named(findings).next();
+    let about = largest.map(|largest| leads::curable(findings, largest, trials));
+    let cured = |one: &Advice| about.is_some_and(|about| one.cures.contains(&about.id));
+    match about.filter(|_| findings.advice.iter().any(cured) || findings.proof.is_some()) {
+        Some(about) => format!(
+            "{troubles} {of_little} {}",
+            by_advice(findings, about, trials)
+        ),
+        None => format!("{troubles} {of_little}"),
+    }
 }
 
 /// The findings that lead: the first, and those about as large.

@@ -6,7 +6,7 @@ use super::symptom::Symptom;
 use pagewise_faults::account::combined;
 use pagewise_model::account::TimePart;
 use pagewise_model::delays::Delay;
-use pagewise_model::findings::{Cause, Findings};
+use pagewise_model::findings::{Cause, FileReads, Findings};
 use pagewise_model::run::Ending;
 use pagewise_model::timeline::PressurePoint;
 use pagewise_model::units::{Estimate, Nanos};
@@ -68,10 +68,34 @@ fn file_reads(findings: &Findings) -> Option<Case> {
     };
     let each = waited.low / findings.cost.major_faults.max(1) as f64;
     let is_read = findings.cost.major_faults > 0 && of_files && each <= LONGEST_READ.0 as f64;
+    let kind = match is_first_run(findings) {
+        true => Symptom::FirstRun,
+        false => Symptom::FileReads,
+    };
     is_read.then(|| Case {
         cost: waited.scaled(1.0 / findings.cost.wall.0.max(1) as f64),
-        ..plain(findings, Symptom::FileReads, 0.0, &[])
+        ..plain(findings, kind, 0.0, &[])
     })
+}
+
+/// Share of the reads from which they count as all of them.
+const NEARLY_ALL: f64 = 0.9;
+
+/// Whether nearly only the program itself and its libraries are read, and nothing evicts them: the next run
+/// finds them in memory.
+fn is_first_run(findings: &Findings) -> bool {
+    let reads = |is_one: fn(&FileReads) -> bool| -> u64 {
+        let files = findings.file_reads.iter().filter(|file| is_one(file));
+        files.map(|file| file.reads).sum()
+    };
+    let (all, of_programs) = (reads(|_| true), reads(is_of_program));
+    all > 0 && of_programs as f64 >= NEARLY_ALL * all as f64 && limit_hits(findings) == 0
+}
+
+/// Code, or data of a library: `libicudata.so.72.1`.
+fn is_of_program(file: &FileReads) -> bool {
+    let name = file.path.rsplit('/').next().unwrap_or_default();
+    file.is_code || name.ends_with(".so") || name.contains(".so.")
 }
 
 /// Whether the program has pages in swap, or the machine read any from there meanwhile.

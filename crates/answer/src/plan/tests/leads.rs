@@ -123,3 +123,46 @@ fn what_takes_little_of_a_program_that_computes_stands_beside_it() {
     let large = touching(0.2).verdict;
     assert!(large.starts_with("First use of new memory"), "{large}");
 }
+
+/// A tree built and dropped with musl's allocator, 147 ms: no part costs 50 ms, all of it is memory's.
+#[test]
+fn what_takes_much_of_a_short_program_leads() {
+    for (symptom, headline) in [
+        (
+            Symptom::HotAllocator,
+            "Much time goes into the memory allocator",
+        ),
+        (Symptom::FirstTouch, "First use of new memory"),
+    ] {
+        let with = |share: f64, cpu: u64| {
+            let mut findings = run(60, 90, 20_000);
+            findings.cost.user = Nanos(cpu * 1_000_000);
+            findings.cost.system = Nanos(0);
+            let within = Estimate {
+                value: share,
+                low: 0.8 * share,
+                high: 1.2 * share,
+            };
+            findings.diagnoses = vec![
+                Diagnosis::named("open", Severity::Note),
+                Diagnosis {
+                    severity: Severity::Note,
+                    ..costs(symptom, within)
+                },
+            ];
+            leads::order(&mut findings);
+            findings.verdict = verdict::verdict(&findings, &[]);
+            findings
+        };
+        let answer = with(0.33, 147);
+        let verdict = &answer.verdict;
+        assert!(verdict.starts_with(headline), "{verdict}");
+        assert!(
+            verdict.ends_with("It used 147 ms of CPU time in all."),
+            "{verdict}"
+        );
+        assert_eq!(answer.diagnoses[0].id, symptom.id());
+        assert!(!with(0.33, 40).verdict.contains(headline));
+        assert!(!with(0.1, 147).verdict.contains(headline));
+    }
+}

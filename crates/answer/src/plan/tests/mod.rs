@@ -10,6 +10,7 @@ mod numa;
 mod open;
 mod overridden;
 mod runtimes;
+mod sparse;
 mod time;
 mod waits;
 mod works;

@@ -331,3 +331,34 @@ fn a_heap_grows_in_runs_that_last_longer_than_growing_takes() {
     );
     assert!(foretold(20_000) > 1.1);
 }
+
+/// Objects that nearly fill their limit: a higher one is ×2.2, one that is far away changes nothing.
+#[test]
+fn a_limit_of_the_heap_is_raised_only_where_the_heap_is_near_it() {
+    let advised = |name: &str, value: &str| {
+        let mut findings = of_node(3_000);
+        for one in &mut findings.allocators {
+            one.settings.clear();
+            if one.kind == AllocatorKind::V8 {
+                one.settings.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        let answer = concluded(findings);
+        let mut found = answer.advice.into_iter();
+        found.find(|one| one.rule == "v8.more-old-space")
+    };
+    let limit = "--max-old-space-size";
+    let near = advised(limit, "130").expect("a fix by hand");
+    assert!(
+        near.headline.ends_with("--max-old-space-size=130"),
+        "{}",
+        near.headline
+    );
+    assert!(near.settings.0.is_empty());
+    let listed = "--max-old-space-size=130 --no-warnings";
+    let listed = advised("NODE_OPTIONS", listed).expect("the same fix");
+    assert_eq!(listed.headline, near.headline);
+    assert!(advised(limit, "4096").is_none());
+    assert!(advised(limit, "much").is_none());
+    assert!(advised("--stack-size", "130").is_none());
+}

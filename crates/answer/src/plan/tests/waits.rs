@@ -4,6 +4,7 @@
 use super::*;
 use pagewise_model::findings::FileReads;
 use pagewise_model::ratio::Ratio;
+use pagewise_model::timeline::PressurePoint;
 
 fn part(id: &str, milliseconds: f64, who: &str) -> TimePart {
     let time = Estimate {
@@ -277,6 +278,44 @@ fn waits_for_pages_have_the_share_of_the_row_of_elapsed_time() {
     let waits = found.diagnoses.iter().find(|one| one.id == "file.read");
     let share = waits.and_then(|one| one.share_of_elapsed).unwrap();
     assert!((share.value - 900.0 / 4_000.0).abs() < 1e-9, "{share:?}");
+}
+
+/// The first run of R and of a C++ program after a boot: the next has 0 of 27 reads.
+#[test]
+fn a_first_run_that_reads_its_libraries_is_no_trouble_of_the_program() {
+    let with = |data: u64, hits: u64| {
+        let mut findings = reads_a_mapped_file();
+        let file = |path: &str, is_code: bool, reads: u64| FileReads {
+            path: path.to_owned(),
+            is_code,
+            mapped: Bytes(1 << 20),
+            reads,
+            in_order: None,
+        };
+        findings.file_reads = vec![
+            file("/usr/lib/libicudata.so.72.1", false, 60),
+            file("/usr/bin/program", true, 30),
+            file("/var/lib/data", false, data),
+        ];
+        let point = |hits: u64| PressurePoint {
+            cgroup_limit_hits: Some(hits),
+            ..PressurePoint::default()
+        };
+        findings.timeline.pressure = vec![point(0), point(hits)];
+        concluded(findings)
+    };
+    let first = with(2, 0);
+    let found = first
+        .diagnoses
+        .iter()
+        .find(|one| one.id == "file.first_run");
+    assert_eq!(found.unwrap().severity, Severity::Note);
+    assert!(first.advice.is_empty(), "{:?}", first.advice);
+    assert!(!first.verdict.contains("mapped files"), "{}", first.verdict);
+    for answer in [with(60, 0), with(2, 500)] {
+        let ids: Vec<&str> = answer.diagnoses.iter().map(|one| &*one.id).collect();
+        assert_eq!(ids[0], "file.read", "{ids:?}");
+    }
 }
 
 /// 12 to 54 % of the elapsed time may be less than 15 % of it.
