@@ -27,6 +27,15 @@ struct Run {
     count: usize,
 }
 
+impl Run {
+    /// Whether `page` follows in memory and in number: neighbours in memory may lie in chunks that were
+    /// numbered in another order.
+    fn goes_on_with(&self, page: Page, address_of: impl Fn(Page) -> u64) -> bool {
+        let behind = address_of(self.first) + (self.count * PAGE_BYTES) as u64;
+        page == self.first + self.count as Page && address_of(page) == behind
+    }
+}
+
 /// The mask that the forking thread had.
 static MASK: AtomicU64 = AtomicU64::new(0);
 /// Whether this process was forked, or has forked.
@@ -222,8 +231,8 @@ impl Pager {
             if word.state() != State::Clean {
                 return;
             }
-            let behind = self.table.address_of(run.first) + (run.count * PAGE_BYTES) as u64;
-            if run.count == RUN_PAGES || self.table.address_of(page) != behind {
+            if run.count == RUN_PAGES || !run.goes_on_with(page, |page| self.table.address_of(page))
+            {
                 self.protect_run(region, &run);
                 run = Run {
                     first: page,
@@ -357,5 +366,26 @@ pub(super) fn outlast_leaving(thread: u32) {
             return;
         }
         sys::futex_wait(&LEAVING, leaving, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_where_neighbours_in_memory_have_distant_numbers() {
+        // Pages 8 to 15 lie before pages 0 to 7.
+        let address_of = |page: Page| u64::from((page + 8) % 16) * PAGE_BYTES as u64;
+        let run = |first, count| Run { first, count };
+        assert!(run(9, 3).goes_on_with(12, address_of));
+        assert!(
+            !run(14, 2).goes_on_with(0, address_of),
+            "it follows in memory alone"
+        );
+        assert!(
+            !run(6, 2).goes_on_with(8, address_of),
+            "it follows in number alone"
+        );
     }
 }
