@@ -80,11 +80,10 @@ struct Census {
 /// Counts the pages of `region`.
 fn census(pager: &Pager, region: &Region) -> Census {
     let mut sum = Census::default();
-    let mut parked =
-        |word: Word| match probation::holds(word) && probation::slot_of(pager, word) != 0 {
-            true => sum.clean += 1,
-            false => sum.dirty += 1,
-        };
+    let mut parked = |word: Word| match probation::slot_of(pager, word) != 0 {
+        true => sum.clean += 1,
+        false => sum.dirty += 1,
+    };
     let mut whole = [0; 3];
     each_part(&pager.table, region, |words| {
         count(words, &mut whole, &mut parked);

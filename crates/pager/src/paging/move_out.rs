@@ -224,9 +224,11 @@ fn settle(pager: &Pager, page: Page, place: usize, fate: Fate, slot: Slot) -> bo
 
 /// Moves a page back from the tray, because it could not be written.
 fn unpark(pager: &Pager, page: Page, parked: Word) {
-    if pager.table.attempt(page, parked) != Attempt::Locked(parked) {
-        pager.table.outlast(page, parked);
-        return;
+    while pager.table.attempt(page, parked) != Attempt::Locked(parked) {
+        // Whoever wants it back may give up as well: its place is cleared after this.
+        if !pager.table.outlast(page, parked) {
+            return;
+        }
     }
     let address = pager.table.address_of(page);
     if let Some(region) = pager.regions.find(address) {

@@ -128,10 +128,13 @@ pub fn holds(word: Word) -> bool {
     word.state() == State::Parked && word.slot() as usize >= ON_PROBATION
 }
 
-/// The slot that has the bytes of a page on probation; 0 for none.
+/// The slot that has the bytes of a page on probation; 0 for none, and for a page in the tray.
 #[must_use]
 pub fn slot_of(pager: &Pager, word: Word) -> Slot {
-    pager.probation.slot(word.slot() as usize)
+    match holds(word) {
+        true => pager.probation.slot(word.slot() as usize),
+        false => 0,
+    }
 }
 
 /// After a batch of evictions: watches the pages that the policy selects, and writes some of those
