@@ -22,9 +22,23 @@ pub fn takes_away(name: &str) -> bool {
 /// Whether the kernel fails to report moves (`PAGEWISE_PAGER_WITHOUT=told_moves`).
 static FORGETS_MOVES: AtomicBool = AtomicBool::new(false);
 
-/// Reads the setting of [`moved`] at the start.
+/// Whether faults take their time between a page and its neighbours (`PAGEWISE_PAGER_WITHOUT=haste`).
+static DAWDLES: AtomicBool = AtomicBool::new(false);
+
+/// Reads the settings of [`moved`] and [`dawdle`] at the start.
 pub fn prepare() {
     FORGETS_MOVES.store(takes_away("told_moves"), Ordering::Relaxed);
+    DAWDLES.store(takes_away("haste"), Ordering::Relaxed);
+}
+
+/// A page of a fault is locked, and its neighbours are about to be. Where faults take their time, every
+/// 16th waits for 20 ms, as on a machine with more to do, so that others come in between.
+pub fn dawdle() {
+    /// Calls so far.
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    if DAWDLES.load(Ordering::Relaxed) && CALLS.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
+        sys::futex_wait(&Default::default(), 0, Some(20_000_000));
+    }
 }
 
 /// The result of a move of `wanted` bytes by `really`. If moves are to be forgotten, every 16th ends

@@ -13,6 +13,9 @@ pub const fn takes_away(_name: &str) -> bool {
 /// There is no setting to read.
 pub const fn prepare() {}
 
+/// No fault takes its time.
+pub const fn dawdle() {}
+
 /// The kernel's result, unchanged.
 pub fn moved(wanted: u64, really: impl FnOnce(u64) -> Progress) -> Progress {
     really(wanted)

@@ -2,6 +2,7 @@
 
 use super::resolve::Work;
 use super::scratch::BUFFER_PAGES;
+use crate::inject;
 use crate::page::Page;
 use crate::sync::{State, Word};
 use pagewise_policy::{Arrival, Span};
@@ -61,6 +62,9 @@ impl Work<'_> {
             true => Span { first, count: 1 },
             false => along.clipped(self.span()),
         };
+        if along.first < first {
+            inject::dawdle();
+        }
         let most = 1 + (room as usize).min(BUFFER_PAGES - 1);
         let mut cluster = Cluster {
             first,
