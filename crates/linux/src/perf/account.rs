@@ -1,9 +1,11 @@
 //! Counts the records that pass through the rings, by source.
 
 use super::chains::Chains;
+use super::kin::Kin;
 use super::plan::{Plan, Reach};
 use super::record_bytes::{MISC_MMAP_DATA, kind, misc, next_record, word32, word64};
 use super::role::{RingClass, Role};
+use super::side_band;
 use pagewise_model::loss::{LossKind, Losses};
 use pagewise_model::units::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,9 +27,6 @@ pub(super) struct Spent {
     pub records: u64,
     pub cost: Nanos,
 }
-
-/// `PERF_RECORD_MISC_COMM_EXEC`: the new name results from an exec.
-const MISC_COMM_EXEC: u16 = 1 << 13;
 
 /// The event without samples (`PERF_COUNT_SW_DUMMY`).
 const DUMMY: &str = "dummy";
@@ -60,15 +59,12 @@ pub(super) struct Account {
     replaced: FxHashMap<u64, u64>,
     /// Ids among them from before the last turn of their role.
     previous: FxHashSet<u64>,
-    /// Threads that were born and have not been seen to end.
-    threads: BTreeSet<i32>,
+    kin: Kin,
     /// Births since the last [`Account::take_births`].
     born: u64,
     /// Records of lifetimes and mappings that nobody known wrote, from the last round: the birth of
     /// their thread may be in a ring that was emptied before it was written.
     undecided: Vec<u8>,
-    /// Threads that ended in this round of emptying rings and in the one before.
-    ended: [FxHashSet<i32>; 2],
     lifetimes: Option<usize>,
     mappings: Option<usize>,
     chains: Chains,
@@ -193,12 +189,12 @@ impl Account {
 
     /// Threads that are alive according to births and deaths seen so far.
     pub fn threads(&self) -> &BTreeSet<i32> {
-        &self.threads
+        &self.kin.alive
     }
 
     /// Adds threads that are already alive.
     pub fn add_threads(&mut self, threads: &[i32]) {
-        self.threads.extend(threads);
+        self.kin.alive.extend(threads);
     }
 
     /// Learns where code was mapped before the recording.
@@ -218,7 +214,7 @@ impl Account {
 
     /// Removes threads that have ended.
     pub fn remove_threads(&mut self, threads: &[i32]) {
-        self.threads.retain(|tid| !threads.contains(tid));
+        self.kin.alive.retain(|tid| !threads.contains(tid));
     }
 
     /// Whether a source that writes to rings of this class records all processes, so that its
@@ -237,10 +233,10 @@ impl Account {
         let mut samples = Vec::new();
         let sifts = self.sees_all(RingClass::Side);
         let old = std::mem::take(&mut self.undecided);
-        let mut side = side_records(&old, false);
+        let mut side = side_band::timed(&old, false);
         while let Some((record, after)) = next_record(span) {
-            match sifts && is_side_band(record) {
-                true => side.push((time_of_side(record), true, record)),
+            match sifts && side_band::is_of(record) {
+                true => side.push((side_band::time(record), true, record)),
                 false => samples.push(record),
             }
             span = after;
@@ -260,9 +256,9 @@ impl Account {
     /// of the threads that these start. Others wait for one more round.
     fn keep_side(&mut self, side: &[(u64, bool, &[u8])], kept: &mut Vec<u8>) {
         for &(_, is_new, record) in side {
-            let [pid, tid] = writer_of_side(record);
-            if self.knows(tid) || self.knows(pid) {
-                self.follow(record);
+            let [pid, tid] = side_band::writer(record);
+            if self.kin.knows(tid) || self.kin.knows(pid) {
+                self.kin.follow(record);
                 kept.extend_from_slice(record);
             } else if is_new {
                 self.undecided.extend_from_slice(record);
@@ -281,19 +277,13 @@ impl Account {
         let tally = self.tallies.get(source).filter(|tally| tally.sees_all)?;
         let at = tally.thread_offset;
         let ids = [word32(record, at), word32(record, at + 4)];
-        let is_ours = ids.iter().any(|id| self.knows(id.cast_signed()));
+        let is_ours = ids.iter().any(|id| self.kin.knows(id.cast_signed()));
         (!is_ours).then_some(source)
-    }
-
-    /// Whether a thread is observed, or was until a moment ago.
-    fn knows(&self, tid: i32) -> bool {
-        self.threads.contains(&tid) || self.ended.iter().any(|ended| ended.contains(&tid))
     }
 
     /// A round of emptying the rings is over.
     pub fn end_round(&mut self) {
-        self.ended.swap(0, 1);
-        self.ended[0].clear();
+        self.kin.end_round();
     }
 
     /// Counts the whole records of `span`.
@@ -334,7 +324,7 @@ impl Account {
         match word32(record, 0) {
             kind::SAMPLE => self.count_sample(record),
             kind::MMAP2 | kind::MMAP | kind::COMM | kind::FORK | kind::EXIT => {
-                self.follow(record);
+                self.kin.follow(record);
                 self.chains.learn_record(record);
                 self.born += u64::from(word32(record, 0) == kind::FORK);
                 self.add(self.source_of_side(record), false);
@@ -346,25 +336,6 @@ impl Account {
     }
 
     /// Follows births, ends and execs of threads. Doing it twice changes nothing.
-    fn follow(&mut self, record: &[u8]) {
-        match word32(record, 0) {
-            // A thread that calls exec takes over the identity of its process's first thread, whose
-            // end was reported before.
-            kind::COMM if misc(record) & MISC_COMM_EXEC != 0 => {
-                self.threads.insert(word32(record, 12).cast_signed());
-            }
-            kind::FORK => {
-                self.threads.insert(word32(record, 16).cast_signed());
-            }
-            kind::EXIT => {
-                let tid = word32(record, 16).cast_signed();
-                self.threads.remove(&tid);
-                self.ended[0].insert(tid);
-            }
-            _ => {}
-        }
-    }
-
     fn source_of_side(&self, record: &[u8]) -> Option<usize> {
         match word32(record, 0) {
             kind::MMAP2 | kind::MMAP if misc(record) & MISC_MMAP_DATA != 0 => self.mappings,
@@ -460,267 +431,5 @@ impl Account {
     }
 }
 
-/// Threads whose births are reported in `span`, with the thread that started each (`struct {
-/// header; pid, ppid, tid, ptid; … }`).
-pub(super) fn births(span: &[u8]) -> Vec<(i32, i32)> {
-    let mut born = Vec::new();
-    let mut rest = span;
-    while let Some((record, after)) = next_record(rest) {
-        if word32(record, 0) == kind::FORK {
-            let of = |at: usize| word32(record, at).cast_signed();
-            born.push((of(16), of(20)));
-        }
-        rest = after;
-    }
-    born
-}
-
-/// Whether a record tells of a thread's life or memory, whoever records it.
-fn is_side_band(record: &[u8]) -> bool {
-    matches!(
-        word32(record, 0),
-        kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::EXIT
-    )
-}
-
-fn side_records(mut span: &[u8], is_new: bool) -> Vec<(u64, bool, &[u8])> {
-    let mut records = Vec::new();
-    while let Some((record, after)) = next_record(span) {
-        records.push((time_of_side(record), is_new, record));
-        span = after;
-    }
-    records
-}
-
-/// Such a record ends with the thread that wrote it, time, CPU and identifier, eight bytes each
-/// (`perf_event__output_id_sample`, kernel/events/core.c, for the fields that all our sources have).
-fn time_of_side(record: &[u8]) -> u64 {
-    word64(record, record.len().saturating_sub(24))
-}
-
-/// Process and thread that wrote it. A thread that ends is the one that is reported.
-fn writer_of_side(record: &[u8]) -> [i32; 2] {
-    let at = record.len().saturating_sub(32);
-    [at, at + 4].map(|at| word32(record, at).cast_signed())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::plan::{Start, Unit};
-    use super::super::source::{Access, Fault, Source};
-    use super::*;
-
-    fn account() -> Account {
-        let access = Access {
-            kernel: true,
-            counts_losses: true,
-            cgroups: true,
-            machine: true,
-        };
-        let unit = |role, source| Unit {
-            role,
-            sources: vec![source],
-            start: Start::AtOnce,
-            reach: match role {
-                Role::Cpu => Reach::Machine,
-                _ => Reach::Threads,
-            },
-        };
-        let plan = Plan {
-            units: vec![
-                unit(Role::Lifetimes, Source::lifetimes(access)),
-                unit(Role::Paired, Source::each_fault(Fault::MinorEnd, access)),
-                unit(Role::Cpu, Source::cpu(99, false, access)),
-            ],
-            ..Plan::default()
-        };
-        Account::new(&plan, &[vec![1], vec![7, 8], vec![20, 21]])
-    }
-
-    fn record(kind: u32, words: &[u64]) -> Vec<u8> {
-        let size = u16::try_from(8 + words.len() * 8).unwrap();
-        let mut bytes = kind.to_le_bytes().to_vec();
-        bytes.extend_from_slice(&[0, 0]);
-        bytes.extend_from_slice(&size.to_le_bytes());
-        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        bytes
-    }
-
-    #[test]
-    fn samples_count_for_the_source_of_their_id() {
-        let mut account = account();
-        let span = [
-            record(kind::SAMPLE, &[7, 0, 500, 0]),
-            record(kind::SAMPLE, &[8, 0, 400, 0]),
-            record(kind::SAMPLE, &[9, 0, 1, 0]),
-            record(kind::LOST, &[7, 21]),
-        ]
-        .concat();
-        account.count(&span);
-        let counts: Vec<u64> = account.counts().iter().map(|count| count.count).collect();
-        assert_eq!(counts, [0, 2, 0]);
-        assert_eq!(account.span(), Some((400, 500)));
-        assert_eq!(account.losses(None).of(LossKind::UnknownRecord), 1);
-        assert_eq!(account.losses(None).of(LossKind::RingOverrun), 21);
-        assert_eq!(account.losses(Some(30)).of(LossKind::RingOverrun), 30);
-        assert!(account.take_lost());
-        assert!(!account.take_lost());
-        let spent = account.take(Role::Paired);
-        assert_eq!((spent.records, spent.cost), (2, account.total_cost()));
-        assert_eq!(account.take(Role::Paired), Spent::default());
-    }
-
-    #[test]
-    fn samples_with_the_id_of_another_recorder_stay_out_of_the_file() {
-        let account = account();
-        let ours = [
-            record(kind::SAMPLE, &[7, 0, 500, 0]),
-            record(kind::LOST, &[9, 21]),
-            record(kind::SAMPLE, &[20, 0, 600, 0]),
-        ];
-        let whole = ours.concat();
-        assert!(matches!(
-            account.without_strangers(&whole),
-            Cow::Borrowed(_)
-        ));
-        let theirs = record(kind::SAMPLE, &[9, 0, 1, 0]);
-        let mixed = [&theirs, &ours[0], &theirs, &ours[1], &ours[2], &theirs];
-        let mixed: Vec<u8> = mixed.into_iter().flatten().copied().collect();
-        assert_eq!(*account.without_strangers(&mixed), whole);
-    }
-
-    #[test]
-    fn ids_of_a_turn_are_replaced_by_their_source_s() {
-        let mut account = account();
-        account.adopt(Role::Paired, 0, 70);
-        let mut records = [
-            record(kind::SAMPLE, &[70, 0, 500, 0]),
-            record(kind::LOST, &[70, 21, 0, 0, 70]),
-            record(kind::SAMPLE, &[8, 70, 400, 0]),
-        ]
-        .concat();
-        account.replace_ids(&mut records);
-        let expected = [
-            record(kind::SAMPLE, &[7, 0, 500, 0]),
-            record(kind::LOST, &[70, 21, 0, 0, 7]),
-            record(kind::SAMPLE, &[8, 70, 400, 0]),
-        ];
-        assert_eq!(records, expected.concat());
-        account.forget(Role::Paired);
-        account.adopt(Role::Paired, 0, 71);
-        let mut late = record(kind::SAMPLE, &[70, 0, 600, 0]);
-        account.replace_ids(&mut late);
-        assert_eq!(
-            late,
-            record(kind::SAMPLE, &[7, 0, 600, 0]),
-            "of the turn before"
-        );
-        account.forget(Role::Paired);
-        account.forget(Role::Paired);
-        assert!(!account.replaces_ids());
-        account.count(&record(kind::SAMPLE, &[70, 0, 500, 0]));
-        assert_eq!(account.losses(None).of(LossKind::UnknownRecord), 1);
-    }
-
-    #[test]
-    fn threads_are_followed_from_birth_to_death() {
-        let mut account = account();
-        account.add_threads(&[40]);
-        account.count(&record(kind::FORK, &[40 | 40 << 32, 41 | 40 << 32, 0]));
-        account.count(&record(kind::FORK, &[40 | 40 << 32, 42 | 40 << 32, 0]));
-        account.count(&record(kind::EXIT, &[40 | 40 << 32, 41 | 40 << 32, 0]));
-        assert_eq!(
-            account.threads().iter().copied().collect::<Vec<_>>(),
-            [40, 42]
-        );
-    }
-
-    /// A sample of CPU time: id, code, process and thread, time.
-    fn cpu_sample(pid: u64, tid: u64) -> Vec<u8> {
-        record(kind::SAMPLE, &[20, 0xc0de, pid | tid << 32, 500, 0])
-    }
-
-    #[test]
-    fn of_whole_cpus_only_what_is_ours_is_kept() {
-        let mut account = account();
-        account.add_threads(&[40]);
-        account.count(&record(kind::FORK, &[50 | 40 << 32, 50 | 40 << 32, 0]));
-        let fault = record(kind::SAMPLE, &[7, 99 | 99 << 32, 500, 0]);
-        let (ours, child, thread) = (cpu_sample(40, 40), cpu_sample(50, 50), cpu_sample(40, 41));
-        let foreign = cpu_sample(99, 99);
-        let span = [&ours[..], &foreign, &child, &fault, &thread].concat();
-        let kept = [&ours[..], &child, &fault, &thread].concat();
-        assert_eq!(account.keep_ours(&span), kept);
-        // What is dropped still cost someone.
-        assert_eq!(account.take(Role::Cpu).records, 1);
-    }
-
-    #[test]
-    fn the_last_samples_of_a_thread_that_ended_are_kept() {
-        let mut account = account();
-        account.add_threads(&[40]);
-        account.count(&record(kind::EXIT, &[40 | 1 << 32, 40 | 40 << 32, 0]));
-        for kept in [true, true, false] {
-            assert_eq!(!account.keep_ours(&cpu_sample(40, 40)).is_empty(), kept);
-            account.end_round();
-        }
-    }
-
-    #[test]
-    fn a_process_goes_on_when_a_second_thread_executes() {
-        let mut account = account();
-        account.add_threads(&[40, 41]);
-        account.count(&record(kind::EXIT, &[40 | 1 << 32, 40 | 40 << 32, 0]));
-        let mut exec = record(kind::COMM, &[40 | 40 << 32, 0]);
-        exec[4..6].copy_from_slice(&MISC_COMM_EXEC.to_le_bytes());
-        account.count(&exec);
-        account.end_round();
-        account.end_round();
-        assert!(!account.keep_ours(&cpu_sample(40, 40)).is_empty());
-    }
-
-    /// A record of a kind with its words, and what ends it: the thread that wrote it, time, CPU, id.
-    fn side(kind: u32, words: &[u64], tid: u64, time: u64) -> Vec<u8> {
-        record(kind, &[words, &[tid | tid << 32, time, 0, 1]].concat())
-    }
-
-    fn fork(child: u64, parent: u64, time: u64) -> Vec<u8> {
-        let words = [child | parent << 32, child | parent << 32, time];
-        side(kind::FORK, &words, parent, time)
-    }
-
-    fn mapping(tid: u64, time: u64) -> Vec<u8> {
-        side(kind::MMAP2, &[tid | tid << 32, 0x1000, 0x1000], tid, time)
-    }
-
-    #[test]
-    fn of_all_lifetimes_those_of_our_descendants_are_kept() {
-        let mut account = account();
-        account.watch_all(Role::Lifetimes);
-        account.add_threads(&[40]);
-        // CPU 0 was emptied before 40 forked there; its child and grandchild went on on CPU 1.
-        let first = [mapping(50, 11), fork(60, 50, 12), mapping(99, 13)].concat();
-        assert!(account.keep_ours(&first).is_empty());
-        let second = [fork(98, 99, 14), mapping(60, 15), fork(50, 40, 10)].concat();
-        let kept = [
-            fork(50, 40, 10),
-            mapping(50, 11),
-            fork(60, 50, 12),
-            mapping(60, 15),
-        ];
-        assert_eq!(account.keep_ours(&second), kept.concat());
-        account.count(&kept.concat());
-        assert_eq!(account.take_births(), 2);
-        assert_eq!(account.threads().len(), 3);
-        assert!(account.keep_ours(&[]).is_empty(), "others are forgotten");
-        assert_eq!(account.undecided, [] as [u8; 0]);
-    }
-
-    #[test]
-    fn births_are_reported() {
-        // pid 40, parent 40; thread 41, parent thread 40.
-        let fork = record(kind::FORK, &[40 | 40 << 32, 41 | 40 << 32, 0]);
-        let comm = record(kind::COMM, &[40, 0]);
-        assert_eq!(births(&[comm, fork].concat()), [(41, 40)]);
-    }
-}
+mod tests;

@@ -1,12 +1,12 @@
 //! The recorder's life: open, start, release, stop, finish.
 
-use super::account::{self, Account, EventCount};
+use super::account::{Account, EventCount};
 use super::build_ids::BuildIds;
 use super::drain::{Command, Drain, Drained};
 use super::notes::Note;
 use super::opening::{self, Opened, Opener};
 use super::plan::{Plan, Start};
-use super::{Error, Mode, Options, Target, access, existing, threads};
+use super::{Error, Mode, Options, Target, access, existing, side_band, threads};
 use crate::proc::ProcRoot;
 use crate::sys::machine::prefer_this_thread;
 use crate::sys::perf_event;
@@ -329,7 +329,7 @@ fn open_all_threads(
         covered.extend(fresh);
         let seen = early.len();
         opener.drain(early);
-        for (born, by) in account::births(&early[seen..]) {
+        for (born, by) in side_band::births(&early[seen..]) {
             if covered.contains(&by) {
                 covered.insert(born);
             }
