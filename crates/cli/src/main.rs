@@ -142,7 +142,9 @@ fn looks_at_the_machine(command: &Command) -> bool {
 
 fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(error));
-    match run(cli) {
+    let outcome = run(cli);
+    pagewise_linux::perf::leave_to_successor();
+    match outcome {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -17,7 +17,7 @@ use crate::sys::perf_event::monotonic_now;
 use pagewise_model::tasks::CountedTask;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, PipeReader, PipeWriter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -42,6 +42,8 @@ const PACKET: usize = 16 << 10;
 pub struct DelayWatch {
     _switch: Switch,
     ended: Arc<AtomicBool>,
+    /// Closing it wakes the reader.
+    waker: PipeWriter,
     reader: JoinHandle<Option<Vec<CountedTask>>>,
 }
 
@@ -56,11 +58,14 @@ impl DelayWatch {
         let switch = Switch::on()?;
         let ended = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&ended);
+        let (awakened, waker) = io::pipe().ok()?;
         let reader = std::thread::Builder::new().name("pagewise-delays".to_owned());
+        let reader = reader.spawn(move || read(&socket, &is_over, &awakened));
         Some(Self {
             _switch: switch,
             ended,
-            reader: reader.spawn(move || read(&socket, &is_over)).ok()?,
+            waker,
+            reader: reader.ok()?,
         })
     }
 
@@ -69,6 +74,7 @@ impl DelayWatch {
     #[must_use]
     pub fn stop(self, root: i32) -> Option<Vec<CountedTask>> {
         self.ended.store(true, Ordering::Release);
+        drop(self.waker);
         let mut tasks = self.reader.join().ok()??;
         let own = descendants(&tasks, root);
         tasks.retain(|task| own.contains(&task.pid));
@@ -108,8 +114,9 @@ fn registered() -> Option<Netlink> {
     }
 }
 
-/// All tasks that end until `is_over`; `None` if some were lost.
-fn read(socket: &Netlink, is_over: &AtomicBool) -> Option<Vec<CountedTask>> {
+/// All tasks that end until `is_over`, whose change wakes a wait by `awakened`; `None` if some were
+/// lost.
+fn read(socket: &Netlink, is_over: &AtomicBool, awakened: &PipeReader) -> Option<Vec<CountedTask>> {
     let mut buffer = vec![0; PACKET];
     let mut tasks = Vec::new();
     let mut has_waited = false;
@@ -117,7 +124,7 @@ fn read(socket: &Netlink, is_over: &AtomicBool) -> Option<Vec<CountedTask>> {
         let was_over = is_over.load(Ordering::Acquire);
         let may_wait = !was_over && !has_waited;
         let patience = if may_wait { PATIENCE } else { Duration::ZERO };
-        match socket.receive(&mut buffer, patience) {
+        match socket.receive_until(Some(awakened), &mut buffer, patience) {
             Ok(Some(length)) => {
                 tasks.extend(message::ended(&buffer[..length], monotonic_now()));
                 if may_wait {

@@ -124,7 +124,8 @@ impl Settings {
     /// Notes every readable file in a folder of kernel settings as `prefix.file`. A writable file
     /// is a setting; a file that no one can write is a value that the kernel itself counts.
     fn folder(&mut self, prefix: &str, folder: &Path) {
-        for file in names(folder) {
+        let files = names(folder).into_iter();
+        for file in files.filter(|file| !TRIGGERS.contains(&&**file)) {
             let (name, path) = (format!("{prefix}.{file}"), folder.join(&file));
             match is_writable(&path) {
                 true => self.note(name, setting(&path)),
@@ -133,6 +134,10 @@ impl Settings {
         }
     }
 }
+
+/// Files that do something when they are read, and have no value: adding up the counters of all CPUs
+/// (`vmstat_refresh`, mm/vmstat.c).
+const TRIGGERS: [&str; 1] = ["stat_refresh"];
 
 /// Whether the file's mode lets anyone write it; opening it is no test, as root may open any.
 fn is_writable(path: &Path) -> bool {
@@ -209,6 +214,7 @@ mod tests {
             "ID=x\nPRETTY_NAME=\"Some Linux 1\"\n",
         );
         write(root, "proc/sys/vm/swappiness", "60\n");
+        write(root, "proc/sys/vm/stat_refresh", "");
         write(root, "proc/meminfo", "MemTotal:  8 kB\nSwapTotal: 0 kB\n");
         let cpu = "processor : 0\nmodel name : A CPU\nmicrocode : 0xf\n\nprocessor : 1\n";
         write(root, "proc/cpuinfo", cpu);

@@ -35,8 +35,8 @@ impl Ballast {
             .create_new(true)
             .open(&name)?;
         fs::remove_file(&name)?;
-        // Written, not only sized: a sparse file reserves no space.
-        if file.write_all(&vec![0; SIZE]).is_err() {
+        // Allocated or written, not only sized: a sparse file reserves no space.
+        if allocate(&file, SIZE).is_err() && file.write_all(&vec![0; SIZE]).is_err() {
             let free = file.metadata()?.len();
             let half = usize::try_from(free / 2).unwrap_or(0).min(SIZE);
             file.set_len(0)?;
@@ -48,6 +48,12 @@ impl Ballast {
         }
         Ok(Self(file))
     }
+}
+
+/// Has the file system reserve space, which not all of them can (fallocate(2)).
+fn allocate(file: &File, bytes: usize) -> io::Result<()> {
+    let flags = rustix::fs::FallocateFlags::empty();
+    Ok(rustix::fs::fallocate(file, flags, 0, bytes as u64)?)
 }
 
 impl Drop for Ballast {

@@ -4,6 +4,7 @@
 //! (`perf_trace_event_unreg`, kernel/trace/trace_event_perf.c), and one tracepoint after the other: a
 //! third of a second for those of a recording. They are off by then, so only measurements wait.
 
+use crate::sys::successor::Successor;
 use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
@@ -30,6 +31,18 @@ pub fn wait_until_closed() {
         .map(|mut closing| std::mem::take(&mut *closing));
     for thread in closing.unwrap_or_default() {
         let _ = thread.join();
+    }
+}
+
+/// Leaves what is not closed yet to a child, which outlives this process by as long as that takes.
+/// Call this when everything else is done.
+pub fn leave_to_successor() {
+    let is_closing = CLOSING
+        .lock()
+        .is_ok_and(|closing| closing.iter().any(|thread| !thread.is_finished()));
+    // Where there can be no child, the end of this process takes longer.
+    if is_closing && let Ok(successor) = Successor::start() {
+        successor.until_the_end();
     }
 }
 

@@ -55,7 +55,7 @@ mod threads;
 mod turns;
 
 pub use account::EventCount;
-pub use closing::wait_until_closed;
+pub use closing::{leave_to_successor, wait_until_closed};
 pub use counters::Counters;
 pub use cpu_clock::CpuClock;
 pub use notes::Note;

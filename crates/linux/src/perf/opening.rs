@@ -165,8 +165,10 @@ enum Refusal {
 
 impl RingSizes {
     /// With privileges up to 64 MiB in all; without, as much as `kernel.perf_event_mlock_kb` (516
-    /// KiB for each CPU unless changed) allows, control pages included.
-    fn for_us(cpus: usize) -> Self {
+    /// KiB for each CPU unless changed) allows, control pages included. The kernel clears each page
+    /// before the program may start, 0.3 ms for a MiB, so rings of samples are half as large as
+    /// those that get a record of each fault.
+    fn for_us(cpus: usize, mode: Mode) -> Self {
         let pages = |kib: usize| (kib * 1024 / page_size()).max(1);
         if !perf_event::is_root() {
             return Self {
@@ -177,12 +179,16 @@ impl RingSizes {
             };
         }
         let most = (64 * 1024 / cpus.max(1)).clamp(256, 4_096);
-        let faults = 1 << most.ilog2();
+        let most = 1 << most.ilog2();
+        let of_samples = match mode {
+            Mode::Sampled => most / 2,
+            Mode::Full => most,
+        };
         Self {
-            side: pages(faults / 4),
-            faults: pages(faults),
-            calls: pages(faults / 4),
-            cpu: pages(faults / 2),
+            side: pages(most / 4),
+            faults: pages(of_samples),
+            calls: pages(most / 4),
+            cpu: pages(of_samples / 2),
         }
     }
 
@@ -205,7 +211,7 @@ impl<'a> Opener<'a> {
         mode: Mode,
     ) -> Self {
         Self {
-            sizes: RingSizes::for_us(cpus.len()),
+            sizes: RingSizes::for_us(cpus.len(), mode),
             plan,
             notes,
             cpus,

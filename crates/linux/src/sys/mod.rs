@@ -18,4 +18,5 @@ pub mod perf_ring;
 pub mod probe;
 pub mod process;
 pub mod ptrace;
+pub mod successor;
 pub mod swap;

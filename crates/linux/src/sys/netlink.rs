@@ -1,6 +1,6 @@
 //! A generic netlink socket (netlink(7)).
 
-use std::io;
+use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -72,15 +72,31 @@ impl Netlink {
     /// # Errors
     /// The kernel's reason; `ENOBUFS` once messages were lost for lack of buffer space.
     pub fn receive(&self, buffer: &mut [u8], patience: Duration) -> io::Result<Option<usize>> {
-        let mut asked = libc::pollfd {
-            fd: self.0.as_raw_fd(),
+        self.receive_until(None, buffer, patience)
+    }
+
+    /// The same; `None` as well as soon as the other end of `over` is closed and no message is there.
+    ///
+    /// # Errors
+    /// As [`Netlink::receive`].
+    pub fn receive_until(
+        &self,
+        over: Option<&PipeReader>,
+        buffer: &mut [u8],
+        patience: Duration,
+    ) -> io::Result<Option<usize>> {
+        let asked = |fd| libc::pollfd {
+            fd,
             events: libc::POLLIN,
             revents: 0,
         };
+        // poll(2) passes over negative descriptors.
+        let over = over.map_or(-1, AsRawFd::as_raw_fd);
+        let mut asked = [asked(self.0.as_raw_fd()), asked(over)];
         let wait = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: one structure is passed, which lives through the call.
-        let ready = unsafe { libc::poll(&raw mut asked, 1, wait) };
-        if ready <= 0 {
+        // SAFETY: two structures are passed, which live through the call.
+        let ready = unsafe { libc::poll(asked.as_mut_ptr(), 2, wait) };
+        if ready <= 0 || asked[0].revents == 0 {
             return Ok(None);
         }
         // SAFETY: the buffer lives through the call and has the length given.
@@ -96,5 +112,22 @@ impl Netlink {
             Ok(length) => Ok(Some(length)),
             Err(_) => Err(io::Error::last_os_error()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_as_soon_as_its_owner_is_done() {
+        let Ok(socket) = Netlink::generic() else {
+            return skipped!("no netlink socket");
+        };
+        let (over, owner) = io::pipe().expect("a pipe");
+        drop(owner);
+        let hour = Duration::from_secs(3600);
+        let received = socket.receive_until(Some(&over), &mut [0; 64], hour);
+        assert_eq!(received.expect("no error"), None);
     }
 }
