@@ -307,8 +307,8 @@ def script(path):
 
 
 def doctor(bench):
-    """What `doctor` takes: until the program starts, and of its CPU time."""
-    figures = [started(bench)]
+    """What `doctor` takes: until the program starts, until its answer, and of the program's CPU time."""
+    figures = [started(bench), answered(bench)]
     words = [ROOT / "bench/overhead/doctor", "computing", "faults", "calls", "--blocks", str(bench.rounds),
              "--pagewise", bench.builds["now"]]
     if "before" in bench.builds:
@@ -344,6 +344,20 @@ def started(bench):
         for name, words in arms.items():
             values[name].append(after(*words) - alone)
     return Figure("`doctor`, until the program starts, elapsed time", "ms", ".1f", values, peer, most=5)
+
+
+def answered(bench):
+    """What `doctor` adds to a program that does nothing, from start to prompt."""
+    def took(*words):
+        begin = time.monotonic_ns()
+        subprocess.run([*words, "true"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return (time.monotonic_ns() - begin) / 1e6
+    values = {name: [] for name in bench.builds}
+    for _ in range(START_ROUNDS * bench.rounds):
+        alone = took()
+        for name, build in bench.builds.items():
+            values[name].append(took(build, "doctor", "--json", "--quiet", "--no-report", "--") - alone)
+    return Figure("`doctor` on `true`, from start to prompt, elapsed time beyond the program's", "ms", ".0f", values)
 
 
 def size(bench):
