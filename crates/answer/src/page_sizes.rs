@@ -1,6 +1,7 @@
 //! The text about huge pages for an observed program, and about a proof that compared page sizes.
 
 use crate::gain::predicted_speedup;
+use pagewise_compare::{Criteria, promise};
 use pagewise_model::advice::Setting;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use pagewise_model::findings::{Cause, Diagnosis, Findings, RegionKind, Severity};
@@ -403,7 +404,14 @@ pub fn verdict(proof: &Proof) -> Option<String> {
         (Verdict::Undecided | Verdict::NotReached | Verdict::TriedOnce, _) => "",
     };
     let is_told = matches!(Ratio::of(&found.cpu_speedup), Ratio::Measured(_));
+    let is_likely = || promise(found, proof.comparisons.len(), &Criteria::default()).is_some();
     let judged = match (is_with, effect) {
+        (true, "") if is_likely() => {
+            "Inconclusive: huge pages probably help this program".to_owned()
+        }
+        (false, "") if is_likely() => {
+            "Inconclusive: huge pages probably hurt this program".to_owned()
+        }
         (_, "") => "Inconclusive: huge pages may or may not help this program".to_owned(),
         (true, effect) => format!("Huge pages would {effect} this program"),
         (false, effect) => format!("Huge pages {effect} this program"),
@@ -497,6 +505,12 @@ mod tests {
                 "Inconclusive: huge pages may or may not help this program: −4.8 % [−23, +25] CPU time"
             ),
             "{open}"
+        );
+        // What the proof's sentence calls probable.
+        let likely = verdict(&proof(WITH, 0.95, 1.8, Verdict::Undecided)).unwrap();
+        assert!(
+            likely.starts_with("Inconclusive: huge pages probably help this program"),
+            "{likely}"
         );
         assert_eq!(verdict(&proof("jemalloc", 1.0, 1.0, Verdict::Faster)), None);
     }

@@ -185,7 +185,7 @@ pub(super) fn ended_early(
     };
     let more = experiment.round_time(active).saturating_mul(missing);
     format!(
-        "The time budget ended after {pairs} {noun} of runs; a proof needs at least {}. The missing {missing} take about {}: raise --budget by that.",
+        "The time budget ended after {pairs} {noun} of runs; a proof needs at least {}: raise --budget by {} or more.",
         stopping.min_pairs,
         rounded_up(more),
     )
