@@ -138,7 +138,7 @@ impl KernelTable {
         let mut anywhere = self.entry.iter().filter(|entry| entry.anywhere);
         let is_in = |entry: &&Entry| functions.iter().any(|name| matches(&entry.functions, name));
         if let Some(found) = anywhere.find(is_in) {
-            return Some(found.requested(functions));
+            return Some(self.requested(found, functions));
         }
         let mut gate = None;
         for name in functions {
@@ -159,6 +159,17 @@ impl KernelTable {
             }
         }
         gate.map(Reason::of)
+    }
+
+    /// An entry with what the program asked for by the system call in which it happened.
+    fn requested(&self, entry: &Entry, functions: &[&str]) -> Reason {
+        let mut calls = functions
+            .iter()
+            .filter_map(|name| call_of(name).or_else(|| self.with_body(name)));
+        Reason {
+            call: calls.find_map(|call| entry.requests.get(call).cloned()),
+            ..Reason::of(entry)
+        }
     }
 
     /// An entry, or the call whose work it does.
@@ -243,17 +254,6 @@ impl KernelTable {
     pub fn is_memory_call(&self, id: &str) -> bool {
         let mut families = self.call.iter();
         families.any(|family| family.memory && family.id == id)
-    }
-}
-
-impl Entry {
-    /// This as a reason, with what the program asked for by the outermost system call.
-    fn requested(&self, functions: &[&str]) -> Reason {
-        let mut calls = functions.iter().filter_map(|name| call_of(name));
-        Reason {
-            call: calls.find_map(|call| self.requests.get(call).cloned()),
-            ..Reason::of(self)
-        }
     }
 }
 
@@ -351,6 +351,8 @@ mod tests {
         let of_mmap = "mmap with MAP_POPULATE or after mlockall";
         assert_eq!(requested("__x64_sys_mmap"), of_mmap);
         assert_eq!(requested("ksys_mmap_pgoff"), of_mmap);
+        // Linux 6.18: the call's own frame is gone.
+        assert_eq!(requested("vm_mmap_pgoff"), of_mmap);
         assert_eq!(requested("__arm64_sys_mlock2"), "mlock");
         assert_eq!(requested("populate_vma_page_range"), "");
         assert_eq!(reason(&stack[3..]).as_deref(), Some("fault"));
