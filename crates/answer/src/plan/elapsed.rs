@@ -6,10 +6,14 @@ use pagewise_model::findings::Findings;
 use pagewise_model::quantity::percent;
 use pagewise_model::units::Nanos;
 
-/// Whether a program ends before a result is possible.
+/// Whether a program ends before a result is possible. A busy machine does not make it longer.
 pub(super) fn is_short(findings: &Findings) -> bool {
+    let parts = findings.account.elapsed.iter();
+    let ready = parts.filter(|part| part.id == "ready");
+    let ready: f64 = ready.map(|part| part.time.value * 1e-9).sum();
     let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
-    cpu < SHORT && (wall < SHORT || wall.0 < 2 * cpu.0)
+    let alone = wall - Nanos::from_secs_f64(ready);
+    cpu < SHORT && (alone < SHORT || alone.0 < 2 * cpu.0)
 }
 
 /// A program with less CPU time ends before a result is possible.

@@ -139,3 +139,28 @@ fn a_run_that_waits_is_told_for_what_and_what_tells_more() {
         "{ready}"
     );
 }
+
+/// A Haskell program of 42 ms beside four busy processes: its collector and its first touches took turns.
+#[test]
+fn a_short_program_is_short_on_a_busy_machine_too() {
+    let verdict = |ready: f64, asleep: f64| {
+        let mut findings = run(36, 6, 2_282);
+        findings.cost.wall = Nanos(300_000_000);
+        let part = |id: &str, share: f64| TimePart::plain(id, id, Estimate::exact(share * 3e8));
+        findings.account.elapsed = vec![
+            part("cpu", 0.14),
+            part("ready", ready),
+            part("sleep", asleep),
+        ];
+        findings.account.cpu = vec![TimePart::plain(
+            "own",
+            "its own code",
+            Estimate::exact(2.5e7),
+        )];
+        concluded(findings).verdict
+    };
+    let busy = verdict(0.8, 0.06);
+    assert!(busy.starts_with("It ended too soon"), "{busy}");
+    let sleeps = verdict(0.06, 0.8);
+    assert!(!sleeps.starts_with("It ended too soon"), "{sleeps}");
+}
