@@ -153,9 +153,23 @@ impl Symptom {
         }
     }
 
-    /// Whether calls that the program alone makes are behind it, which no runtime's heap changes.
-    pub(super) fn is_of_own_calls(self) -> bool {
-        [Self::ServedFaults, Self::Registering].contains(&self)
+    /// Whether it is about memory or calls that no runtime's heap changes: files, memory that processes share,
+    /// forks, calls that the program alone makes.
+    pub(super) fn is_outside_heaps(self) -> bool {
+        use Symptom::*;
+        matches!(
+            self,
+            ServedFaults
+                | Registering
+                | Shared
+                | File
+                | FileCopies
+                | FileRemap
+                | FileReads
+                | ForkTables
+                | ForkSpawn
+                | ForkEach
+        )
     }
 
     /// Whether nothing that was recorded shows what it costs.

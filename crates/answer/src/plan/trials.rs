@@ -41,6 +41,9 @@ pub(super) fn likely(
         .chain(&trials)
         .map(|one| one.rule.clone())
         .collect();
+    // Of two with one name, the first is nearer to the program.
+    let mut known = BTreeSet::new();
+    trials.retain(|one| known.insert(one.name()));
     trials.retain(|one| {
         let rule = rules.0.iter().find(|rule| rule.id == one.rule);
         !rule.is_some_and(|rule| rule.unless_beside.iter().any(|other| names.contains(other)))

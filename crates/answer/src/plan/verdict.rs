@@ -237,10 +237,12 @@ fn elsewhere(findings: &Findings) -> String {
 fn by_advice(findings: &Findings, about: &Diagnosis, trials: &[Advice]) -> String {
     let about_it = |one: &&Advice| one.cures.contains(&about.id);
     // A runtime's heap settings may change whatever takes CPU time.
-    let is_own = Symptom::named(&about.id).is_some_and(Symptom::is_of_own_calls);
+    let is_outside = Symptom::named(&about.id).is_some_and(Symptom::is_outside_heaps);
     let of_runtime = |one: &&Advice| {
         let mut cures = one.cures.iter();
-        about.share_of_elapsed.is_none() && !is_own && cures.any(|id| id == Symptom::Runtime.id())
+        about.share_of_elapsed.is_none()
+            && !is_outside
+            && cures.any(|id| id == Symptom::Runtime.id())
     };
     let may_help = |one: &&Advice| about_it(one) || of_runtime(one);
     let trials: Vec<Advice> = trials.iter().filter(may_help).cloned().collect();
