@@ -215,6 +215,11 @@ fn read(proc: &ProcRoot, pid: i32, found: &mut Option<Zeros>) -> Result<ProcessF
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Refusal::Gone(pid)),
         Err(_) => facts.unread.push(UnreadRange::all(Unread::NotAllowed)),
     }
+    let resident: Bytes = facts.mappings.iter().map(|one| one.resident).sum();
+    if facts.unexplained().0 > resident.0 / MAY_CHANGE {
+        // Of a process that ended meanwhile, nothing could be read.
+        facts.note_changed(&mapped(proc, pid)?.mappings);
+    }
     Ok(facts)
 }
 
