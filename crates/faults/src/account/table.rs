@@ -43,10 +43,13 @@ struct CallFamily {
     /// Whether they change the address space.
     #[serde(default)]
     memory: bool,
-    /// Whether they work on files.
+    /// Whether they work on files, sockets or pipes.
     #[serde(default)]
     files: bool,
     calls: Vec<String>,
+    /// Functions in which a call on files belongs to this family.
+    #[serde(default)]
+    through: Vec<String>,
     /// Functions that stand in place of a call's own function, with the call's name.
     #[serde(default)]
     bodies: BTreeMap<String, String>,
@@ -143,7 +146,7 @@ impl KernelTable {
         let mut gate = None;
         for name in functions {
             if let Some(call) = call_of(name) {
-                return Some(self.call(call));
+                return Some(self.call(call, functions));
             }
             let mut others = self.entry.iter().filter(|entry| !entry.anywhere);
             match others.find(|entry| matches(&entry.functions, name)) {
@@ -152,7 +155,7 @@ impl KernelTable {
                 Some(found) => return Some(self.within(found, functions)),
                 None if gate.is_some() => {
                     if let Some(call) = self.with_body(name) {
-                        return Some(self.call(call));
+                        return Some(self.call(call, functions));
                     }
                 }
                 None => {}
@@ -177,7 +180,7 @@ impl KernelTable {
         let mut bodies = functions.iter().filter_map(|name| entry.bodies.get(*name));
         bodies
             .next()
-            .map_or_else(|| Reason::of(entry), |call| self.call(call))
+            .map_or_else(|| Reason::of(entry), |call| self.call(call, functions))
     }
 
     /// The system call that ends by jumping to this function.
@@ -187,16 +190,26 @@ impl KernelTable {
         bodies.find_map(|bodies| bodies.get(plain).map(String::as_str))
     }
 
-    fn call(&self, call: &str) -> Reason {
-        let family = self
-            .call
-            .iter()
-            .find(|family| family.calls.iter().any(|name| name == call));
+    fn call(&self, call: &str, functions: &[&str]) -> Reason {
+        let mut families = self.call.iter();
+        let family = families
+            .find(|family| family.calls.iter().any(|name| name == call))
+            .map(|family| self.behind(family, functions));
         Reason {
             id: family.map_or_else(|| format!("call.{call}"), |family| family.id.clone()),
             label: family.map_or_else(|| "the system call".to_owned(), |f| f.label.clone()),
             call: Some(call.to_owned()),
         }
+    }
+
+    /// The family of what a call on files turned out to be for.
+    fn behind<'a>(&'a self, family: &'a CallFamily, functions: &[&str]) -> &'a CallFamily {
+        let goes_through = |one: &&CallFamily| {
+            let mut names = functions.iter();
+            names.any(|name| matches(&one.through, name))
+        };
+        let mut others = self.call.iter().filter(|_| family.files);
+        others.find(goes_through).unwrap_or(family)
     }
 
     /// The work of these functions after this entry into the kernel: the id of the first kind of
@@ -232,7 +245,7 @@ impl KernelTable {
         place.unwrap_or(usize::MAX)
     }
 
-    /// Whether an entry works on files.
+    /// Whether an entry works on files, sockets or pipes.
     #[must_use]
     pub fn is_file_call(&self, id: &str) -> bool {
         let mut families = self.call.iter();
@@ -310,6 +323,26 @@ mod tests {
         assert_eq!(reason(&stack).as_deref(), Some("fault"));
         assert_eq!(reason(&stack[..4]).as_deref(), Some("call.read"));
         assert_eq!(reason(&stack[..2]).as_deref(), Some("gate"));
+    }
+
+    #[test]
+    fn reads_and_writes_of_sockets_and_pipes_are_no_work_on_files() {
+        let table = KernelTable::shipped();
+        let reason = |call, body| {
+            let stack = ["do_syscall_64", call, "ksys_write", body, "copy_from_iter"];
+            let found = table.reason(&stack).expect("a reason");
+            (found.id, found.call.unwrap_or_default())
+        };
+        let expected = |id: &str, call: &str| (id.to_owned(), call.to_owned());
+        let redis = reason("__x64_sys_write", "sock_write_iter");
+        assert_eq!(redis, expected("call.socket", "write"));
+        let shell = reason("__x64_sys_read", "anon_pipe_read");
+        assert_eq!(shell, expected("call.pipe", "read"));
+        let copy = reason("__x64_sys_write", "ext4_file_write_iter");
+        assert_eq!(copy, expected("call.write", "write"));
+        // A call of another family stays what it is.
+        let wait = reason("__x64_sys_epoll_wait", "sock_sendmsg");
+        assert_eq!(wait, expected("call.wait", "epoll_wait"));
     }
 
     #[test]

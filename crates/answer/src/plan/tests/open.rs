@@ -360,7 +360,7 @@ fn work_on_files_is_what_a_program_that_asks_for_it_is_for() {
         .unwrap();
     assert_eq!(message.severity, Severity::Note);
     assert!(
-        message.headline.contains("works on files"),
+        message.headline.contains("does input and output"),
         "{}",
         message.headline
     );

@@ -320,7 +320,7 @@ fn the_kernels_work_is_told_by_the_rows_of_the_account() {
             .contains(": 57 % changing files and folders (link) and 20 % the system call statfs"),
         "{verdict}"
     );
-    let headline = "Beside its work on files, the kernel works for the program most of all on the system call statfs";
+    let headline = "Beside input and output, the kernel works for the program most of all on the system call statfs";
     assert_eq!(answer.diagnoses[0].headline, headline);
     let waits = concluded(in_rows(&[(
         "call.futex",
