@@ -94,9 +94,13 @@ pub const PERF_CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
 pub const PERF_CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
 /// `PERF_CONTEXT_GUEST_USER` of include/uapi/linux/perf_event.h.
 const PERF_CONTEXT_GUEST_USER: u64 = (-2560_i64).cast_unsigned();
-/// `PERF_CONTEXT_MAX`: words at or above this are markers, not addresses.
-pub const PERF_CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
-
+/// `PERF_CONTEXT_HV`, `PERF_CONTEXT_GUEST`, `PERF_CONTEXT_GUEST_KERNEL`, and the one above.
+const OTHER_CONTEXTS: [u64; 4] = [
+    (-32_i64).cast_unsigned(),
+    (-2048_i64).cast_unsigned(),
+    (-2176_i64).cast_unsigned(),
+    PERF_CONTEXT_GUEST_USER,
+];
 impl<'a> Callchain<'a> {
     /// A chain over little-endian 64-bit words; trailing bytes that make no word are ignored.
     #[must_use]
@@ -176,11 +180,12 @@ impl<'a> Callchain<'a> {
 
 /// The mode that a marker between addresses stands for; `None` for an address.
 #[inline]
-fn mode_named(word: u64) -> Option<CpuMode> {
+pub(crate) fn mode_named(word: u64) -> Option<CpuMode> {
     match word {
         PERF_CONTEXT_KERNEL => Some(CpuMode::Kernel),
         PERF_CONTEXT_USER => Some(CpuMode::User),
-        marker if marker >= PERF_CONTEXT_MAX => Some(CpuMode::Other),
+        word if OTHER_CONTEXTS.contains(&word) => Some(CpuMode::Other),
+        // A word of the stack that is no address, where a chain of frame pointers broke.
         _ => None,
     }
 }
@@ -392,5 +397,15 @@ mod tests {
                 (CpuMode::User, 0x40_1000)
             ]
         );
+    }
+
+    /// LLVM is built without frame pointers: a recording of compilers by them has -1 among its return
+    /// addresses, and every caller behind it was a guest's.
+    #[test]
+    fn what_a_broken_chain_reads_is_no_guest() {
+        let words = [PERF_CONTEXT_USER, 0x40_1000, u64::MAX, 0x40_2000];
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let mut frames = Callchain::from_le_bytes(&bytes).frames();
+        assert!(frames.all(|(mode, _)| mode == CpuMode::User));
     }
 }
