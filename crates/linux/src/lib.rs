@@ -10,9 +10,9 @@
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 
+pub mod allocation_cost;
 pub mod capability;
 pub mod delays;
-pub mod heap;
 pub mod host;
 pub mod hugepages;
 pub mod journal;
@@ -25,7 +25,7 @@ pub mod perf;
 pub mod proc;
 pub mod process;
 pub mod pseudo_file;
-mod regular_file;
+pub mod regular_file;
 pub mod swap_area;
 pub mod symbols;
 pub mod sys;

@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use anyhow::Result;
-use pagewise_linux::heap::Shape;
+use pagewise_linux::allocation_cost::Shape;
 use pagewise_operate::bench::cycle::measure;
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! One measurement of an allocator in a separate process: both the request and the child's side.
 
 use anyhow::{Context, Result, bail};
-use pagewise_linux::heap::{self, Shape};
+use pagewise_linux::allocation_cost::{self, Shape};
 use pagewise_linux::process::{Input, Launch, Output};
 use pagewise_model::advice::Settings;
 use pagewise_model::bench::Cost;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// # Errors
 /// If the shape is invalid, or memory is missing.
 pub fn measure(shape: Shape, spend: Duration) -> Result<Cost> {
-    let found = heap::measure(shape, spend)?;
+    let found = allocation_cost::measure(shape, spend)?;
     let rounds = f64::from(found.rounds);
     let calls = found.calls.map(|calls| {
         calls

@@ -6,9 +6,10 @@
 
 use super::look::{LONGEST_STOP, Timed, name_blocks, pages};
 use super::mappings;
-use pagewise_linux::heap::{Image, ProcessSource, Source, page_size, readers, words};
+use pagewise_heaps::{Image, ProcessSource, Source, readers, words};
 use pagewise_linux::proc::{Kept, MapsEntry, ProcRoot};
 use pagewise_linux::process::{ThreadRegisters, registers, while_stopped};
+use pagewise_linux::sys::machine::page_size;
 use pagewise_memory::{DrawnBlock, Graph, LiveBlocks, Unreached, groups};
 use pagewise_model::memory::{ByteRange, LeakCheck, LeaksUnknown, Presence};
 use pagewise_model::units::Bytes;

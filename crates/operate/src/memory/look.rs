@@ -1,13 +1,13 @@
 //! One process: its mappings, its pages, its heaps.
 
 use super::mappings;
-use pagewise_linux::heap::{
-    Hole, Image, Objects, Pagemap, ProcessSource, Source, Zeros, page_size, presence, readers,
-    zeros,
+use pagewise_heaps::{
+    Hole, Image, Objects, Pagemap, ProcessSource, Source, Zeros, presence, readers, zeros,
 };
 use pagewise_linux::proc::{MapsEntry, ProcRoot, allocators_in};
 use pagewise_linux::process::while_stopped;
 use pagewise_linux::pseudo_file;
+use pagewise_linux::sys::machine::page_size;
 use pagewise_memory::{DrawnBlock, Extents, HeapsSeen, Owners, ProcessFacts, UnreadRange, account};
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{

@@ -7,7 +7,7 @@ mod threshold;
 use super::cycle::ask;
 use crate::Listener;
 use anyhow::{Result, anyhow, bail};
-use pagewise_linux::heap::{Shape, page_size};
+use pagewise_linux::allocation_cost::{Shape, page_size};
 use pagewise_linux::process::interrupt;
 use pagewise_model::answer::Document;
 use pagewise_model::bench::{AllocatorBench, AllocatorRow, Contender, Cost, Measured};
@@ -93,7 +93,7 @@ pub fn measure(args: &Request, progress: &Listener<'_>) -> Result<Document<Alloc
     }
     let found = AllocatorBench {
         page_bytes: bytes(page_size()),
-        glibc: pagewise_linux::heap::glibc_version(),
+        glibc: pagewise_linux::allocation_cost::glibc_version(),
         allocators,
     };
     Ok(Document::of(found).with_notes(notes))

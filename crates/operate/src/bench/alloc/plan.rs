@@ -3,7 +3,7 @@
 use crate::tune::name_of;
 use anyhow::{Context, Result, bail};
 use pagewise_compare::tune::recipes;
-use pagewise_linux::heap::glibc_version;
+use pagewise_linux::allocation_cost::glibc_version;
 use pagewise_linux::process::library;
 use pagewise_model::advice::{Setting, Settings};
 use pagewise_model::bench::Contender;

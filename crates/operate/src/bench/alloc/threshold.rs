@@ -3,7 +3,7 @@
 use super::super::cycle::ask;
 use super::bytes;
 use anyhow::Result;
-use pagewise_linux::heap::{Shape, page_size};
+use pagewise_linux::allocation_cost::{Shape, page_size};
 use pagewise_model::advice::Settings;
 use pagewise_model::units::Bytes;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Which pages of a process are in memory, by `PAGEMAP_SCAN` or, before Linux 6.7, by the entries of
 //! `/proc/PID/pagemap` (Documentation/admin-guide/mm/pagemap.rst).
 
-use crate::proc::ProcRoot;
-use crate::sys::machine::page_size;
-use crate::sys::page_map::{self, category};
+use pagewise_linux::proc::ProcRoot;
+use pagewise_linux::sys::machine::page_size;
+use pagewise_linux::sys::page_map::{self, category};
 use pagewise_model::memory::{PageRun, PageState, Presence};
 use std::fs::File;
 use std::io;

@@ -2,7 +2,7 @@
 
 use super::super::Image;
 use super::super::glibc::is_private_memory;
-use crate::proc::MapsEntry;
+use pagewise_linux::proc::MapsEntry;
 
 /// Sizes of arena and pool: from 3.10 on, and before.
 const LAYOUTS: [(u64, u64); 2] = [(1 << 20, 16 << 10), (256 << 10, 4 << 10)];

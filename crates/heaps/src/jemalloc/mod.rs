@@ -14,8 +14,8 @@ use super::scattered::Scattered;
 use super::tiling::Tiling;
 use super::variables::writable_data;
 use super::{AllocatorReader, HeapsRead, Image};
-use crate::proc::MapsEntry;
 use extent::{Content, Extent, LAYOUTS, Layout};
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{
     Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink, TileState, Unread,

@@ -26,15 +26,15 @@ mod walk;
 
 use super::variables::writable_data;
 use super::{AllocatorReader, HeapsRead, Image};
-use crate::proc::MapsEntry;
 use arena::Arena;
 use chunks::{Area, Broken, Ending, FastBlocks, Walk};
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink, Unread};
 use pagewise_model::units::Bytes;
 use parameters::Parameters;
 
-pub(in crate::heap) use mapped::is_private_memory;
+pub(crate) use mapped::is_private_memory;
 
 /// Reads glibc's heaps.
 pub struct Glibc;
@@ -276,7 +276,7 @@ fn data_ranges(maps: &[MapsEntry]) -> Vec<(u64, u64)> {
 }
 
 /// Whether glibc is mapped as a library: then the process has no other C library.
-pub(in crate::heap) fn has_library(maps: &[MapsEntry]) -> bool {
+pub(crate) fn has_library(maps: &[MapsEntry]) -> bool {
     maps.iter().filter_map(MapsEntry::file).any(is_libc)
 }
 

@@ -11,8 +11,8 @@
 
 use super::scattered::Scattered;
 use super::{Image, Source};
-use crate::proc::{MapsEntry, ProcRoot};
-use crate::regular_file;
+use pagewise_linux::proc::{MapsEntry, ProcRoot};
+use pagewise_linux::regular_file;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{PageState, Presence};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Heaps: what allocators cost ([`measure`]), and what they hold, read from outside.
+//! Heaps: what allocators and runtimes hold, read from outside.
 //!
 //! A heap is read in the memory of another process, which runs on. Three rules keep that harmless
 //! and right. Only pages that are present are read ([`mod@presence`] says which), because reading an
@@ -8,7 +8,13 @@
 //!
 //! One module per allocator, each an [`AllocatorReader`].
 
-mod cost;
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+#[macro_use]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 mod cpython;
 mod glibc;
 mod golang;
@@ -27,14 +33,13 @@ mod variables;
 mod words;
 mod zeros;
 
-pub use cost::{Measurement, NoMemory, Shape, glibc_version, measure, page_size};
 pub use image::{Hole, Image, ProcessSource, Source};
 pub use objects::Objects;
 pub use presence::{Pagemap, presence};
 pub use words::words;
 pub use zeros::{Zeros, zeros};
 
-use crate::proc::MapsEntry;
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::memory::{HeapFacts, TileSink, Unread};
 
 /// What was read of a process's heaps.

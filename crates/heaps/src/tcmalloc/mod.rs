@@ -17,9 +17,9 @@ use super::scattered::Scattered;
 use super::tiling::Tiling;
 use super::variables::writable_data;
 use super::{AllocatorReader, HeapsRead, Image};
-use crate::proc::MapsEntry;
 use classes::Classes;
 use map::{Map, Place, Span};
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{
     Heap, HeapCheck, HeapFacts, HeapPart, Presence, Returns, TileSink, TileState, Unread,

@@ -4,7 +4,7 @@ use super::super::glibc::is_private_memory;
 use super::super::scattered::Scattered;
 use super::super::{Hole, Image};
 use super::Words;
-use crate::proc::MapsEntry;
+use pagewise_linux::proc::MapsEntry;
 
 /// Sizes of tcmalloc's own pages, as powers of two: the default first.
 const SHIFTS: [u32; 5] = [13, 12, 14, 15, 16];

@@ -15,7 +15,7 @@
 use super::tiling::Tiling;
 use super::variables::writable_data;
 use super::{AllocatorReader, HeapsRead, Hole, Image, glibc};
-use crate::proc::MapsEntry;
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{
     Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink, TileState, Unread,

@@ -5,7 +5,7 @@ use super::super::Image;
 use super::arena::Arena;
 use super::chunks::{ALIGNMENT, Area, Ending, Walk};
 use super::{fastbins, walk};
-use crate::proc::MapsEntry;
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::memory::{Tile, TileSink, TileState, Unread};
 use std::collections::BTreeMap;
 

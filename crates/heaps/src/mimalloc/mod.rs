@@ -16,9 +16,9 @@ mod third;
 use super::glibc::is_private_memory;
 use super::tiling::Tiling;
 use super::{AllocatorReader, HeapsRead, Image};
-use crate::proc::MapsEntry;
 use layout::{LAYOUTS, Layout, SEGMENT, SLICE, SLICES};
 use page::{Blocks, Descriptor};
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{
     Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink, TileState, Unread,

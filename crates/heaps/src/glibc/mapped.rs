@@ -3,7 +3,7 @@
 
 use super::super::Image;
 use super::chunks::{FLAGS, IS_MAPPED};
-use crate::proc::MapsEntry;
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::memory::{PageState, Tile, TileState};
 
 /// The blocks that were found.
@@ -16,7 +16,7 @@ pub(super) struct Mapped {
 }
 
 /// Whether the mapping is private anonymous memory that can be written.
-pub(in crate::heap) fn is_private_memory(entry: &MapsEntry) -> bool {
+pub(crate) fn is_private_memory(entry: &MapsEntry) -> bool {
     let mapping = &entry.mapping;
     let is_shared = mapping.flags & libc::MAP_SHARED.cast_unsigned() != 0;
     let is_anonymous = &*mapping.path == "//anon" || mapping.path.starts_with("[anon:");

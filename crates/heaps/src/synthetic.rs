@@ -1,7 +1,7 @@
 //! Memory of processes that never ran, for tests of readers.
 
 use super::{AllocatorReader, HeapsRead, Image, Source};
-use crate::proc::MapsEntry;
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::address_space::Mapping;
 use pagewise_model::memory::{PageRun, PageState, Presence, Tile, TileSink};
 use std::collections::BTreeMap;

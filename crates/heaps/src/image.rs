@@ -1,7 +1,7 @@
 //! Another process's memory, read in large pieces and only where pages are present.
 
-use crate::sys::machine::page_size;
-use crate::sys::page_map::read_memory;
+use pagewise_linux::sys::machine::page_size;
+use pagewise_linux::sys::page_map::read_memory;
 use pagewise_model::memory::{PageRun, PageState, Presence, Unread};
 use std::cell::RefCell;
 use std::fs::File;

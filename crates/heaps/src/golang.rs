@@ -10,7 +10,7 @@ use super::scattered::Scattered;
 use super::tiling::Tiling;
 use super::variables::writable_data;
 use super::{AllocatorReader, HeapsRead, Hole, Image};
-use crate::proc::MapsEntry;
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{
     Heap, HeapCheck, HeapFacts, HeapPart, PageState, Returns, TileSink, TileState, Unread,

@@ -13,7 +13,7 @@ use super::super::glibc::is_private_memory;
 use super::layout::SLICE;
 use super::page::{self, Descriptor};
 use super::{Sums, Tiling};
-use crate::proc::MapsEntry;
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::memory::{PageState, TileState, Unread};
 use std::collections::BTreeMap;
 

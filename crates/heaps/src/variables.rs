@@ -1,6 +1,6 @@
 //! Where a program or library keeps its variables.
 
-use crate::proc::MapsEntry;
+use pagewise_linux::proc::MapsEntry;
 
 /// Most bytes of address space that are searched in a file's data.
 const MOST: u64 = 32 << 20;

@@ -18,8 +18,8 @@ mod pools;
 
 use super::variables::writable_data;
 use super::{AllocatorReader, HeapsRead, Image};
-use crate::proc::MapsEntry;
 use array::arenas;
+use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::memory::{Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink};
 use pagewise_model::units::Bytes;
