@@ -250,6 +250,14 @@ impl ProcRoot {
         Ok(children)
     }
 
+    /// Threads that run or wait for a CPU, the caller among them (fourth field of `/proc/loadavg`).
+    #[must_use]
+    pub fn runnable(&self) -> Option<usize> {
+        let text = pseudo_file::text(&self.path("loadavg")).ok()??;
+        let (runnable, _) = text.split_ascii_whitespace().nth(3)?.split_once('/')?;
+        runnable.parse().ok()
+    }
+
     /// The number of the newest process or thread (last field of `/proc/loadavg`). While it stays
     /// the same, nothing was forked in this PID namespace.
     ///

@@ -1,5 +1,7 @@
 //! When a look at a running tree is worth what it takes.
 
+use pagewise_linux::proc::ProcRoot;
+use std::thread;
 use std::time::Duration;
 
 /// A look is of the peak, as far as is known, if so much more is resident than any look saw, or if growth
@@ -14,6 +16,8 @@ pub struct Allowance {
     pub usual: (Duration, u32),
     /// Kept for looks at the peak.
     pub reserve: Duration,
+    /// All of it is so many times as much where a CPU is idle, which takes none from the program.
+    pub where_idle: u32,
 }
 
 /// What was spent, and what the next look would take.
@@ -41,7 +45,13 @@ impl Budget {
     }
 
     /// Whether a look is affordable now that so much is resident; the largest look so far saw `seen`.
-    pub fn covers(&mut self, resident: u64, seen: u64, elapsed: Duration) -> bool {
+    pub fn covers(
+        &mut self,
+        resident: u64,
+        seen: u64,
+        elapsed: Duration,
+        has_idle_cpu: impl Fn() -> bool,
+    ) -> bool {
         let is_steady = resident.abs_diff(self.before) <= resident / STEADY;
         self.before = resident;
         let is_of_peak = resident >= seen * TIMES_MORE || (resident > seen && is_steady);
@@ -50,7 +60,9 @@ impl Budget {
             false => Duration::ZERO,
         };
         let (fixed, part) = self.allowance.usual;
-        self.spent + self.expected(resident) <= fixed + elapsed / part + reserve
+        let allowed = fixed + elapsed / part + reserve;
+        let wanted = self.spent + self.expected(resident);
+        wanted <= allowed || (wanted <= allowed * self.allowance.where_idle && has_idle_cpu())
     }
 
     /// What a look at so much is expected to take: as much as the last one, and the part that is new.
@@ -74,6 +86,14 @@ impl Budget {
     }
 }
 
+/// Whether a CPU has nothing to do but for the caller, and the recorder of the program's events now and then.
+pub fn has_idle_cpu(proc: &ProcRoot) -> bool {
+    const RECORDER: usize = 1;
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let runnable = proc.runnable();
+    runnable.is_some_and(|threads| threads <= cpus + RECORDER)
+}
+
 fn mib(resident: u64) -> u64 {
     (resident >> 20).max(1)
 }
@@ -86,16 +106,21 @@ mod tests {
     const ALLOWANCE: Allowance = Allowance {
         usual: (Duration::from_millis(50), 100),
         reserve: Duration::from_millis(150),
+        where_idle: 8,
     };
 
     /// Sizes (MiB) that are looked at of those that are read each 20 ms. A look takes 20 ms, and so many
     /// microseconds for each MiB.
     fn looked_at(sizes: &[u64], micros: u64) -> Vec<u64> {
+        looked_at_where(false, sizes, micros)
+    }
+
+    fn looked_at_where(is_idle: bool, sizes: &[u64], micros: u64) -> Vec<u64> {
         let mut budget = Budget::new(ALLOWANCE, 1 << 20);
         let (mut seen, mut found) = (0, Vec::new());
         for (&size, step) in sizes.iter().zip(1..) {
             let resident = size << 20;
-            let is_covered = budget.covers(resident, seen, 20 * MS * step);
+            let is_covered = budget.covers(resident, seen, 20 * MS * step, || is_idle);
             if resident > seen + seen / 20 && is_covered {
                 budget.took(resident, 20 * MS + Duration::from_micros(micros * size));
                 seen = resident;
@@ -121,6 +146,14 @@ mod tests {
         let found = looked_at(&sizes, 0);
         // Usual looks at first, then at twice as much each.
         assert_eq!(found, [15, 30, 60, 120, 240, 480, 960, 1920]);
+    }
+
+    #[test]
+    fn an_idle_cpu_has_time_for_looks() {
+        let sizes: Vec<u64> = (1..=20).map(|step| step * 16).collect();
+        let last = |is_idle| looked_at_where(is_idle, &sizes, 1000).last().copied();
+        assert_eq!(last(false), Some(64));
+        assert!(last(true) >= Some(256), "{:?}", last(true));
     }
 
     #[test]

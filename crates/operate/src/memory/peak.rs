@@ -1,6 +1,6 @@
 //! Looks at a process tree while it runs: the largest account, and the sums of all.
 
-use super::budget::{Allowance, Budget};
+use super::budget::{Allowance, Budget, has_idle_cpu};
 use super::look::{Manner, Stops};
 use super::{Scope, cgroup, moment};
 use pagewise_linux::proc::{ProcRoot, family};
@@ -48,6 +48,7 @@ impl Pace {
         allowance: Allowance {
             usual: (Duration::from_millis(500), 10),
             reserve: Duration::from_millis(500),
+            where_idle: 2,
         },
         first: 0,
         goes_on: true,
@@ -59,6 +60,7 @@ impl Pace {
         allowance: Allowance {
             usual: (Duration::from_millis(50), 100),
             reserve: Duration::from_millis(150),
+            where_idle: 8,
         },
         first: 16 << 20,
         goes_on: false,
@@ -185,7 +187,7 @@ fn watch(proc: &ProcRoot, pid: i32, start: Start, pace: Pace, ends: &Ends) -> Wa
             }
         }
         let resident = resident(proc, pid);
-        if !turn.has_come(resident, started.elapsed()) {
+        if !turn.has_come(resident, started.elapsed(), || has_idle_cpu(proc)) {
             continue;
         }
         let before = thread_cpu_time();
@@ -226,11 +228,18 @@ impl Turn {
         }
     }
 
-    fn has_come(&mut self, resident: u64, elapsed: Duration) -> bool {
+    fn has_come(
+        &mut self,
+        resident: u64,
+        elapsed: Duration,
+        has_idle_cpu: impl Fn() -> bool,
+    ) -> bool {
         let is_more = resident >= self.seen + (self.seen / MORE).max(LEAST_MORE);
         let is_later = self.pace.goes_on && elapsed >= self.last + self.last / LATER;
         let is_early = resident < self.pace.first && elapsed < ANY_SIZE;
-        let is_covered = self.budget.covers(resident, self.seen, elapsed);
+        let is_covered = self
+            .budget
+            .covers(resident, self.seen, elapsed, has_idle_cpu);
         (is_more || is_later) && !is_early && is_covered
     }
 

@@ -1,6 +1,6 @@
 //! Which private pages of a tree are in memory: at its peak, and later.
 
-use super::budget::{Allowance, Budget};
+use super::budget::{Allowance, Budget, has_idle_cpu};
 use super::look::pages;
 use super::mappings;
 use super::peak::resident;
@@ -24,6 +24,7 @@ const LATER: u32 = 12;
 const ALLOWANCE: Allowance = Allowance {
     usual: (Duration::from_millis(10), 100),
     reserve: Duration::from_millis(30),
+    where_idle: 4,
 };
 /// What the first reading is expected to take for each MiB.
 const NANOS_PER_MIB: u64 = 4000;
@@ -122,7 +123,7 @@ impl PagesSeen {
     ) {
         let is_more = resident >= self.seen + (self.seen / MORE).max(LEAST_MORE);
         let is_later = elapsed >= self.read + self.read / LATER && resident > 0;
-        let is_covered = budget.covers(resident, self.largest, elapsed);
+        let is_covered = budget.covers(resident, self.largest, elapsed, || has_idle_cpu(proc));
         if !(is_more || is_later) || !is_covered {
             return;
         }
