@@ -101,6 +101,9 @@ const OTHER_CONTEXTS: [u64; 4] = [
     (-2176_i64).cast_unsigned(),
     PERF_CONTEXT_GUEST_USER,
 ];
+/// `PERF_CONTEXT_MAX`: no word at or above this is an address.
+const PERF_CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
+
 impl<'a> Callchain<'a> {
     /// A chain over little-endian 64-bit words; trailing bytes that make no word are ignored.
     #[must_use]
@@ -124,13 +127,14 @@ impl<'a> Callchain<'a> {
 
     /// The same for a chain that goes on in `mode`.
     fn frames_from(self, mut mode: CpuMode) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
-        self.words().filter_map(move |word| match mode_named(word) {
-            Some(named) => {
-                mode = named;
-                None
-            }
-            None => Some((mode, word)),
-        })
+        self.words()
+            .filter_map(move |word| match mode_named(word, mode) {
+                Some(named) => {
+                    mode = named;
+                    None
+                }
+                None => Some((mode, word)),
+            })
     }
 
     /// Where the callers of a chain that goes on in `mode` were: in the call instruction, that is,
@@ -139,16 +143,17 @@ impl<'a> Callchain<'a> {
     /// left, not a return address.
     pub(crate) fn calls_from(self, mut mode: CpuMode) -> impl Iterator<Item = (CpuMode, u64)> + 'a {
         let mut returns = true;
-        self.words().filter_map(move |word| match mode_named(word) {
-            Some(named) => {
-                (mode, returns) = (named, false);
-                None
-            }
-            None => {
-                let was_called = std::mem::replace(&mut returns, true);
-                Some((mode, word.saturating_sub(u64::from(was_called))))
-            }
-        })
+        self.words()
+            .filter_map(move |word| match mode_named(word, mode) {
+                Some(named) => {
+                    (mode, returns) = (named, false);
+                    None
+                }
+                None => {
+                    let was_called = std::mem::replace(&mut returns, true);
+                    Some((mode, word.saturating_sub(u64::from(was_called))))
+                }
+            })
     }
 
     /// The innermost address with its mode, and the rest of the chain, which goes on in that mode.
@@ -157,7 +162,7 @@ impl<'a> Callchain<'a> {
         while let Some((word, behind)) = rest.split_first_chunk() {
             let word = u64::from_le_bytes(*word);
             rest = behind;
-            match mode_named(word) {
+            match mode_named(word, mode) {
                 Some(named) => mode = named,
                 None => return Some((mode, word, Self { bytes: rest })),
             }
@@ -178,15 +183,17 @@ impl<'a> Callchain<'a> {
     }
 }
 
-/// The mode that a marker between addresses stands for; `None` for an address.
+/// The mode in which a chain goes on after a marker between addresses; `None` for an address. A word
+/// that neither can be changes nothing: code without frame pointers has one where the chain expects an
+/// address.
 #[inline]
-pub(crate) fn mode_named(word: u64) -> Option<CpuMode> {
+pub(crate) fn mode_named(word: u64, mode: CpuMode) -> Option<CpuMode> {
     match word {
+        ..PERF_CONTEXT_MAX => None,
         PERF_CONTEXT_KERNEL => Some(CpuMode::Kernel),
         PERF_CONTEXT_USER => Some(CpuMode::User),
-        word if OTHER_CONTEXTS.contains(&word) => Some(CpuMode::Other),
-        // A word of the stack that is no address, where a chain of frame pointers broke.
-        _ => None,
+        marker if OTHER_CONTEXTS.contains(&marker) => Some(CpuMode::Other),
+        _ => Some(mode),
     }
 }
 
@@ -405,7 +412,10 @@ mod tests {
     fn what_a_broken_chain_reads_is_no_guest() {
         let words = [PERF_CONTEXT_USER, 0x40_1000, u64::MAX, 0x40_2000];
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let mut frames = Callchain::from_le_bytes(&bytes).frames();
-        assert!(frames.all(|(mode, _)| mode == CpuMode::User));
+        let frames: Vec<_> = Callchain::from_le_bytes(&bytes).frames().collect();
+        assert_eq!(
+            frames,
+            [(CpuMode::User, 0x40_1000), (CpuMode::User, 0x40_2000)]
+        );
     }
 }

@@ -255,7 +255,7 @@ mod tests {
     /// The chain's frames, decoded one by one.
     fn naive(pid: i32, chain: Callchain<'_>) -> Vec<FrameKey> {
         let words: Vec<u64> = chain.words().collect();
-        let is_marker = |word: u64| crate::event::mode_named(word).is_some();
+        let is_marker = |word: u64| crate::event::mode_named(word, CpuMode::User).is_some();
         let places = (0..words.len()).filter(|&at| !is_marker(words[at]));
         let frames = chain.frames().zip(places).enumerate();
         frames
