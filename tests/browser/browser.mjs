@@ -50,7 +50,10 @@ export async function reading(name, options, use) {
 export const settle = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50)))));
 
-export const shot = (page, name, fullPage = false) => page.screenshot({ path: `${directory}/${name}.png`, fullPage });
+/** A picture of the page, for whoever named a directory. */
+export const shot = async (page, name, fullPage = false) => {
+  if (process.env.SHOTS) await page.screenshot({ path: `${directory}/${name}.png`, fullPage });
+};
 
 /** Number of different colours on a canvas: an empty plot has one. */
 export const colours = (page, selector) =>
