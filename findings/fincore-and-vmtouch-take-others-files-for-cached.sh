@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# util-linux 2.38.1 (fincore), vmtouch 1.3.1, Linux 6.18: an ordinary user is told that a file is wholly in the page cache
+# util-linux 2.38.1 (fincore), vmtouch 1.3.1, Linux 6.18: to an ordinary user both report a file as wholly in the page cache
 # when none of it is. Both ask mincore(2), which answers "resident" for every page of a file that the caller neither
 # owns nor may write (mm/mincore.c, can_do_mincore, since Linux 5.2), without an error. Root sees 0 %, the user
 # 100 %, of the same evicted file: whoever checks with them whether a database's files are warm learns nothing.

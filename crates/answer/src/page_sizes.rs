@@ -406,11 +406,9 @@ pub fn verdict(proof: &Proof) -> Option<String> {
     let is_told = matches!(Ratio::of(&found.cpu_speedup), Ratio::Measured(_));
     let is_likely = || promise(found, proof.comparisons.len(), &Criteria::default()).is_some();
     let judged = match (is_with, effect) {
-        (true, "") if is_likely() => {
-            "Inconclusive: huge pages probably help this program".to_owned()
-        }
-        (false, "") if is_likely() => {
-            "Inconclusive: huge pages probably hurt this program".to_owned()
+        (_, "") if is_likely() => {
+            let effect = if is_with { "help" } else { "hurt" };
+            format!("Inconclusive: huge pages probably {effect} this program")
         }
         (_, "") => "Inconclusive: huge pages may or may not help this program".to_owned(),
         (true, effect) => format!("Huge pages would {effect} this program"),

@@ -152,10 +152,14 @@ fn a_program_that_does_not_end_is_killed_with_its_children() {
         .expect("pagewise starts");
     let mut lines = BufReader::new(run.stdout.take().expect("a pipe")).lines();
     let mut next = || {
-        let line = lines.next().expect("a line").expect("text");
-        line.parse::<u32>().expect("a process")
+        let line = lines.next()?.expect("text");
+        Some(line.parse::<u32>().expect("a process"))
     };
-    let processes = [next(), next()];
+    let [Some(parent), Some(child)] = [next(), next()] else {
+        let output = run.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        panic!("it ended early: {}: {said}", output.status);
+    };
     let terminate = || {
         // The shell's builtin kill: small systems have no program for it.
         let kill = format!("kill {}", run.id());
@@ -163,7 +167,7 @@ fn a_program_that_does_not_end_is_killed_with_its_children() {
         assert!(status.expect("sh runs").success());
     };
     terminate();
-    assert_eq!(next(), 0, "the first request reaches the program");
+    assert_eq!(next(), Some(0), "the first request reaches the program");
     terminate();
     let output = run.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -173,7 +177,7 @@ fn a_program_that_does_not_end_is_killed_with_its_children() {
     }
     assert_eq!(output.status.code(), Some(128 + 9), "{said}");
     assert!(said.contains("killing it"), "{said}");
-    for process in processes {
+    for process in [parent, child] {
         // A killed process lives until it runs again, which may take a while on a busy machine.
         let patience = std::time::Instant::now() + std::time::Duration::from_secs(300);
         while let Some(state) = state_of(process) {

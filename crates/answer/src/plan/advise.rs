@@ -111,6 +111,17 @@ fn may_harm(rule: &Rule, symptoms: &[Case]) -> bool {
         && hot.is_some_and(|hot| hot.cost.low < SURELY_HOT)
 }
 
+/// Whether what writes to the pages that forked processes share is what the rule is about.
+fn is_written_by(findings: &Findings, symptoms: &[Case], rule: &Rule) -> bool {
+    if rule.written_by.is_none() && rule.unless_written_by.is_empty() {
+        return true;
+    }
+    let copies = symptoms.iter().any(|one| one.kind == Symptom::ForkCopies);
+    let writer = writers::writer(findings).filter(|_| copies);
+    let is_wanted = rule.written_by.is_none() || rule.written_by == writer;
+    is_wanted && !writer.is_some_and(|writer| rule.unless_written_by.contains(&writer))
+}
+
 pub(super) fn from_rule(
     findings: &Findings,
     symptoms: &[Case],
@@ -142,12 +153,7 @@ pub(super) fn from_rule(
     if rule.needs_threads && !has_threads(findings) {
         return None;
     }
-    let copies = symptoms.iter().any(|one| one.kind == Symptom::ForkCopies);
-    let writer = writers::writer(findings).filter(|_| copies);
-    let another = |wanted| writer != Some(wanted);
-    if rule.written_by.is_some_and(another)
-        || writer.is_some_and(|writer| rule.unless_written_by.contains(&writer))
-    {
+    if !is_written_by(findings, symptoms, rule) {
         return None;
     }
     let not_in = |order| reads::order(findings) == Some(order);

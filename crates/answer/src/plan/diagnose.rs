@@ -129,9 +129,7 @@ fn is_of_forked_collectors(findings: &Findings) -> bool {
 fn diagnosis(findings: &Findings, symptom: &Case, severity: Severity) -> Diagnosis {
     let when = match symptom.kind {
         Symptom::WriteProtect if findings.time.forks > 0 => Some(When::Forked),
-        Symptom::ForkCopies | Symptom::HotCollector if is_of_forked_collectors(findings) => {
-            Some(When::Collector)
-        }
+        Symptom::HotCollector if is_of_forked_collectors(findings) => Some(When::Collector),
         Symptom::ForkCopies => writers::writer(findings).map(When::from),
         Symptom::FreshMemory if is_privileged(findings) => Some(When::Privileged),
         _ => When::of(symptom.owner),

@@ -267,7 +267,7 @@ fn blocks_in_a_threads_cache_and_in_fastbins_are_not_in_use() {
     }
 }
 
-/// The program's own blocks of the size of a cache are told from one without being read again, and however
+/// The program's own blocks of the size of a cache are ruled out without being read again, and however
 /// many there are, the cache behind them is found.
 #[test]
 fn a_cache_behind_many_blocks_of_its_size_is_found_in_one_pass() {
