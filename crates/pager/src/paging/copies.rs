@@ -87,6 +87,16 @@ impl Copies {
         self.pause_ns.store(CHECK_NS.0, Ordering::Relaxed);
     }
 
+    /// Of how many pages of the sample `is_shared` is true, and how many there are. One pass: a thread
+    /// that forks meanwhile replaces the sample.
+    fn look(&self, mut is_shared: impl FnMut(Page) -> bool) -> (u64, u64) {
+        let all = self.sample.iter().map(|page| page.load(Ordering::Relaxed));
+        all.filter(|page| *page != Page::MAX)
+            .fold((0, 0), |(shared, of), page| {
+                (shared + u64::from(is_shared(page)), of + 1)
+            })
+    }
+
     fn left(&self) -> u64 {
         let copied = self.copied.load(Ordering::Relaxed);
         self.shared.load(Ordering::Relaxed).saturating_sub(copied)
@@ -147,19 +157,13 @@ impl Pager {
 
     /// Of how many pages of the sample another process has some, and how many there are.
     fn still_shared(&self) -> (u64, u64) {
-        let all = self.copies.sample.iter();
-        let pages = all
-            .map(|page| page.load(Ordering::Relaxed))
-            .filter(|page| *page != Page::MAX);
-        let is_shared = |page: &Page| {
+        self.copies.look(|page| {
             let mut look = [scan::Look::Absent];
-            if self.table.word(*page).is_resident() {
-                scan::look(self.table.address_of(*page), &mut look);
+            if self.table.word(page).is_resident() {
+                scan::look(self.table.address_of(page), &mut look);
             }
             matches!(look, [scan::Look::Shared | scan::Look::Unknown])
-        };
-        let of = pages.clone().count() as u64;
-        (pages.filter(is_shared).count() as u64, of)
+        })
     }
 }
 
@@ -213,6 +217,27 @@ mod tests {
         assert_eq!((many.len(), many[0]), (SAMPLE, 0));
         assert!(many[SAMPLE - 1] > 900_000 && many.is_sorted());
         assert_eq!(sampled(1), [0]);
+    }
+
+    /// The evictor looks while another thread forks.
+    #[test]
+    fn a_sample_replaced_meanwhile_is_counted_as_it_is_seen() {
+        let copies = Copies::new();
+        copies.forked(1000, 0);
+        copies.begin_sample(1);
+        copies.sample(7);
+        let mut forks = 1;
+        let copied = copies.take(900, || {
+            copies.look(|_| {
+                if forks > 0 {
+                    forks -= 1;
+                    copies.begin_sample(SAMPLE as u64 - 1);
+                    (0..SAMPLE as Page).for_each(|page| copies.sample(page));
+                }
+                true
+            })
+        });
+        assert_eq!(copied, 1000 * CHANCE / SAMPLE as u64);
     }
 
     #[test]
