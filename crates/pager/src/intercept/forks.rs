@@ -119,8 +119,9 @@ static SHARES_FILES: AtomicBool = AtomicBool::new(false);
 fn before_call(mut kept: Kept, flags: u64) {
     kept[0] = PAGER.keep_stack();
     kept[1] = PAGER.keep(thread::pointer(), PAGE_BYTES as u64, true);
-    PAGER.before_fork();
-    SHARES_FILES.store(flags & libc::CLONE_FILES as u64 != 0, Ordering::Relaxed);
+    let shares_files = flags & libc::CLONE_FILES as u64 != 0;
+    PAGER.before_fork(!shares_files);
+    SHARES_FILES.store(shares_files, Ordering::Relaxed);
     // SAFETY: `before_fork` has taken the regions' lock.
     unsafe { *KEEPER.0.get() = kept };
 }

@@ -12,7 +12,7 @@ use pagewise_wire::shared::capability;
 pub static NO_KERNEL_FAULTS: AtomicBool = AtomicBool::new(false);
 
 /// Number of descriptors that are not of mapped files.
-const FIXED: usize = 20;
+const FIXED: usize = 12 + crate::store::DESCRIPTORS;
 /// Number of descriptors that the pager may have.
 pub const OURS: usize = FIXED + files::MOST;
 

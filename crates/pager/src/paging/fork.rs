@@ -45,8 +45,9 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 static LEAVING: AtomicU32 = AtomicU32::new(0);
 
 impl Pager {
-    /// Before a fork: stops everything, and adds a reference to each slot.
-    pub fn before_fork(&self) {
+    /// Before a fork: stops everything, and adds a reference to each slot. The child has descriptors
+    /// of its own if it `inherits` them.
+    pub fn before_fork(&self, inherits: bool) {
         let mask = signals::set_mask(libc::SIG_SETMASK, signals::ALL);
         self.regions.lock.acquire();
         self.evictions.acquire();
@@ -55,7 +56,7 @@ impl Pager {
         FORKED.store(true, Ordering::Relaxed);
         self.gate.close();
         self.end_probation();
-        self.store().expect_child();
+        self.store().expect_child(inherits);
         self.copies.begin_sample(self.budget.resident());
         let mut owned = 0;
         self.each_page(0, u64::MAX, |page, _| {
@@ -91,15 +92,15 @@ impl Pager {
 
     /// After a fork, in the parent. `failed` means that there is no child.
     pub fn after_fork_parent(&self, failed: bool) {
-        self.store().after_fork_parent();
         if failed {
+            self.store().forget_child();
             self.each_page(0, u64::MAX, |_, word| {
                 if word.owns_slot() {
                     self.store().release_of_child(word.slot());
                 }
             });
-            self.store().forget_child();
         }
+        self.store().after_fork_parent();
         if !failed && places::share().is_some() {
             self.copies
                 .forked(self.budget.resident(), sys::minor_faults());

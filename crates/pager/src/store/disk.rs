@@ -11,7 +11,7 @@ use crate::store::device::Device;
 use crate::store::owners::Owners;
 use crate::store::slots::Slots;
 use crate::store::transfer::{MAX_TRANSFERS, Operation, Transfer};
-use crate::store::{IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_in};
+use crate::store::{DESCRIPTORS, IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_in};
 use crate::sync::Lock;
 
 /// Slots that are at most this far apart are read together: 16 pages cost twice as much as one.
@@ -277,9 +277,9 @@ impl Store for Disk {
         self.device.prepare();
     }
 
-    fn expect_child(&self) {
+    fn expect_child(&self, inherits: bool) {
         self.reclaim();
-        self.owners.expect_child();
+        self.owners.expect_child(inherits);
     }
 
     fn release_of_child(&self, slot: Slot) {
@@ -318,9 +318,10 @@ impl Store for Disk {
         }
     }
 
-    fn descriptors(&self) -> [i32; 8] {
-        let mut all = self.device.descriptors();
-        all[7] = self.owners.descriptor();
+    fn descriptors(&self) -> [i32; DESCRIPTORS] {
+        let mut all = [-1; DESCRIPTORS];
+        all[..8].copy_from_slice(&self.device.descriptors());
+        all[7..].copy_from_slice(&self.owners.descriptors());
         all
     }
 
@@ -330,6 +331,7 @@ impl Store for Disk {
 
     fn after_fork_parent(&self) {
         self.bounce.lock.release();
+        self.owners.part();
     }
 
     fn after_fork_child(&self) {

@@ -7,7 +7,7 @@ use crate::store::codec::{Codec, pack, unpack};
 use crate::store::disk::{BOUNCE_PAGES, Disk};
 use crate::store::pool::{HEAD, MAX_OBJECT, Pool};
 use crate::store::worth::{self, Worth};
-use crate::store::{IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_in};
+use crate::store::{DESCRIPTORS, IN_MEMORY, ReadError, Slot, Store, StoreError, Usage, pages_in};
 use crate::sys;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -361,8 +361,9 @@ impl Store for Compressed {
         self.pool.free(slot & !IN_MEMORY);
     }
 
-    fn expect_child(&self) {
-        self.below.iter().for_each(Store::expect_child);
+    fn expect_child(&self, inherits: bool) {
+        let below = self.below.iter();
+        below.for_each(|below| below.expect_child(inherits));
     }
 
     fn release_of_child(&self, slot: Slot) {
@@ -416,8 +417,9 @@ impl Store for Compressed {
         self.below.iter().for_each(Store::prepare);
     }
 
-    fn descriptors(&self) -> [i32; 8] {
-        self.below.as_ref().map_or([-1; 8], Store::descriptors)
+    fn descriptors(&self) -> [i32; DESCRIPTORS] {
+        let below = self.below.as_ref();
+        below.map_or([-1; DESCRIPTORS], Store::descriptors)
     }
 
     fn before_fork(&self) {

@@ -41,6 +41,8 @@ pub type Slot = u32;
 
 /// Number of bits of a slot.
 pub const SLOT_BITS: u32 = 28;
+/// Largest number of descriptors that a store has in use.
+pub const DESCRIPTORS: usize = 9;
 /// Slots with this bit are in compressed memory, the others on disk.
 pub const IN_MEMORY: Slot = 1 << (SLOT_BITS - 1);
 
@@ -166,24 +168,25 @@ pub trait Store: Send + Sync {
     fn hold_to(&self, _share: u64, _whole: u64) {}
 
     /// Descriptors in use, -1 for none: to be protected from the program's `close`.
-    fn descriptors(&self) -> [i32; 8] {
-        [-1; 8]
+    fn descriptors(&self) -> [i32; DESCRIPTORS] {
+        [-1; DESCRIPTORS]
     }
 
     /// Transfers will follow: opens what they need. Called once in a process, before there are
     /// pages to write, and in the child of a fork before its first transfer.
     fn prepare(&self) {}
 
-    /// A fork is coming: references retained from now on are the child's.
-    fn expect_child(&self) {}
+    /// A fork is coming: references retained from now on are the child's. It `inherits` this process's
+    /// descriptors, unless both share one table of them.
+    fn expect_child(&self, _inherits: bool) {}
 
-    /// The fork failed: releases a reference that was taken for the child.
+    /// The fork failed: nobody else releases what was taken for the child.
+    fn forget_child(&self) {}
+
+    /// Then releases a reference that was taken for the child.
     fn release_of_child(&self, slot: Slot) {
         self.release(slot);
     }
-
-    /// The fork failed, and all such references have been released.
-    fn forget_child(&self) {}
 
     /// How many slots without [`IN_MEMORY`] others would free if this process ended now; `None` where
     /// none would be. As many as its pages own while nothing is being written.

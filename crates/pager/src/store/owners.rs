@@ -4,7 +4,8 @@
 //! is removed as a whole. Each has a place in the shared memory with a bit for each slot, and holds
 //! a lock on the file at the place's number (through an open file description of its own, which the
 //! kernel closes with the process, however it ends). A place whose lock is free no longer belongs
-//! to a process.
+//! to a process. The parent takes the lock for its child before a fork, on a description that the child
+//! inherits and the parent then closes: a child that is killed before it runs has lost its lock as well.
 //!
 //! ```text
 //!   take, fork:  count first, then the bit       a kill in between leaves one slot taken,
@@ -24,7 +25,7 @@ const _: () = assert!(PLACES * size_of::<u32>() <= HEAD_BYTES);
 const HEAD_BYTES: usize = 256;
 
 const FREE: u32 = 0;
-/// Prepared for a process that has not locked it yet.
+/// For a process that has not locked it yet.
 const PREPARED: u32 = 1;
 const LIVE: u32 = 2;
 /// No place.
@@ -42,6 +43,8 @@ pub struct Owners {
     file: AtomicI32,
     own: AtomicU32,
     child: AtomicU32,
+    /// The open file description with the lock of the expected child; -1 for none.
+    file_of_child: AtomicI32,
 }
 
 /// Bytes of shared memory for `slots` slots.
@@ -69,13 +72,18 @@ impl Owners {
                 file: AtomicI32::new(-1),
                 own: AtomicU32::new(NONE),
                 child: AtomicU32::new(NONE),
+                file_of_child: AtomicI32::new(-1),
             }
         }
     }
 
-    /// The descriptor in use, -1 for none.
-    pub fn descriptor(&self) -> i32 {
-        self.file.load(Ordering::Relaxed)
+    /// The descriptors in use, -1 for none: this process's own, and one for its next child.
+    pub fn descriptors(&self) -> [i32; 2] {
+        [&self.file, &self.file_of_child].map(|file| file.load(Ordering::Relaxed))
+    }
+
+    fn descriptor(&self) -> i32 {
+        self.descriptors()[0]
     }
 
     /// Whether this process has a place, so that others see when it is gone.
@@ -124,15 +132,31 @@ impl Owners {
         (own != NONE).then(|| ones.sum())
     }
 
-    /// A fork is coming. Reserves a place for this process, if it has none, and one for the child.
-    pub fn expect_child(&self) {
+    /// A fork is coming. Reserves a place for this process, if it has none, and one for the child, which
+    /// `inherits` descriptors that its parent may close then.
+    pub fn expect_child(&self, inherits: bool) {
         if self.own.load(Ordering::Relaxed) == NONE && self.open() {
             let place = self.claim();
-            if place != NONE && !self.move_in(place) {
-                self.states[place as usize].store(FREE, Ordering::Release);
+            match place != NONE && self.lock_soon(self.descriptor(), place) {
+                true => self.own.store(place, Ordering::Relaxed),
+                false => self.give_up(place),
             }
         }
-        self.child.store(self.claim(), Ordering::Relaxed);
+        let place = self.claim();
+        self.child.store(place, Ordering::Relaxed);
+        if place == NONE || !inherits {
+            return;
+        }
+        let file = locks::reopen(self.store);
+        self.file_of_child.store(file, Ordering::Relaxed);
+        if file >= 0 && !self.lock_soon(file, place) {
+            self.let_go(&self.file_of_child);
+        }
+    }
+
+    /// After a fork, in the parent: what the child has inherited is the child's alone.
+    pub fn part(&self) {
+        self.let_go(&self.file_of_child);
     }
 
     /// The expected child owns `slot` as well as this process.
@@ -147,6 +171,7 @@ impl Owners {
         if child != NONE {
             self.clear(child, |_| {});
         }
+        self.part();
     }
 
     /// This is the child.
@@ -154,22 +179,22 @@ impl Owners {
         let place = self.child.swap(NONE, Ordering::Relaxed);
         self.own.store(NONE, Ordering::Relaxed);
         // The parent's lock must not survive in this process.
-        let former = self.file.swap(-1, Ordering::Relaxed);
-        if former >= 0 {
-            // SAFETY: this table's own descriptor.
-            unsafe { sys::call3(libc::SYS_close, former as usize, 0, 0) };
-        }
-        if place != NONE && self.open() {
-            self.move_in(place);
+        self.let_go(&self.file);
+        let inherited = self.file_of_child.swap(-1, Ordering::Relaxed);
+        self.file.store(inherited, Ordering::Relaxed);
+        let is_own = inherited >= 0
+            || (place != NONE && self.open() && self.lock_soon(self.descriptor(), place));
+        if is_own {
+            self.own.store(place, Ordering::Relaxed);
         }
     }
 
-    /// Makes the prepared `place` this process's own. Whoever has just reclaimed it, or was about to,
-    /// may still have its lock for a moment.
-    fn move_in(&self, place: u32) -> bool {
+    /// Locks the prepared `place` by `file`. Whoever has just reclaimed it, or was about to, may still
+    /// have its lock for a moment.
+    fn lock_soon(&self, file: i32, place: u32) -> bool {
         const ATTEMPTS: u32 = 10_000;
         let locks = |_| {
-            self.lock(place) || {
+            locks::attempt(file, place) || {
                 sys::give_way();
                 false
             }
@@ -177,9 +202,24 @@ impl Owners {
         let locked = (0..ATTEMPTS).any(locks);
         if locked {
             self.states[place as usize].store(LIVE, Ordering::Release);
-            self.own.store(place, Ordering::Relaxed);
         }
         locked
+    }
+
+    /// Gives back a place that was claimed, if there is one.
+    fn give_up(&self, place: u32) {
+        if let Some(state) = self.states.get(place as usize) {
+            state.store(FREE, Ordering::Release);
+        }
+    }
+
+    /// Closes this table's own descriptor in `place`, if there is one.
+    fn let_go(&self, place: &AtomicI32) {
+        let file = place.swap(-1, Ordering::Relaxed);
+        if file >= 0 {
+            // SAFETY: this table's own descriptor.
+            unsafe { sys::call3(libc::SYS_close, file as usize, 0, 0) };
+        }
     }
 
     /// Calls `release` for each slot of processes that have ended. Returns how many. One thread at
@@ -264,6 +304,17 @@ mod tests {
         unsafe { Owners::new(place, 512, file.as_raw_fd()) }
     }
 
+    /// What the kernel does at a fork, for a child that has `child` as its memory.
+    fn fork(parent: &Owners, child: &Owners) {
+        let place = parent.child.load(Ordering::Relaxed);
+        child.child.store(place, Ordering::Relaxed);
+        let inherited = parent.file_of_child.load(Ordering::Relaxed);
+        // SAFETY: a new descriptor of the same description.
+        let inherited = unsafe { libc::dup(inherited) };
+        child.file_of_child.store(inherited, Ordering::Relaxed);
+        parent.part();
+    }
+
     /// Two open file descriptions of one file, as in two processes.
     #[test]
     fn slots_come_back_from_who_has_gone_and_from_nobody_else() {
@@ -273,34 +324,52 @@ mod tests {
         let file = tempfile::tempfile().expect("a file");
         let parent = table(memory, &file);
         parent.note(7); // before the first fork nothing is recorded
-        parent.expect_child();
+        parent.expect_child(true);
         for slot in [7, 64, 500] {
             parent.note_for_child(slot);
         }
         let child = table(memory, &file);
-        child.child.store(
-            parent.child.swap(NONE, Ordering::Relaxed),
-            Ordering::Relaxed,
-        );
-        assert_eq!(
-            parent.reclaim(|_| {}),
-            0,
-            "it has not come to lock its place yet"
-        );
+        fork(&parent, &child);
+        assert_eq!(parent.reclaim(|_| {}), 0, "it has not run yet");
         child.forked();
         child.forget(64);
         child.note(65);
         assert_eq!(parent.reclaim(|_| {}), 0, "it lives");
-        // SAFETY: as the kernel does at the end of a process.
-        unsafe { libc::close(child.descriptor()) };
+        child.let_go(&child.file);
         let mut found = Vec::new();
         assert_eq!(parent.reclaim(|slot| found.push(slot)), 3);
         assert_eq!(found, [7, 65, 500]);
         assert_eq!(parent.reclaim(|_| {}), 0, "once");
-        parent.expect_child();
+        parent.expect_child(true);
         parent.note_for_child(9);
         parent.forget_child();
         assert_eq!(parent.child.load(Ordering::Relaxed), NONE);
+        assert_eq!(parent.descriptors()[1], -1);
+    }
+
+    #[test]
+    fn slots_of_a_child_killed_before_it_runs_come_back() {
+        let words = usize::try_from(shared_bytes(512) / 8).expect("small");
+        let memory: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let memory: &'static [AtomicU64] = Box::leak(memory.into_boxed_slice());
+        let file = tempfile::tempfile().expect("a file");
+        let parent = table(memory, &file);
+        for _ in 0..2 * PLACES {
+            parent.expect_child(true);
+            parent.note_for_child(7);
+            let child = table(memory, &file);
+            fork(&parent, &child);
+            assert_eq!(parent.reclaim(|_| {}), 0, "it lives");
+            child.let_go(&child.file_of_child);
+            assert_eq!(parent.reclaim(|_| {}), 1);
+        }
+        // A child with its parent's table of descriptors opens its own.
+        parent.expect_child(false);
+        let child = table(memory, &file);
+        let place = parent.child.load(Ordering::Relaxed);
+        child.child.store(place, Ordering::Relaxed);
+        child.forked();
+        assert_eq!(child.own.load(Ordering::Relaxed), place);
     }
 
     /// Several processes look for those that have ended while another one forks: the place of one
@@ -321,7 +390,7 @@ mod tests {
             for _ in 0..3 {
                 threads.spawn(|| {
                     let other = table(memory, &file);
-                    other.expect_child();
+                    other.expect_child(true);
                     other.forget_child();
                     while done.load(Ordering::Acquire) == 0 {
                         other.reclaim(release);
@@ -332,17 +401,16 @@ mod tests {
             let children = if cfg!(miri) { 20 } else { 40_000 };
             for slot in (1..500).cycle().take(children) {
                 parent.reclaim(release);
-                parent.expect_child();
-                let place = parent.child.swap(NONE, Ordering::Relaxed);
+                // Every other child shares its parent's table of descriptors.
+                parent.expect_child(slot % 2 == 0);
                 living.store(slot, Ordering::SeqCst);
-                parent.set(place, slot);
+                parent.set(parent.child.load(Ordering::Relaxed), slot);
                 let child = table(memory, &file);
-                child.child.store(place, Ordering::Relaxed);
+                fork(&parent, &child);
                 child.forked();
                 without_place += u32::from(child.own.load(Ordering::Relaxed) == NONE);
                 living.store(0, Ordering::SeqCst);
-                // SAFETY: as the kernel does at the end of a process.
-                unsafe { libc::close(child.descriptor()) };
+                child.let_go(&child.file);
             }
             done.store(1, Ordering::Release);
         });
