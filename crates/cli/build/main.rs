@@ -29,7 +29,7 @@ fn main() {
         rerun_if_changed(&root.join(name));
     }
     println!("cargo::rerun-if-env-changed=RUSTFLAGS");
-    topics::write(&Path::new(env!("CARGO_MANIFEST_DIR")).join("docs"), &folder);
+    topics::write(&package_root().join("docs"), &folder);
     for (libc, name) in [(Libc::Glibc, "glibc"), (Libc::Musl, "musl")] {
         let built = match Target::of_library(libc) {
             Some(target) => library::build(&root, &folder.join(name), &target),
@@ -62,8 +62,16 @@ fn pack(content: &[u8]) -> Vec<u8> {
 
 /// The repository.
 fn root() -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let beside = package_root().join("../..");
     std::fs::canonicalize(beside).expect("the package lies in its repository")
+}
+
+/// The folder of the package that is being built: of a repository that was copied with its `target`, too,
+/// where this script was compiled in another one.
+fn package_root() -> PathBuf {
+    env::var_os("CARGO_MANIFEST_DIR")
+        .expect("cargo sets it")
+        .into()
 }
 
 /// For a path that does not exist, cargo would run this script each time.
