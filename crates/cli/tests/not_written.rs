@@ -191,4 +191,11 @@ fn a_cut_recording_says_first_what_is_missing() {
         "{said}"
     );
     assert!(!said.contains("another tool"), "{said}");
+    // Stacks are unwound by the architecture, and the kernel's functions named by its release.
+    let report = command(folder.path(), &["report", "--json", "cut.data"]).output();
+    let found = report.expect("pagewise runs").stdout;
+    let found: serde_json::Value = serde_json::from_slice(&found).expect("JSON");
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").expect("readable");
+    assert_eq!(found["host"]["kernel"], kernel.trim());
+    assert_eq!(found["host"]["architecture"], std::env::consts::ARCH);
 }

@@ -6,14 +6,14 @@ use pagewise_profile::is_cpu;
 use pagewise_profile::weigh::Idle;
 
 /// Whole runs are compared per run, stretches of time per second; if the amounts of one depend on
-/// how much CPU it got, the shares of its samples are compared.
+/// how much CPU it got, or on how much of it is left, the shares of its samples are compared.
 pub(super) fn measure(profiles: [&Profile; 2], event: &str) -> Measure {
     let [a, b] = profiles.map(|profile| unit(profile, event));
     let (Some(unit), true) = (a, a == b) else {
         return Measure::ShareOfBusy;
     };
     let runs = profiles.map(|profile| match profile.observed {
-        Observed::Run(cpu) => Some(cpu.is_some()),
+        Observed::Run(cpu) if profile.cut.is_none() => Some(cpu.is_some()),
         _ => None,
     });
     if let [Some(a), Some(b)] = runs {

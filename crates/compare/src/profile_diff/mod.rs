@@ -157,7 +157,7 @@ pub fn diff(
         counters: counters(a, b),
     };
     let notes = words::notes(&sides, names, &found);
-    let verdict = words::headline(&found);
+    let verdict = words::with_cuts(&sides, names, words::headline(&found));
     Ok(Document::of(found).with_verdict(verdict).with_notes(notes))
 }
 

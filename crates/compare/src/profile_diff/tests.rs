@@ -1,5 +1,6 @@
 use super::*;
 use crate::made::Maker;
+use pagewise_model::loss::LossKind;
 use pagewise_model::profile::{Frame, FrameKind, FrameTable, NodeId, StackTree};
 use pagewise_model::symbol::Unnamed;
 use pagewise_stats::Random;
@@ -435,4 +436,26 @@ fn equal_folded_stacks_rarely_differ() {
     });
     let differ = differ.count();
     assert!(differ <= 20, "{differ} of 200");
+}
+
+#[test]
+fn a_side_without_its_end_is_told_first_and_compared_by_shares() {
+    let run = |seconds| Profile {
+        observed: Observed::Run(Some(Nanos(seconds * 2_000_000_000))),
+        ..load(seconds, 0.0, seconds)
+    };
+    let mut a = run(20);
+    a.cut = Some("This recording is cut off: 1 MB of 2 MB are missing.".to_owned());
+    a.losses.add(LossKind::Truncated, 1_000_000);
+    let found = compared(&a, &run(40), 1);
+    assert_eq!(found.measure, Measure::ShareOfBusy);
+    let expected = "before: This recording is cut off: 1 MB of 2 MB are missing. In what is left: No \
+                    significant difference between before and after";
+    assert!(found.verdict.starts_with(expected), "{}", found.verdict);
+    let lost = "Losses of before: 1,000,000 bytes missing at the end of the file.";
+    assert!(
+        found.notes.iter().any(|note| note == lost),
+        "{:?}",
+        found.notes
+    );
 }

@@ -42,14 +42,10 @@ pub(super) fn notes(
             "{who} a snapshot of the host, which only recordings of pagewise contain: settings and counters of the two hosts are not compared."
         ));
     }
-    let lost = |profile: &Profile| profile.losses.iter().map(|(_, count)| count).sum::<u64>();
-    if lost(a) + lost(b) > 0 {
-        notes.push(format!(
-            "Records were lost: {} in A, {} in B.",
-            lost(a),
-            lost(b)
-        ));
-    }
+    notes.extend([a, b].iter().zip(names).filter_map(|(profile, name)| {
+        let losses: Vec<String> = profile.losses.descriptions().collect();
+        (!losses.is_empty()).then(|| format!("Losses of {name}: {}.", losses.join(", ")))
+    }));
     notes
 }
 
@@ -185,6 +181,24 @@ pub(crate) fn headline(diff: &ProfileDiff) -> String {
             )
         })
     })
+}
+
+/// The same after what is missing from either side, which makes all that follows doubtful.
+pub(super) fn with_cuts(sides: &[Samples<'_>; 2], names: [&String; 2], headline: String) -> String {
+    let cuts: Vec<String> = sides
+        .iter()
+        .zip(names)
+        .filter_map(|(side, name)| {
+            side.profile
+                .cut
+                .as_ref()
+                .map(|cut| format!("{name}: {cut}"))
+        })
+        .collect();
+    match cuts.is_empty() {
+        true => headline,
+        false => format!("{} In what is left: {headline}", cuts.join(" ")),
+    }
 }
 
 /// The same without the setting, for callers that name it themselves.

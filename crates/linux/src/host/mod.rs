@@ -49,17 +49,30 @@ pub fn snapshot_at(root: &Path) -> HostSnapshot {
     cpu_limit::cpu_limit(&machine, &mut settings);
     memory::swap(&machine, &mut settings);
     memory::c_library(&machine, &mut settings);
-    let kernel_text = |name: &str| setting(&machine.proc.path(&format!("sys/kernel/{name}")));
     HostSnapshot {
-        hostname: kernel_text("hostname").unwrap_or_default(),
-        kernel: kernel_text("osrelease").unwrap_or_default(),
-        architecture: kernel_text("arch").unwrap_or_else(|| std::env::consts::ARCH.to_string()),
         cpu: hardware::model(&machine).unwrap_or_default(),
         cpus: hardware::online(&machine),
         memory_bytes: memory::total(&machine),
         page_size: machine::page_size(),
         settings: settings.settings,
         counters: settings.counters,
+        ..named(&machine)
+    }
+}
+
+/// Name, kernel and architecture of this machine, and nothing else.
+#[must_use]
+pub fn identity() -> HostSnapshot {
+    named(&Machine::at(Path::new("/")))
+}
+
+fn named(machine: &Machine) -> HostSnapshot {
+    let kernel_text = |name: &str| setting(&machine.proc.path(&format!("sys/kernel/{name}")));
+    HostSnapshot {
+        hostname: kernel_text("hostname").unwrap_or_default(),
+        kernel: kernel_text("osrelease").unwrap_or_default(),
+        architecture: kernel_text("arch").unwrap_or_else(|| std::env::consts::ARCH.to_string()),
+        ..HostSnapshot::default()
     }
 }
 

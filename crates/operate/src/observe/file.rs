@@ -5,6 +5,7 @@ use super::{Beginning, Observation, ObserveOptions, Outcome, Subject, page_sizes
 use crate::destination;
 use anyhow::Context;
 use pagewise_formats::perf_data::Features;
+use pagewise_linux::host;
 use pagewise_linux::numa::NodeWatch;
 use pagewise_linux::perf::{self, Recorder, Recording};
 use pagewise_linux::process::library::surroundings;
@@ -115,9 +116,14 @@ fn features(sidecar: Sidecar) -> Features {
     }
 }
 
-/// What is known before anything is recorded.
+/// What is known before anything is recorded. The machine is among it: without its architecture no
+/// stack is unwound, without its release no kernel function has a name.
 fn known() -> Features {
+    let machine = host::identity();
     Features {
+        hostname: machine.hostname,
+        os_release: machine.kernel,
+        arch: machine.architecture,
         version: concat!("pagewise ", env!("CARGO_PKG_VERSION")).to_owned(),
         cmdline: secrets::masked(
             &std::env::args_os()
