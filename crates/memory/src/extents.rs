@@ -92,10 +92,34 @@ pub struct Extent {
     pub sums: ExtentSums,
 }
 
+/// Bytes in a page, a power of two: blocks are put on pages by masks, since divisions would cost more than all else.
+#[derive(Clone, Copy)]
+struct PageSize(u64);
+
+impl PageSize {
+    fn new(bytes: u64) -> Self {
+        Self(bytes.max(1).next_power_of_two())
+    }
+
+    fn bytes(self) -> u64 {
+        self.0
+    }
+
+    /// Where the page of `address` starts.
+    fn base(self, address: u64) -> u64 {
+        address & !(self.0 - 1)
+    }
+
+    /// Where the page behind that of `address` starts.
+    fn end(self, address: u64) -> u64 {
+        self.base(address).saturating_add(self.0)
+    }
+}
+
 /// Takes the tiles of heaps, one heap after the other.
 pub struct Extents<'a> {
     presence: &'a Presence,
-    page: u64,
+    page: PageSize,
     current: Option<Pages<'a>>,
     done: Vec<Extent>,
     live: Draws,
@@ -119,7 +143,7 @@ impl<'a> Extents<'a> {
     pub fn new(presence: &'a Presence, page: u64) -> Self {
         Self {
             presence,
-            page: page.max(1),
+            page: PageSize::new(page),
             current: None,
             done: Vec::new(),
             live: Draws::default(),
@@ -206,7 +230,7 @@ struct Shares {
 /// The pages of one heap, filled from its start to its end.
 struct Pages<'a> {
     runs: &'a [PageRun],
-    page: u64,
+    page: PageSize,
     start: u64,
     /// Where the next tile starts.
     at: u64,
@@ -215,7 +239,7 @@ struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    fn new(presence: &'a Presence, page: u64, start: u64) -> Self {
+    fn new(presence: &'a Presence, page: PageSize, start: u64) -> Self {
         let first = presence.first_after(start);
         Self {
             runs: presence.runs().get(first..).unwrap_or_default(),
@@ -233,12 +257,12 @@ impl<'a> Pages<'a> {
         if at >= end {
             return;
         }
-        if at / self.page != self.at / self.page {
+        if self.page.base(at) != self.page.base(self.at) {
             self.close_page(pins);
         }
         self.at = at;
-        let page_end = (at / self.page + 1).saturating_mul(self.page);
-        let is_page_start = at.is_multiple_of(self.page);
+        let page_end = self.page.end(at);
+        let is_page_start = self.page.base(at) == at;
         if end < page_end || (!is_page_start && end == page_end) {
             self.share(tile, end - at);
         } else {
@@ -250,7 +274,7 @@ impl<'a> Pages<'a> {
                 self.share(tile, first_whole - at);
                 self.close_page(pins);
             }
-            let last = end / self.page * self.page;
+            let last = self.page.base(end);
             self.at = first_whole;
             self.whole(tile, first_whole, last);
             self.at = last;
@@ -259,7 +283,7 @@ impl<'a> Pages<'a> {
             }
         }
         self.at = end;
-        if end.is_multiple_of(self.page) {
+        if self.page.base(end) == end {
             self.at = end - 1;
             self.close_page(pins);
             self.at = end;
@@ -288,7 +312,7 @@ impl<'a> Pages<'a> {
     /// Adds the shares of the page that contains `at`, which several tiles have filled.
     fn close_page(&mut self, pins: &mut Draws) {
         let shares = std::mem::take(&mut self.shares);
-        let base = self.at / self.page * self.page;
+        let base = self.page.base(self.at);
         let Some(is_resident) = self.state_of(base) else {
             return;
         };
@@ -328,7 +352,7 @@ impl<'a> Pages<'a> {
         let free_from = tile
             .start
             .saturating_add(kept)
-            .checked_next_multiple_of(self.page)
+            .checked_next_multiple_of(self.page.bytes())
             .unwrap_or(end)
             .clamp(start, end.max(start));
         let mut at = start;
@@ -366,7 +390,7 @@ impl<'a> Pages<'a> {
 
     fn finish(mut self, pins: &mut Draws) -> Extent {
         let end = self.at;
-        if !end.is_multiple_of(self.page) {
+        if self.page.base(end) != end {
             self.close_page(pins);
         }
         Extent {
