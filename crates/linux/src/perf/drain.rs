@@ -3,11 +3,12 @@
 
 mod copies;
 mod hand_over;
+mod output;
 
 use copies::Stacks;
+use output::Output;
 
 use super::account::{Account, EventCount};
-use super::ballast::Ballast;
 use super::build_ids::BuildIds;
 use super::closing;
 use super::governor::Governor;
@@ -31,7 +32,7 @@ use pagewise_model::units::Nanos;
 use std::fs::File;
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsRawFd, RawFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// Messages to the recorder's thread.
@@ -67,14 +68,7 @@ pub(super) struct Drain {
     opened: Opened,
     /// Index of the descriptor by which each ring is polled.
     polled: Vec<usize>,
-    writer: Writer<File>,
-    ballast: Option<Ballast>,
-    /// The file's name, for messages.
-    path: PathBuf,
-    /// Why the file no longer grows.
-    disk_full: Option<String>,
-    /// Small pieces of a round, written together.
-    batch: Vec<u8>,
+    output: Output,
     commands: PipeReader,
     account: Account,
     build_ids: BuildIds,
@@ -118,8 +112,6 @@ pub(super) struct Drain {
     /// The processes that the recording started from.
     watched: Vec<i32>,
     events_gone_since: Option<Nanos>,
-    /// Whether an odd number of rounds was written.
-    is_odd_round: bool,
     proc: ProcRoot,
 }
 
@@ -145,8 +137,6 @@ const MOST_DENSE_SAMPLES: u64 = 4_096;
 const TELLING: Nanos = Nanos(1_000_000);
 /// A storm of births is expected to go on for this long after it was last seen.
 const AFTER_STORM: Nanos = Nanos(500_000_000);
-/// Spans of at least this many bytes are written straight from the ring.
-const WRITE_THROUGH: usize = 128 << 10;
 /// Shares of the elapsed time, in millionths, that governed units may cost the program. Memory
 /// calls have the largest, because causes of faults cannot be determined well without them.
 const GOVERNED: [(Role, u64); 3] = [
@@ -175,16 +165,11 @@ impl Drain {
             births_since: monotonic_now(),
             storm_until: Nanos(0),
             watching_all: Vec::new(),
-            is_odd_round: false,
             faults_since: None,
             fault_windows: Vec::new(),
             polled: vec![0; opened.rings.len()],
             opened,
-            writer,
-            ballast: None,
-            path: PathBuf::new(),
-            disk_full: None,
-            batch: Vec::new(),
+            output: Output::new(writer),
             commands,
             account: Account::default(),
             build_ids: BuildIds::default(),
@@ -255,7 +240,7 @@ impl Drain {
     /// Sets the path of the file, beside which the thread reserves disk space. It is released when the
     /// disk is full.
     pub fn keep_room(&mut self, path: &Path) {
-        self.path = path.to_owned();
+        self.output.is_at(path);
     }
 
     /// Writes earlier records.
@@ -264,7 +249,7 @@ impl Drain {
         self.account.count(&records);
         let mut records = self.account.without_strangers(&records).into_owned();
         self.build_ids.fill(&mut records);
-        self.write(&records);
+        self.output.write_earlier(&records);
     }
 
     /// Starts turns and budgets.
@@ -289,7 +274,7 @@ impl Drain {
 
     /// Works until told to stop.
     pub fn run(mut self) -> Drained {
-        self.ballast = Ballast::beside(&self.path);
+        self.output.reserve();
         loop {
             let stop = self.wait();
             self.drain_rings();
@@ -391,7 +376,6 @@ impl Drain {
     /// Empties all rings once (a round). Lifetimes come last, so that a sample's thread was born in
     /// records that are still to be read.
     fn drain_rings(&mut self) {
-        let before = self.writer.data_size();
         let mut rings = std::mem::take(&mut self.opened.rings);
         let (mut of_anybody, ours): (Vec<_>, Vec<_>) = rings
             .iter_mut()
@@ -417,16 +401,7 @@ impl Drain {
         self.gather(&records, RingClass::Side);
         self.account.end_round();
         self.look_for_lost_births();
-        self.write_batch();
-        if self.writer.data_size() > before && self.disk_full.is_none() {
-            // A record that waited for a round to be known as ours must not come after others of
-            // its time: two rounds count as one.
-            self.is_odd_round = !self.is_odd_round && self.account.sees_all(RingClass::Side);
-            if !self.is_odd_round {
-                let outcome = self.writer.finished_round();
-                self.note_failure(outcome.map_err(|error| error.to_string()), 0);
-            }
-        }
+        self.output.end_round(self.account.sees_all(RingClass::Side));
     }
 
     /// A birth among lost records would make strangers of a process and all that it starts.
@@ -448,55 +423,17 @@ impl Drain {
     /// Takes records of a ring over, completed. Only those of lifetimes have mappings of code.
     fn gather(&mut self, span: &[u8], class: RingClass) {
         let (may_map, replaces) = (class == RingClass::Side, self.account.replaces_ids());
-        if may_map || replaces {
-            let start = self.batch.len();
-            self.batch.extend_from_slice(span);
-            let records = &mut self.batch[start..];
+        if !may_map && !replaces {
+            return self.output.add(span);
+        }
+        self.output.add_completed(span, |records| {
             if may_map {
                 self.build_ids.fill(records);
             }
             if replaces {
                 self.account.replace_ids(records);
             }
-        } else if span.len() >= WRITE_THROUGH {
-            self.write_batch();
-            self.write(span);
-        } else {
-            self.batch.extend_from_slice(span);
-        }
-    }
-
-    fn write_batch(&mut self) {
-        let mut batch = std::mem::take(&mut self.batch);
-        self.write(&batch);
-        batch.clear();
-        self.batch = batch;
-    }
-
-    fn write(&mut self, records: &[u8]) {
-        if records.is_empty() {
-            return;
-        }
-        if self.disk_full.is_some() {
-            self.losses.add(LossKind::WriteFailed, records.len() as u64);
-            return;
-        }
-        let outcome = self.writer.records(records);
-        self.note_failure(outcome.map_err(|error| error.to_string()), records.len());
-    }
-
-    /// After the first failure nothing more is written, and the reserved space is released for the
-    /// end.
-    fn note_failure(&mut self, outcome: Result<(), String>, bytes: usize) {
-        if let Err(reason) = outcome {
-            self.losses.add(LossKind::WriteFailed, bytes as u64);
-            self.notes.push(Note::DiskFull {
-                path: self.path.clone(),
-                reason: reason.clone(),
-            });
-            self.disk_full = Some(reason);
-            self.ballast = None;
-        }
+        });
     }
 
     /// Stops all events, reads the remaining records and sums up.
@@ -514,6 +451,9 @@ impl Drain {
         self.drain_rings();
         let mut losses = self.account.losses(self.opened.lost());
         losses.merge(&self.losses);
+        let (unwritten, note) = self.output.lost();
+        losses.add(LossKind::WriteFailed, unwritten);
+        self.notes.extend(note);
         let collection = self.collection(ended);
         closing::close(self.opened);
         Drained {
@@ -521,7 +461,7 @@ impl Drain {
             losses,
             counts: self.account.counts(),
             span: self.account.span(),
-            writer: self.writer,
+            writer: self.output.into_writer(),
         }
     }
 
