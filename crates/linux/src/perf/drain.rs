@@ -401,7 +401,8 @@ impl Drain {
         self.gather(&records, RingClass::Side);
         self.account.end_round();
         self.look_for_lost_births();
-        self.output.end_round(self.account.sees_all(RingClass::Side));
+        self.output
+            .end_round(self.account.sees_all(RingClass::Side));
     }
 
     /// A birth among lost records would make strangers of a process and all that it starts.
