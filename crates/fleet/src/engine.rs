@@ -38,7 +38,7 @@ pub struct Engine {
     unmeasured: Option<String>,
 }
 
-/// Parts into which a cluster divides a query, unless it is told otherwise: more than executors of a
+/// Parts into which a cluster divides a query, by default: more than executors of a
 /// small cluster have at once, so that none waits for the slowest.
 const PARTS: usize = 64;
 

@@ -3,7 +3,7 @@
 //!
 //! Where at most one node has memory, two small files are read and nothing else. `numa_maps` of a large
 //! process takes long: it is read only if all such readings together, this one included, take at
-//! most 1 % of the time that has passed; what was never read is told.
+//! most 1 % of the time that has passed; what was never read is reported.
 
 use crate::proc::{Counters, NumaMaps, ProcRoot, family};
 use crate::pseudo_file::{self, Result, malformed};

@@ -144,7 +144,7 @@ struct Weights {
     by_stack: Vec<u64>,
     /// Samples behind them.
     samples: Vec<u64>,
-    /// Those of which shares are told.
+    /// Those whose shares are shown.
     all: u64,
     /// Samples behind that.
     all_samples: u64,

@@ -296,7 +296,7 @@ impl Pace {
     }
 }
 
-/// What was said, so that a lasting condition is told once.
+/// What was said, so that a lasting condition is reported once.
 #[derive(Default)]
 struct Announced {
     is_away: bool,

@@ -234,7 +234,7 @@ impl Cluster {
     }
 
     async fn cancel_job(&self, job_id: String) {
-        // Nothing is to be done about a scheduler that does not: the error that led here is told.
+        // Nothing is to be done about a scheduler that does not: the error that led here is reported.
         let _ = self
             .scheduler
             .clone()

@@ -21,7 +21,7 @@ mod absent;
 #[cfg(not(feature = "ballista"))]
 pub use absent::{Cluster, Job};
 
-/// The port on which Ballista's scheduler listens unless it is told otherwise.
+/// The port on which Ballista's scheduler listens by default.
 const PORT: u16 = 50050;
 
 /// Which engine answers.

@@ -42,13 +42,13 @@ const FOR_MANY: [&str; 1] = ["wait_woken"];
 
 /// A thread that looks at a process tree. Dropping it ends it too.
 #[derive(Debug)]
-pub struct Onlooker {
+pub struct WaitSampler {
     pid: i32,
     stop: Arc<Stop>,
     thread: Option<JoinHandle<Option<Watch>>>,
 }
 
-impl Onlooker {
+impl WaitSampler {
     /// Looks at `pid` and its descendants, which are already running, from now on. If they cannot
     /// be seen, nothing is recorded.
     #[must_use]
@@ -96,7 +96,7 @@ impl Onlooker {
     }
 }
 
-impl Drop for Onlooker {
+impl Drop for WaitSampler {
     fn drop(&mut self) {
         self.stop.now();
     }
@@ -385,7 +385,7 @@ mod tests {
         while !is_there() {
             std::thread::yield_now();
         }
-        assert!(Onlooker::start(shell.pid()).stop().is_some());
+        assert!(WaitSampler::start(shell.pid()).stop().is_some());
         let looks = shell.looks();
         let longest = &looks.scenes[0];
         let seen = names(&looks, longest);
@@ -414,6 +414,6 @@ mod tests {
         let mut child = Command::new("true").spawn().expect("true");
         let pid = i32::try_from(child.id()).expect("a process id");
         child.wait().expect("waited for");
-        assert!(Onlooker::start(pid).stop().is_none());
+        assert!(WaitSampler::start(pid).stop().is_none());
     }
 }

@@ -37,7 +37,7 @@ pub use kept::Kept;
 pub use kernel_threads::KernelThreadWatch;
 pub use libc_version::glibc_version;
 pub use listening::{is_listened_on, listening_ports};
-pub use looks::Onlooker;
+pub use looks::WaitSampler;
 pub use maps::MapsEntry;
 pub use numa_maps::NumaMaps;
 pub(crate) use pressure::memory_pressure_at;

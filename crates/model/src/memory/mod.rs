@@ -378,7 +378,7 @@ pub struct Heap {
     pub changed: Bytes,
     /// The end of the heap.
     pub reserve: Bytes,
-    /// Resident bytes that the allocator returns when it is told to (`malloc_trim(3)`).
+    /// Resident bytes that the allocator returns when it is asked to (`malloc_trim(3)`).
     pub returnable: Bytes,
     /// What shows that the reading is right.
     pub check: HeapCheck,

@@ -62,11 +62,11 @@ pub struct HeapFacts {
     pub heap: Heap,
     /// Where its extents start.
     pub extents: Vec<u64>,
-    /// What the allocator returns when it is told to.
+    /// What the allocator returns when it is asked to.
     pub returns: Returns,
 }
 
-/// What an allocator returns when it is told to.
+/// What an allocator returns when it is asked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// Whole pages inside freed blocks, and the end of the heap.

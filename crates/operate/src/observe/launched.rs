@@ -9,7 +9,7 @@ use crate::memory::Start;
 use pagewise_linux::delays::DelayWatch;
 use pagewise_linux::host;
 use pagewise_linux::perf::{self, Counters, Recorder, Recording, Target};
-use pagewise_linux::proc::{Onlooker, ProcRoot, Sampler, Scheduled};
+use pagewise_linux::proc::{ProcRoot, Sampler, Scheduled, WaitSampler};
 use pagewise_linux::process::{self, Finished, Gated, Launch, Running, interrupt};
 use pagewise_linux::sys::perf_event::monotonic_now;
 use pagewise_model::delays::Delays;
@@ -57,7 +57,7 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
         None => thread::Builder::new().spawn(host_of_own).ok(),
     };
     let sampler = Sampler::start(pid, options.interval);
-    let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::from_birth(pid));
+    let wait_sampler = (!options.subject.is_whole_machine()).then(|| WaitSampler::from_birth(pid));
     let memory = MemoryWatch::begin(options, pid, Start::of(&ProcRoot::default(), pid));
     let (finished, seen, last) = accompany(running, options, &beginning)?;
     let (memory, present) = memory.end();
@@ -73,7 +73,7 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
         timeline: sampler.stop_after(&finished.cost),
         contention: beginning.contention.so_far(),
         kernel_threads: beginning.kernel_threads.stop(),
-        looks: onlooker.and_then(|onlooker| onlooker.stop_after(last)),
+        looks: wait_sampler.and_then(|wait_sampler| wait_sampler.stop_after(last)),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         delays,
         tasks,

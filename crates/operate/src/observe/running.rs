@@ -5,7 +5,7 @@ use super::{Beginning, MemoryWatch, Observation, ObserveOptions, Outcome, counte
 use crate::memory::Start;
 use pagewise_linux::delays::DelayQuery;
 use pagewise_linux::perf::{Counters, Recorder, Target};
-use pagewise_linux::proc::{Onlooker, ProcRoot, Sampler};
+use pagewise_linux::proc::{ProcRoot, Sampler, WaitSampler};
 use pagewise_linux::process::interrupt;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::run::{Ending, RunCost};
@@ -34,7 +34,7 @@ pub(super) fn observe(
     let recording = file::begin(recorder, &options.output)?;
     let mut beginning = Beginning::now();
     let sampler = Sampler::start(pid, options.interval);
-    let onlooker = (!options.subject.is_whole_machine()).then(|| Onlooker::start(pid));
+    let wait_sampler = (!options.subject.is_whole_machine()).then(|| WaitSampler::start(pid));
     let memory = MemoryWatch::begin(options, pid, Start::unseen());
     let mut seen = Seen::begin();
     let mut next_look = Duration::ZERO;
@@ -76,7 +76,7 @@ pub(super) fn observe(
         timeline,
         contention: beginning.contention.so_far(),
         kernel_threads: beginning.kernel_threads.stop(),
-        looks: onlooker.and_then(Onlooker::stop),
+        looks: wait_sampler.and_then(WaitSampler::stop),
         counters: counters.map_or_else(Vec::new, Counters::stop),
         delays,
         tasks,

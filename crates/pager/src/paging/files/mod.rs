@@ -60,7 +60,7 @@ pub struct Files {
     pub least: AtomicU64,
     /// Number of entries that are not free.
     used: AtomicU32,
-    /// The thread that is told when a lease must end; 0 if there is none yet.
+    /// The thread that learns when a lease must end; 0 if there is none yet.
     watcher: AtomicU32,
     /// Held while a mapping comes under management and while the watcher works: before the lock of
     /// the regions.
