@@ -7,7 +7,7 @@ use super::symptom::Symptom;
 use pagewise_families::{self as families, families};
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
-use pagewise_model::findings::{Cause, Findings, Site};
+use pagewise_model::findings::{Cause, Churn, Findings, Site};
 use pagewise_model::units::Nanos;
 
 /// CPU time from which a runtime's settings are worth trying.
@@ -176,9 +176,18 @@ fn by_stacks(findings: &Findings, is_wanted: impl Fn(&Site) -> bool) -> Owner {
             None => found.push((caller, site.faults)),
         }
     }
+    found.retain(|(owner, pages)| *owner != Owner::Threads || *pages >= fewest_of_threads(churn));
     let most = found.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     most.filter(|(_, faults)| *faults > 0.0)
         .map_or(Owner::Unknown, |(owner, _)| owner)
+}
+
+/// Nearly every process starts threads, whose stacks are mapped, and released, whole. They explain the
+/// faults only if they hold this share of the pages that came back.
+const SHARE_OF_THREADS: f64 = 0.1;
+
+fn fewest_of_threads(churn: &Churn) -> f64 {
+    SHARE_OF_THREADS * churn.faults.map_or(0.0, |faults| faults.value)
 }
 
 /// Functions of the C library that map, release and unmap stacks of threads (glibc:

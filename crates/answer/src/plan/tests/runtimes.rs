@@ -66,6 +66,32 @@ fn blocks_that_grow_to_other_addresses_are_churn() {
 }
 
 #[test]
+fn few_stacks_of_threads_do_not_hide_an_allocators_blocks() {
+    let leading = |of_threads| {
+        let mut findings = churning(
+            run(200, 1800, 600_000),
+            Cause::RefaultAfterMunmap,
+            RegionKind::MmappedChunk,
+            590_000.0,
+            41_943_040,
+        );
+        findings.churn.faults = Some(Estimate::exact(590_000.0));
+        findings.churn.allocator_blocks = Some(1.0);
+        let starts = ["main", "__pthread_create_2_1", "allocate_stack", "__mmap"];
+        findings.churn.regrow_sites = vec![call(&starts, of_threads)];
+        concluded(findings).diagnoses[0].headline.clone()
+    };
+    assert_eq!(
+        leading(15_616.0),
+        "Large blocks are returned to the kernel at each free, then requested again"
+    );
+    assert_eq!(
+        leading(590_000.0),
+        "Stacks of threads are released at their ends and touched again by the next threads"
+    );
+}
+
+#[test]
 fn memory_that_a_runtime_maps_elsewhere_each_time_is_churn() {
     let answer = concluded(moving(&BY_V8));
     let first = &answer.diagnoses[0];
