@@ -1,5 +1,6 @@
 //! What a program does if no problem takes its time: computing, work in the kernel, waiting.
 
+use super::brief::brief;
 use super::elapsed::{kinds, waits};
 use super::open::Open;
 use super::symptom::Symptom;
@@ -108,7 +109,7 @@ fn share(findings: &Findings, part: &TimePart) -> f64 {
 fn functions(own: &TimePart) -> String {
     let shares = own.places.iter().zip(&own.shares);
     let functions: Vec<String> = shares
-        .map(|(name, share)| say::function(name, percent(*share)))
+        .map(|(name, share)| say::function(brief(name), percent(*share)))
         .collect();
     match functions.is_empty() {
         true => String::new(),

@@ -7,6 +7,7 @@
 //! matter, nothing is advised: a setting that does not help can hurt.
 
 mod advise;
+mod brief;
 mod callers;
 mod case;
 mod diagnose;
