@@ -388,3 +388,18 @@ fn a_limit_of_the_heap_is_raised_only_where_the_heap_is_near_it() {
     assert!(advised(limit, "much").is_none());
     assert!(advised("--stack-size", "130").is_none());
 }
+
+#[test]
+fn touching_a_whole_java_heap_first_is_taken_back_as_a_trial() {
+    let tried = |option: &str| {
+        let mut findings = run(500, 900, 520_000);
+        findings.by_cause = vec![share(Cause::FirstTouch, 519_000.0)];
+        let mut java = allocator(AllocatorKind::Jvm, "17");
+        java.settings.insert(option.to_owned(), String::new());
+        findings.allocators = vec![java];
+        let answer = concluded(findings);
+        answer.verdict.contains("'no pretouch'")
+    };
+    assert!(tried("-XX:+AlwaysPreTouch"));
+    assert!(!tried("-XX:+UseG1GC"));
+}
