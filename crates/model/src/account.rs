@@ -9,6 +9,13 @@ pub const ALLOCATOR: &str = "allocator";
 /// Name of the part that a runtime's garbage collector takes.
 pub const COLLECTOR: &str = "collector";
 
+/// Name of the part that takes and releases locks in user mode.
+pub const LOCKS: &str = "locks";
+/// Name of the part that zeroes memory for calloc.
+pub const CALLOC: &str = "calloc";
+/// Name of the kernel's work for threads that queue for a lock of the program.
+pub const QUEUE: &str = "queue";
+
 /// Name of the work on faults of processes that are forked for one task each.
 pub const FORKED: &str = "forked";
 
@@ -272,13 +279,19 @@ impl Account {
     /// The allocator's own code, where it was seen to take time.
     #[must_use]
     pub fn allocator(&self) -> Option<&TimePart> {
-        self.cpu.iter().find(|part| part.id == ALLOCATOR)
+        self.part(ALLOCATOR)
     }
 
     /// A runtime's garbage collector, where it was seen to take time.
     #[must_use]
     pub fn collector(&self) -> Option<&TimePart> {
-        self.cpu.iter().find(|part| part.id == COLLECTOR)
+        self.part(COLLECTOR)
+    }
+
+    /// A part of the CPU time, where it was seen.
+    #[must_use]
+    pub fn part(&self, id: &str) -> Option<&TimePart> {
+        self.cpu.iter().find(|part| part.id == id)
     }
 
     /// One kind of work, where it was seen.

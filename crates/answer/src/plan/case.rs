@@ -201,3 +201,18 @@ pub(super) fn share_of_work(findings: &Findings, id: &str) -> Option<Estimate> {
     let work = findings.account.work(id)?;
     Some(work.time.scaled(1.0 / findings.cost.cpu().0.max(1) as f64))
 }
+
+/// The sum of estimates that err independently of each other.
+pub(super) fn together(times: impl Iterator<Item = Estimate>) -> Estimate {
+    let (mut sum, mut below, mut above) = (0.0, 0.0, 0.0);
+    for time in times {
+        sum += time.value;
+        below += (time.value - time.low).powi(2);
+        above += (time.high - time.value).powi(2);
+    }
+    Estimate {
+        value: sum,
+        low: (sum - below.sqrt()).max(0.0),
+        high: sum + above.sqrt(),
+    }
+}

@@ -1,6 +1,6 @@
 //! Symptoms in plain words.
 
-use super::case::Case;
+use super::case::{Case, together};
 use super::evidence::evidence;
 use super::grade::{at_least, range, seconds, severity, severity_within};
 use super::kernel::is_privileged;
@@ -73,7 +73,7 @@ fn lead_with_the_end(found: &mut [Diagnosis]) {
 /// A finding together with the time of calls.
 fn with_calls(findings: &Findings, plain: Diagnosis, calls: Estimate) -> Diagnosis {
     let share = plain.share_of_cpu.map(|share| {
-        let all = kernel::together([share, calls].into_iter());
+        let all = together([share, calls].into_iter());
         let within = |end: f64| end.min(1.0);
         Estimate {
             value: within(all.value),

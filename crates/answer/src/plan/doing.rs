@@ -8,7 +8,7 @@ use super::wording::words;
 use super::{kernel, say};
 use crate::page_sizes;
 use pagewise_faults::account::UNEXPLAINED;
-use pagewise_model::account::{ALLOCATOR, COLLECTOR, TimePart};
+use pagewise_model::account::{ALLOCATOR, CALLOC, COLLECTOR, LOCKS, TimePart};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::quantity::percent;
 
@@ -177,7 +177,7 @@ fn listed<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) ->
 
 /// Whether a part of the CPU time is what the kernel does for the program.
 fn is_kernels(part: &TimePart) -> bool {
-    ![ALLOCATOR, COLLECTOR, "observer"].contains(&&*part.id)
+    ![ALLOCATOR, COLLECTOR, LOCKS, CALLOC, "observer"].contains(&&*part.id)
 }
 
 /// What is not the program's own code and takes a share worth telling, largest first.

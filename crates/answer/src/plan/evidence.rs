@@ -8,6 +8,7 @@ use super::symptom::Symptom;
 use super::waits::{limit_hits, seen_reclaim};
 use super::{numa, own_settings, say, works};
 use pagewise_faults::runtimes::Runtimes;
+use pagewise_model::account::CALLOC;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::delays::Delay;
 use pagewise_model::findings::{Cause, FileReads, Findings};
@@ -56,6 +57,7 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
     match symptom.kind {
         Symptom::HotAllocator => allocator(findings, symptom).into_iter().collect(),
         Symptom::HotCollector => collector(findings, symptom).into_iter().collect(),
+        Symptom::CallocZeroing => zeroing(findings, symptom).into_iter().collect(),
         Symptom::Reclaim | Symptom::Limit | Symptom::Killed => reclaim(findings),
         Symptom::FileReads | Symptom::FirstRun => reads(findings, symptom),
         Symptom::HugeSparse | Symptom::HugeZeroing => huge(findings).into_iter().collect(),
@@ -73,6 +75,7 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
         | Symptom::TlbFlush
         | Symptom::ServedFaults
         | Symptom::Registering
+        | Symptom::LockQueue
         | Symptom::FileRemap => works::evidence(findings, symptom),
         Symptom::ChurnBrk
         | Symptom::ChurnPopulated
@@ -149,6 +152,11 @@ fn allocator(findings: &Findings, symptom: &Case) -> Option<String> {
 fn collector(findings: &Findings, symptom: &Case) -> Option<String> {
     let functions = findings.account.collector()?.places.join(", ");
     Some(say::collector_takes(range(symptom.cost), functions))
+}
+
+fn zeroing(findings: &Findings, symptom: &Case) -> Option<String> {
+    let functions = findings.account.part(CALLOC)?.places.join(", ");
+    Some(say::zeroing_takes(range(symptom.cost), functions))
 }
 
 /// Which runtime makes the calls, and where.

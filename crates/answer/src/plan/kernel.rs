@@ -1,7 +1,7 @@
 //! The kernel's work for a program apart from page faults, in words: a program is not called
 //! healthy if a good part of its time is spent there.
 
-use super::case::Case;
+use super::case::{Case, together};
 use super::elapsed;
 use super::grade::{range, severity_of, severity_within};
 use super::say;
@@ -133,21 +133,6 @@ pub(super) fn memory_calls(findings: &Findings) -> Option<Estimate> {
     let calls = entries.filter(|entry| table.is_memory_call(&entry.id));
     let all = together(calls.map(|entry| share_of(entry.time, findings)));
     (all.value > 0.0).then_some(all)
-}
-
-/// The sum of estimates that err independently of each other.
-pub(super) fn together(times: impl Iterator<Item = Estimate>) -> Estimate {
-    let (mut sum, mut below, mut above) = (0.0, 0.0, 0.0);
-    for time in times {
-        sum += time.value;
-        below += (time.value - time.low).powi(2);
-        above += (time.high - time.value).powi(2);
-    }
-    Estimate {
-        value: sum,
-        low: (sum - below.sqrt()).max(0.0),
-        high: sum + above.sqrt(),
-    }
 }
 
 fn is_gate(entry: &KernelEntry) -> bool {

@@ -44,6 +44,7 @@ phrases! {
         calls_take(share);
         allocator_takes(share, functions);
         collector_takes(share, functions);
+        zeroing_takes(share, functions);
         runtime_calls(runtime, function);
         memory_moves(faults, held);
         allocated_times(times);
@@ -95,6 +96,8 @@ phrases! {
         flushing(share);
         serving(share);
         registering(share);
+        locking(share, functions);
+        queueing(share);
         unmapped(calls, bytes, held);
         balancing_takes(share);
         balancing_counted(counts);

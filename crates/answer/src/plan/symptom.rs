@@ -82,6 +82,10 @@ symptoms! {
     HotAllocator = "allocator.hot",
     /// A runtime's garbage collector takes time.
     HotCollector = "collector.hot",
+    /// Threads queue for a lock of the program.
+    LockQueue = "lock.threads",
+    /// Memory that the allocator kept is zeroed for calloc.
+    CallocZeroing = "calloc.zeroing",
     /// A program runs on a language runtime: not a problem by itself, but a stripped runtime hides
     /// its collector, so that only runs can show the effect of its heap settings.
     Runtime = "runtime",
@@ -146,10 +150,10 @@ impl Symptom {
             FirstTouch | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback
             | ForkCopies | ForkTables | ForkSpawn | ForkEach | File | FileCopies | Shared
             | FileRemap | FileReads | FirstRun | Swap | UnknownFaults | WriteProtect
-            | HotAllocator | HotCollector | Runtime | Limit | Killed | Thrashing | Reclaim
-            | LockWait | LockSpin | TlbFlush | ServedFaults | Registering | NumaBalancing
-            | NumaRemote | NumaOneNode | KernelThreads | KernelWork | KernelUnexplained
-            | Healthy | Open | Short | Computing => false,
+            | HotAllocator | HotCollector | LockQueue | CallocZeroing | Runtime | Limit
+            | Killed | Thrashing | Reclaim | LockWait | LockSpin | TlbFlush | ServedFaults
+            | Registering | NumaBalancing | NumaRemote | NumaOneNode | KernelThreads
+            | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => false,
         }
     }
 
@@ -161,6 +165,7 @@ impl Symptom {
             self,
             ServedFaults
                 | Registering
+                | LockQueue
                 | Shared
                 | File
                 | FileCopies
@@ -181,11 +186,10 @@ impl Symptom {
     pub(super) fn is_of_cpu(self) -> bool {
         use Symptom::*;
         match self {
-            ChurnPopulated | HotAllocator | HotCollector | ForkTables | ForkSpawn | ForkEach
-            | LockSpin | TlbFlush | ServedFaults | Registering | NumaBalancing | NumaRemote
-            | NumaOneNode | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => {
-                true
-            }
+            ChurnPopulated | HotAllocator | HotCollector | LockQueue | CallocZeroing
+            | ForkTables | ForkSpawn | ForkEach | LockSpin | TlbFlush | ServedFaults
+            | Registering | NumaBalancing | NumaRemote | NumaOneNode | KernelWork
+            | KernelUnexplained | Healthy | Open | Short | Computing => true,
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
             | File | FileCopies | Shared | FileRemap | FileReads | FirstRun | Swap

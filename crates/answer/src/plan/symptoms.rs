@@ -1,11 +1,14 @@
 //! The problems that the figures show, each with its faults and its cost.
 
 use super::callers::{callers, moved, owner};
-use super::case::{Case, Owner, faults_of, mainly_threads, plain, share_of_faults, share_of_work};
+use super::case::{
+    Case, Owner, faults_of, mainly_threads, plain, share_of_faults, share_of_work, together,
+};
 use super::symptom::Symptom;
 use super::{kernel, numa, waits, works};
 use pagewise_faults::account::SPARSE;
 use pagewise_faults::runtimes::Runtimes;
+use pagewise_model::account::CALLOC;
 use pagewise_model::findings::{Cause, Findings, RegionKind};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::Estimate;
@@ -51,6 +54,7 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
     symptoms.extend(huge_zeroing(findings));
     symptoms.extend(hot_allocator(findings));
     symptoms.extend(hot_collector(findings));
+    symptoms.extend(calloc_zeroing(findings));
     symptoms.extend(waits::all(findings));
     symptoms.extend(works::all(findings));
     symptoms.extend(numa::all(findings));
@@ -151,7 +155,7 @@ fn populated(findings: &Findings) -> Option<Case> {
         return None;
     }
     let calls = kernel::memory_calls(findings).into_iter();
-    let mut cost = kernel::together(calls.chain([populating]));
+    let mut cost = together(calls.chain([populating]));
     // Of the way into the kernel, and of what recording costs, these calls may have the most.
     let beside = ["gate", "observer"].into_iter();
     let beside = beside.filter_map(|id| findings.account.entry(id));
@@ -269,6 +273,18 @@ fn hot_allocator(findings: &Findings) -> Option<Case> {
     (cost.value >= HOT_ALLOCATOR).then(|| Case {
         cost,
         ..plain(findings, Symptom::HotAllocator, 0.0, &[])
+    })
+}
+
+/// Time in which memory is zeroed for calloc that malloc had kept.
+fn calloc_zeroing(findings: &Findings) -> Option<Case> {
+    let zeroing = findings.account.part(CALLOC)?;
+    let cost = zeroing
+        .time
+        .scaled(1.0 / findings.cost.cpu().0.max(1) as f64);
+    (cost.value >= HOT_ALLOCATOR).then(|| Case {
+        cost,
+        ..plain(findings, Symptom::CallocZeroing, 0.0, &[])
     })
 }
 

@@ -3,12 +3,12 @@
 //! the program serves itself, buffers that are registered for each request.
 //! Also files that are mapped repeatedly, although each of their faults is an ordinary one.
 
-use super::case::{Case, faults_of, is_one_process, plain, share_of_work};
+use super::case::{Case, faults_of, is_one_process, plain, share_of_work, together};
 use super::grade::{range, severity};
 use super::open::has_one_thread;
 use super::symptom::Symptom;
 use super::{numa, say};
-use pagewise_model::account::{FORKED, KernelEntry, SPAWNED};
+use pagewise_model::account::{FORKED, KernelEntry, LOCKS, QUEUE, SPAWNED};
 use pagewise_model::findings::{Cause, Findings, Severity};
 use pagewise_model::quantity::count;
 use pagewise_model::units::{Bytes, Estimate, Nanos};
@@ -36,6 +36,7 @@ pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
         (Symptom::TlbFlush, share_of_work(findings, "flush")),
         (Symptom::ServedFaults, share_of_work(findings, SERVED)),
         (Symptom::Registering, share_of_work(findings, REGISTERED)),
+        (Symptom::LockQueue, queueing(findings)),
     ];
     found.into_iter().filter_map(|(kind, cost)| {
         Some(Case {
@@ -43,6 +44,23 @@ pub(super) fn all(findings: &Findings) -> impl Iterator<Item = Case> {
             ..plain(findings, kind, 0.0, &[])
         })
     })
+}
+
+/// Share of the CPU time from which locks of the program are worth mentioning…
+const MUCH_LOCKING: f64 = 0.1;
+/// … if the kernel's part in it, which a lock without a queue never needs, is at least this.
+const SOME_QUEUE: f64 = 0.01;
+
+/// Taking and releasing locks of the program that threads queue for, in user mode and in the kernel.
+fn queueing(findings: &Findings) -> Option<Estimate> {
+    let queue = share_of_work(findings, QUEUE).filter(|queue| queue.value >= SOME_QUEUE)?;
+    let cost = together([locking(findings)?, queue].into_iter());
+    (cost.value >= MUCH_LOCKING && !has_one_thread(findings)).then_some(cost)
+}
+
+fn locking(findings: &Findings) -> Option<Estimate> {
+    let part = findings.account.part(LOCKS)?;
+    Some(part.time.scaled(1.0 / findings.cost.cpu().0.max(1) as f64))
 }
 
 /// Spinning for the lock of the address space: threads do that for each other.
@@ -211,6 +229,7 @@ pub(super) fn tell_of(symptoms: &[Case], entry: &KernelEntry, findings: &Finding
         "interrupt" if costly(Symptom::NumaBalancing) => message(&[numa::WORK]),
         "call.device" | "call.read" if costly(Symptom::ServedFaults) => message(&[SERVED]),
         "call.rings" | "populate" if costly(Symptom::Registering) => message(&[REGISTERED]),
+        "call.futex" if costly(Symptom::LockQueue) => message(&[QUEUE]),
         "call.map" if costly(Symptom::FileRemap) => return true,
         "call.map" => {
             let part = |kind, work| if costly(kind) { message(&[work]) } else { 0.0 };
@@ -257,6 +276,18 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
         Symptom::TlbFlush => [share("flush").map(say::flushing), None, None],
         Symptom::ServedFaults => [share(SERVED).map(say::serving), None, None],
         Symptom::Registering => [share(REGISTERED).map(say::registering), None, None],
+        Symptom::LockQueue => {
+            let asking = findings
+                .account
+                .part(LOCKS)
+                .map(|part| part.places.join(", "));
+            let locking = locking(findings).map(range).zip(asking);
+            [
+                locking.map(|(share, asking)| say::locking(share, asking)),
+                share(QUEUE).map(say::queueing),
+                None,
+            ]
+        }
         Symptom::FileRemap => {
             let Unmapped { calls, bytes } = unmaps(findings);
             [

@@ -14,9 +14,11 @@ mod elapsed;
 mod faults;
 mod huge;
 mod lives;
+mod locks;
 mod modes;
 mod table;
 mod tasks;
+mod zeroing;
 
 pub(crate) use counted::count_waits;
 pub(crate) use elapsed::elapsed;
@@ -31,18 +33,24 @@ use crate::attribute::wilson;
 use crate::causes::Weight;
 use crate::runtimes::Runtimes;
 use allocator::AllocatorTable;
+use locks::Asks;
 use modes::Modes;
-use pagewise_model::account::{ALLOCATOR, Account, COLLECTOR, KernelEntry, KernelWork, TimePart};
+use pagewise_model::account::{
+    ALLOCATOR, Account, CALLOC, COLLECTOR, KernelEntry, KernelWork, LOCKS, QUEUE, TimePart,
+};
 use pagewise_model::profile::{Frame, FrameKind, NodeId, Profile};
 use pagewise_model::run::RunCost;
 use pagewise_model::units::Estimate;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use table::Reason;
 
 /// With fewer samples a share is off by up to 18 percentage points (binomial, 95 %): too imprecise.
 const FEWEST: f64 = 30.0;
 /// Kernel functions that are named for an entry.
 const MOST_FUNCTIONS: usize = 3;
+/// The entry into the kernel by which threads sleep for a lock and wake others (`kernel.toml`).
+const SLEEPS_AND_WAKES: &str = "call.futex";
 /// The part of the CPU time that nothing explains.
 pub const UNEXPLAINED: &str = "unexplained";
 /// perf's names of events that sample CPU time, in order of preference.
@@ -91,6 +99,10 @@ struct Sums {
     allocator: BTreeMap<String, u64>,
     /// Below functions of a garbage collector, by function.
     collector: BTreeMap<String, u64>,
+    /// Taking and releasing locks, by the function that asks for them.
+    locks: BTreeMap<String, u64>,
+    /// Zeroing memory for calloc, by the function that requests it.
+    zeroing: BTreeMap<String, u64>,
 }
 
 #[derive(Default)]
@@ -116,12 +128,26 @@ impl Sums {
         for (stack, weight) in by_stack {
             let kernel = kernel_functions(profile, stack);
             if let (true, Some(leaf)) = (kernel.is_empty(), leaf(profile, stack)) {
-                match collecting(profile, stack, runtimes) {
-                    Some(function) => sums.add_collector(function, weight),
-                    None => sums.add_user(leaf, weight, allocators),
-                }
+                sums.user += weight;
+                let sum = if let Some(function) = collecting(profile, stack, runtimes) {
+                    sums.collector.entry(function.to_owned())
+                } else if let Some(function) = zeroing::for_calloc(profile, stack) {
+                    sums.zeroing.entry(function.to_owned())
+                } else {
+                    match locks::asking(profile, stack) {
+                        Some(Asks::Function(function)) => sums.locks.entry(function.to_owned()),
+                        Some(Asks::Allocator) => sums.allocator.entry(leaf.name.to_string()),
+                        None => sums.of_code(leaf, weight, allocators),
+                    }
+                };
+                *sum.or_default() += weight;
             }
-            sums.add(&kernel, weight, table);
+            let entered = sums.add(&kernel, weight, table);
+            if entered.as_deref() == Some(SLEEPS_AND_WAKES)
+                && let Some(Asks::Function(_)) = locks::asking(profile, stack)
+            {
+                sums.work.entry(QUEUE.to_owned()).or_default().0 += weight;
+            }
         }
         sums
     }
@@ -132,26 +158,26 @@ impl Sums {
         self.all.effective_samples()
     }
 
-    fn add_collector(&mut self, function: &str, weight: u64) {
-        self.user += weight;
-        *self.collector.entry(function.to_owned()).or_default() += weight;
-    }
-
-    fn add_user(&mut self, leaf: &Frame, weight: u64, allocators: &AllocatorTable) {
-        self.user += weight;
+    /// The sum of a function in user mode: an allocator's, or the program's own.
+    fn of_code(
+        &mut self,
+        leaf: &Frame,
+        weight: u64,
+        allocators: &AllocatorTable,
+    ) -> Entry<'_, String, u64> {
         if allocators.has(leaf) {
-            *self.allocator.entry(leaf.name.to_string()).or_default() += weight;
-            return;
+            return self.allocator.entry(leaf.name.to_string());
         }
-        *self.own.entry(leaf.name.to_string()).or_default() += weight;
         if leaf.unnamed.is_some() {
             self.user_nameless += weight;
         }
+        self.own.entry(leaf.name.to_string())
     }
 
-    fn add(&mut self, functions: &[&Frame], weight: u64, table: &KernelTable) {
+    /// Adds a sample in the kernel; the entry that it belongs to.
+    fn add(&mut self, functions: &[&Frame], weight: u64, table: &KernelTable) -> Option<String> {
         if functions.is_empty() {
-            return;
+            return None;
         }
         self.kernel += weight;
         let named: Vec<&str> = functions
@@ -161,8 +187,9 @@ impl Sums {
             .collect();
         let Some(reason) = table.reason(&named) else {
             self.nameless += weight;
-            return;
+            return None;
         };
+        let entered = reason.id.clone();
         if let Some(work) = table.work(&named, &reason.id) {
             let sum = self.work.entry(work.to_owned()).or_default();
             sum.0 += weight;
@@ -175,6 +202,7 @@ impl Sums {
             *self.content.entry(key).or_default() += weight;
         }
         self.enter(reason, named.last().copied(), weight);
+        Some(entered)
     }
 
     fn enter(&mut self, reason: Reason, innermost: Option<&str>, weight: u64) {
@@ -244,7 +272,16 @@ impl Sums {
                 in_user(self.collector.values().sum()),
             )
         });
-        let parts = allocator.into_iter().chain(collector);
+        let rows = [
+            (LOCKS, "taking and releasing locks", &self.locks),
+            (CALLOC, "zeroing memory for calloc", &self.zeroing),
+        ];
+        let rows = rows.into_iter().filter(|(_, _, sums)| !sums.is_empty());
+        let rows = rows.map(|(id, label, sums)| TimePart {
+            places: heaviest(sums),
+            ..TimePart::plain(id, label, in_user(sums.values().sum()))
+        });
+        let parts = allocator.into_iter().chain(collector).chain(rows);
         let functions = heaviest(&self.own);
         let own = TimePart {
             shares: functions

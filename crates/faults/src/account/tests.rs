@@ -77,6 +77,30 @@ fn parts_add_up_to_the_cpu_time_with_the_allocators() {
 }
 
 #[test]
+fn locks_and_zeroing_for_calloc_are_rows_of_their_own() {
+    let locking = "start_thread;serve;___pthread_mutex_lock";
+    let mut maker = Maker::default();
+    maker.samples("main;work", 100);
+    maker.samples(locking, 60);
+    maker.samples(
+        &format!("{locking};__x64_sys_futex_k;do_futex_k;futex_wait_k"),
+        20,
+    );
+    maker.samples("main;pthread_cond_wait;__x64_sys_futex_k;do_futex_k", 10);
+    maker.samples("main;default_calloc;__memset_avx2_unaligned_erms", 40);
+    let account = super::account(Some(&maker.finish()), &cost(2000, 300), table());
+    let part = |id: &str| {
+        let part = account.part(id).expect("a row");
+        ((part.time.value / 1e6).round(), part.places.join(" "))
+    };
+    assert_eq!(part(LOCKS), (600.0, "serve".to_owned()));
+    assert_eq!(part(CALLOC), (400.0, "default_calloc".to_owned()));
+    assert_eq!(part("own").0, 1000.0);
+    let queue = account.work(QUEUE).expect("a queue").time.value;
+    assert_eq!((queue / 1e6).round(), 200.0);
+}
+
+#[test]
 fn a_librarys_allocator_shows_beneath_a_stripped_program() {
     let stripped = |allocator: &str| {
         let mut maker = Maker::default();

@@ -1,7 +1,7 @@
 //! Heaps and collectors of language runtimes.
 
 use super::*;
-use pagewise_model::account::{COLLECTOR, TimePart};
+use pagewise_model::account::{CALLOC, COLLECTOR, TimePart};
 use pagewise_model::findings::FlameNode;
 
 fn call(stack: &[&str], faults: f64) -> Site {
@@ -402,4 +402,23 @@ fn touching_a_whole_java_heap_first_is_taken_back_as_a_trial() {
     };
     assert!(tried("-XX:+AlwaysPreTouch"));
     assert!(!tried("-XX:+UseG1GC"));
+}
+
+#[test]
+fn zeroing_for_calloc_is_a_finding_with_its_own_trial() {
+    let answer = |share: f64| {
+        let mut findings = run(1900, 100, 9_000);
+        findings.allocators = vec![allocator(AllocatorKind::Glibc, "2.36")];
+        findings.account.cpu = vec![TimePart {
+            places: vec!["default_calloc".into()],
+            ..TimePart::plain(CALLOC, "", Estimate::exact(share * 2e9))
+        }];
+        concluded(findings)
+    };
+    let much = answer(0.8);
+    assert_eq!(much.diagnoses[0].id, "calloc.zeroing");
+    assert!(much.verdict.contains("'fresh callocs'"), "{}", much.verdict);
+    let evidence = much.diagnoses[0].evidence.join("\n");
+    assert!(evidence.contains("default_calloc"), "{evidence}");
+    assert_ne!(answer(0.05).diagnoses[0].id, "calloc.zeroing");
 }
