@@ -1,11 +1,15 @@
 //! Opens a plan's units for every thread on every CPU, and the rings that they write to.
 
+mod ring_sizes;
+
+use ring_sizes::{RingSizes, page_size, watermark_part};
+
 use super::notes::Note;
 use super::plan::{Plan, Reach, Start, Unit};
 use super::role::{RingClass, Role};
 use super::{Error, Mode, Target};
 use crate::proc::{ProcRoot, family};
-use crate::sys::machine;
+
 use crate::sys::perf_event::{self, EventFd};
 use crate::sys::perf_ring::Ring;
 use std::fs::File;
@@ -146,60 +150,12 @@ pub(super) struct Opener<'a> {
     opened: Opened,
 }
 
-/// Pages of records in the rings of one CPU.
-#[derive(Clone, Copy, Debug)]
-struct RingSizes {
-    side: usize,
-    faults: usize,
-    calls: usize,
-    cpu: usize,
-}
-
 /// Why a unit is not open for a thread.
 enum Refusal {
     ThreadGone,
     CpuGone,
     NoFiles,
     Other(io::Error),
-}
-
-impl RingSizes {
-    /// With privileges up to 64 MiB in all; without, as much as `kernel.perf_event_mlock_kb` (516
-    /// KiB for each CPU unless changed) allows, control pages included. The kernel clears each page
-    /// before the program may start, 0.3 ms for a MiB, so rings of samples are half as large as
-    /// those that get a record of each fault.
-    fn for_us(cpus: usize, mode: Mode) -> Self {
-        let pages = |kib: usize| (kib * 1024 / page_size()).max(1);
-        if !perf_event::is_root() {
-            return Self {
-                side: pages(64),
-                faults: pages(256),
-                calls: pages(128),
-                cpu: pages(128),
-            };
-        }
-        let most = (64 * 1024 / cpus.max(1)).clamp(256, 4_096);
-        let most = 1 << most.ilog2();
-        let of_samples = match mode {
-            Mode::Sampled => most / 2,
-            Mode::Full => most,
-        };
-        Self {
-            side: pages(most / 4),
-            faults: pages(of_samples),
-            calls: pages(most / 4),
-            cpu: pages(of_samples / 2),
-        }
-    }
-
-    fn of(&mut self, class: RingClass) -> &mut usize {
-        match class {
-            RingClass::Side => &mut self.side,
-            RingClass::Faults => &mut self.faults,
-            RingClass::Calls => &mut self.calls,
-            RingClass::Cpu => &mut self.cpu,
-        }
-    }
 }
 
 impl<'a> Opener<'a> {
@@ -487,19 +443,6 @@ pub(super) fn open_source(
         event.set_filter(filter)?;
     }
     Ok(event)
-}
-
-/// The recorder is woken when this part of a ring is full. Units that are governed or adapt to the
-/// rate must be noticed early: after some 1,000 records.
-fn watermark_part(class: RingClass, mode: Mode) -> usize {
-    match (class, mode) {
-        (_, Mode::Sampled) => 16,
-        (_, Mode::Full) => 4,
-    }
-}
-
-fn page_size() -> usize {
-    usize::try_from(machine::page_size()).unwrap_or(4096)
 }
 
 fn is_forbidden(cause: &io::Error) -> bool {

@@ -1,11 +1,15 @@
 //! The plan of a recording: units of sources that are switched together.
 
+mod tracepoints;
+
+use tracepoints::{block_io, calls, locks};
+
 use super::ladder;
 use super::notes::Note;
 use super::role::{RingClass, Role, Slot};
 use super::source::{Access, Fault, Source};
 use super::{CpuStacks, Mode, Options};
-use crate::tracefs::{Tracefs, Tracepoint};
+use crate::tracefs::Tracefs;
 use pagewise_formats::perf_data::TracingData;
 use std::time::Duration;
 
@@ -73,20 +77,6 @@ const MOST_COPIES: u64 = 199;
 /// Full mode: call chains for a tenth of the time, which is cheaper than chains on every fault.
 const FULL_PAIRED: Duration = Duration::from_millis(36);
 const FULL_CHAINS: Duration = Duration::from_millis(4);
-/// One in this many system calls has its call chain recorded, ...
-const CALL_CHAIN_PERIOD: u64 = 7;
-/// ... or, when stacks are copied, one in this many.
-const CALL_STACK_PERIOD: u64 = 61;
-
-/// System calls that are traced at their start: those that release or request memory.
-const ENTERED: [&str; 6] = ["munmap", "brk", "madvise", "mremap", "mmap", "mprotect"];
-/// System calls whose result is an address.
-const EXITED: [&str; 3] = ["brk", "mremap", "mmap"];
-/// The system call whose caller is recorded each time, because it shows whose memory it is.
-const TOLD_CALLER: &str = "mmap";
-/// System calls whose callers matter most for blame.
-const BLAMED: [&str; 4] = ["munmap", "brk", "madvise", "mmap"];
-
 impl Plan {
     /// The plan for these options under this access. `tracefs` is called only when needed.
     pub fn new(
@@ -383,91 +373,9 @@ fn pair(access: Access) -> Vec<Source> {
         .into()
 }
 
-/// Each memory call with its payload. In sampled mode some of them are recorded once more, with
-/// chains, through sources of their own (the kernel builds a tracepoint's sample separately for
-/// each event, so these do not disturb each other); in full mode all starts have chains.
-fn calls(
-    tracefs: &Tracefs,
-    options: &Options,
-    access: Access,
-    used: &mut Vec<Tracepoint>,
-) -> Result<Vec<Source>, String> {
-    let mode = options.mode;
-    let mut sources = Vec::new();
-    for call in ENTERED {
-        let point = existing(tracefs, "syscalls", &format!("sys_enter_{call}"))?;
-        let source = match mode {
-            Mode::Sampled => Source::tracepoint(&point, access),
-            Mode::Full => Source::tracepoint_with_chain(&point, 1, access),
-        };
-        sources.push(match call == TOLD_CALLER {
-            true => source.with_caller(),
-            false => source,
-        });
-        if mode == Mode::Sampled && BLAMED.contains(&call) {
-            sources.push(blamed(&point, options.dwarf_stacks, access));
-        }
-        used.push(point);
-    }
-    for call in EXITED {
-        let point = existing(tracefs, "syscalls", &format!("sys_exit_{call}"))?;
-        sources.push(Source::tracepoint(&point, access));
-        used.push(point);
-    }
-    Ok(sources)
-}
-
-/// Some calls, with everything that identifies the caller.
-fn blamed(point: &Tracepoint, stacks: bool, access: Access) -> Source {
-    if stacks {
-        Source::tracepoint_with_stack(point, CALL_STACK_PERIOD, access)
-    } else {
-        Source::tracepoint_with_chain(point, CALL_CHAIN_PERIOD, access)
-    }
-}
-
-/// Waits for sleeping reader-writer locks, mmap_lock among them: `LCB_F_READ` and `LCB_F_WRITE`
-/// alone (include/trace/events/lock.h). The chain shows which lock it was.
-fn locks(
-    tracefs: &Tracefs,
-    access: Access,
-    used: &mut Vec<Tracepoint>,
-) -> Result<Vec<Source>, String> {
-    let begin = existing(tracefs, "lock", "contention_begin")?;
-    let end = existing(tracefs, "lock", "contention_end")?;
-    let sources = vec![
-        Source::tracepoint_with_chain(&begin, 1, access).filtered(c"flags == 2 || flags == 4"),
-        Source::tracepoint(&end, access),
-    ];
-    used.extend([begin, end]);
-    Ok(sources)
-}
-
-/// Requests at their issue to the device, with the call chain, and at their completion.
-fn block_io(
-    tracefs: &Tracefs,
-    access: Access,
-    used: &mut Vec<Tracepoint>,
-) -> Result<Vec<Source>, String> {
-    let issue = existing(tracefs, "block", "block_rq_issue")?;
-    let complete = existing(tracefs, "block", "block_rq_complete")?;
-    let sources = vec![
-        Source::tracepoint_with_chain(&issue, 1, access),
-        Source::tracepoint(&complete, access),
-    ];
-    used.extend([issue, complete]);
-    Ok(sources)
-}
-
-fn existing(tracefs: &Tracefs, system: &str, name: &str) -> Result<Tracepoint, String> {
-    tracefs
-        .tracepoint(system, name)
-        .map_err(|error| error.to_string())?
-        .ok_or_else(|| format!("this kernel has no tracepoint {system}:{name}"))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::tracepoints::{BLAMED, ENTERED, EXITED};
     use super::*;
     use std::fs;
 
