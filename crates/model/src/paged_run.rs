@@ -34,8 +34,8 @@ pub struct PagedRun {
     pub others: OtherProcesses,
     /// Refault distances of all processes together.
     pub refault_distances: RefaultDistances,
-    /// What the kernel counted, where it paged the run (`--engine kernel`). The figures above are the
-    /// pager's, and empty then.
+    /// What the kernel counted, where it paged the run. The figures above are the pager's: empty, or up to
+    /// when the kernel took over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelPaging>,
 }
@@ -46,6 +46,10 @@ pub struct PagedRun {
 pub struct KernelPaging {
     /// Version of the cgroup, 1 or 2.
     pub cgroup_version: u32,
+    /// When the kernel took over from the pager (`--engine auto`), in nanoseconds from the start; absent
+    /// where it paged the run from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_over_ns: Option<u64>,
     /// Peak of the memory charged to the group, page cache included.
     pub peak_bytes: Option<u64>,
     /// The most that was seen in swap at a time, read every tenth of a second.

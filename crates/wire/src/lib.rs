@@ -11,4 +11,4 @@ pub mod snapshot;
 pub mod trace;
 
 /// Version of the shared memory. Both sides come from one build, so they must be equal.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;

@@ -49,6 +49,9 @@ pub struct Run {
     pub more_strangers: AtomicU32,
     /// Whether several processes share [`Run::tree_bytes`].
     pub several: AtomicU32,
+    /// Whether the kernel evicts from now on: the pager brings back what it has evicted, and evicts no
+    /// more.
+    pub by_kernel: AtomicU32,
 }
 
 /// A program that runs outside the budget.
@@ -400,6 +403,6 @@ const _: () = assert!(
     size_of::<Run>()
         == 32
             + (PROCESSES + 1) * size_of::<Process>()
-            + 16
+            + 24
             + STRANGERS * size_of::<StrangerPlace>()
 );

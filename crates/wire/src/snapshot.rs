@@ -25,6 +25,8 @@ pub const TREE_AT: usize = offset_of!(Run, tree_bytes);
 pub const NEWCOMERS_AT: usize = offset_of!(Run, newcomers_bytes);
 /// Offset of the flag for several living processes, 32 bits.
 pub const SEVERAL_AT: usize = offset_of!(Run, several);
+/// Offset of the flag by which the kernel evicts from then on, 32 bits.
+pub const BY_KERNEL_AT: usize = offset_of!(Run, by_kernel);
 /// Length of the head.
 pub const HEAD_BYTES: usize = offset_of!(Run, processes);
 

@@ -3605,6 +3605,11 @@ export interface KernelPaging {
    * The most that was seen in swap at a time, read every tenth of a second.
    */
   swap_peak_bytes: number | null;
+  /**
+   * When the kernel took over from the pager (`--engine auto`), in nanoseconds from the start; absent
+   * where it paged the run from the start.
+   */
+  took_over_ns?: number;
 }
 /**
  * Processes without figures of their own: together with the others they add up to the whole.

@@ -58,7 +58,9 @@ pub struct Args {
     /// kernel: a memory cgroup and a swap file of the run's own, which take root. Faster where access is random or many
     /// threads write; programs of every kind are held, static ones too. --memory is a hard limit and includes the page
     /// cache. Options about pages (--policy, --delivery, --store-kind, …) are for ours alone. auto: ours, but kernel for a
-    /// program into which no library can be loaded (static, Go, set-user-ID, of another libc).
+    /// program into which no library can be loaded (static, Go, set-user-ID, of another libc), and for the rest of a
+    /// run once it waits for pages in random places for two seconds, where that can be (root, --memory, no option about pages but
+    /// --delivery, --min-region and --when-full).
     #[arg(long, default_value = "ours", value_name = "WHICH", value_parser = ["ours", "kernel", "auto"])]
     engine: String,
     /// Which pages to evict and which to read ahead: prefetch (over 2q), 2q, fifo, clock,

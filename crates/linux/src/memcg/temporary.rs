@@ -223,6 +223,21 @@ impl Temporary {
         }
     }
 
+    /// Sets another limit; the kernel evicts what is beyond it. Returns whether the peak is that from now
+    /// on (version 1; version 2 keeps the one since the start).
+    ///
+    /// # Errors
+    /// [`Error::Write`]; then the former limit holds.
+    pub fn limit_to(&self, limit: Bytes) -> Result<bool, Error> {
+        let write = |file: &str, number: u64| {
+            let file = self.group.folder.join(file);
+            fs::write(&file, number.to_string()).map_err(|source| failed(&file, source))
+        };
+        write(self.version.limit(), limit.0)?;
+        let restarts = self.version == Version::V1;
+        Ok(restarts && write("memory.max_usage_in_bytes", 0).is_ok())
+    }
+
     /// Copies the setting of its processes' home cgroup.
     fn keep(&self, name: &str) -> Result<(), Error> {
         let file = self.group.folder.join(name);

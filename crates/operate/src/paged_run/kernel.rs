@@ -14,6 +14,7 @@ use pagewise_model::answer::{Document, Subject};
 use pagewise_model::paged_run::{KernelPaging, OtherProcesses, PagedRun};
 use pagewise_model::paging::RefaultDistances;
 use pagewise_model::units::Bytes;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Time between two looks at the swap in use and at requests of the user.
@@ -45,10 +46,7 @@ pub fn prepare(request: Request) -> Result<Ready> {
     };
     let cannot = "--engine kernel cannot run here (--engine ours needs no privilege)";
     let bytes = settings::store_bytes(&request);
-    // Noted for the next command, which may start in another folder.
-    let folder = std::fs::canonicalize(&request.store);
-    let folder = folder.with_context(|| format!("--store {}", request.store.display()))?;
-    let swap = SwapArea::make(&folder, bytes)
+    let swap = SwapArea::make(&folder_of(&request)?, bytes)
         .context("name a folder on ext4 or XFS with room for --store-size (--store)")
         .context(cannot)?;
     let room = place_for_group()
@@ -63,6 +61,12 @@ pub fn prepare(request: Request) -> Result<Ready> {
     })
 }
 
+/// Where the swap file lies: noted for the next command, which may start in another folder.
+pub(super) fn folder_of(request: &Request) -> Result<PathBuf> {
+    let folder = std::fs::canonicalize(&request.store);
+    folder.with_context(|| format!("--store {}", request.store.display()))
+}
+
 impl Ready {
     /// Runs the program to its end.
     ///
@@ -74,17 +78,8 @@ impl Ready {
         let group = self.room.group();
         let (finished, swap_peak) = watch(running, &group, say)?;
         let counted = counted(&group, swap_peak);
-        let left = group.processes()?.len();
+        let notes = left_over(&group)?;
         let run = document(&self.request, &finished, counted);
-        let notes = (left > 0).then(|| {
-            let (plural, go, have) = match left {
-                1 => ("", "goes", "has"),
-                _ => ("es", "go", "have"),
-            };
-            format!(
-                "{left} process{plural} of the run still {have} work and {go} on without a budget"
-            )
-        });
         let Self { room, swap, .. } = self;
         drop(room);
         drop(swap);
@@ -95,6 +90,19 @@ impl Ready {
             notes: notes.into_iter().collect(),
         })
     }
+}
+
+/// What goes on in the group once the program has ended, in words.
+pub(super) fn left_over(group: &MemoryCgroup) -> Result<Option<String>> {
+    let left = group.processes()?.len();
+    let (plural, go, have) = match left {
+        0 => return Ok(None),
+        1 => ("", "goes", "has"),
+        _ => ("es", "go", "have"),
+    };
+    Ok(Some(format!(
+        "{left} process{plural} of the run still {have} work and {go} on without a budget"
+    )))
 }
 
 /// Waits for the program's end; returns also the most that was seen in swap.
@@ -123,7 +131,7 @@ fn kill(group: &MemoryCgroup) -> Result<()> {
     Ok(())
 }
 
-fn counted(group: &MemoryCgroup, swap_peak: Option<Bytes>) -> KernelPaging {
+pub(super) fn counted(group: &MemoryCgroup, swap_peak: Option<Bytes>) -> KernelPaging {
     let read = group.read().unwrap_or_default();
     let bytes = |bytes: Option<Bytes>| bytes.map(|bytes| bytes.0);
     KernelPaging {
@@ -131,6 +139,7 @@ fn counted(group: &MemoryCgroup, swap_peak: Option<Bytes>) -> KernelPaging {
             Version::V1 => 1,
             Version::V2 => 2,
         },
+        took_over_ns: None,
         peak_bytes: bytes(group.peak().ok().flatten()),
         swap_peak_bytes: bytes(swap_peak),
         major_faults: read.stat.get("pgmajfault"),

@@ -1,5 +1,6 @@
 //! Any program inside a memory budget: paged in user space by the preloaded pager, or by the kernel.
 
+mod choice;
 mod figures;
 mod fill;
 mod kernel;
@@ -9,6 +10,7 @@ mod requests;
 mod samples;
 mod settings;
 mod shared;
+mod takeover;
 mod timeline;
 mod together;
 mod watch;
@@ -19,19 +21,21 @@ pub use figures::Figures;
 pub use fill::{Filled, fill};
 pub use settings::{Budgeted, budgeted};
 
+use crate::experiment::spawn_in;
 use crate::explain::OwnLibrary;
 use anyhow::{Result, bail};
 use pagewise_linux::proc::runtime::{self, Libc};
 use pagewise_linux::process::{Finished, Launch, interrupt, release_own_code};
 use pagewise_model::advice::Settings as LaunchSettings;
 use pagewise_model::answer::{Document, Subject};
-use pagewise_model::paged_run::PagedRun;
+use pagewise_model::paged_run::{KernelPaging, PagedRun};
 use pagewise_model::paging::PagingTimeline;
 use pagewise_model::units::Bytes;
 use pagewise_pager::settings::{Choice, WhenFull};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
+use takeover::Standby;
 use timeline::Timeline;
 use together::Together;
 use watch::Course;
@@ -46,7 +50,8 @@ pub enum Engine {
     Ours,
     /// The kernel, with a memory cgroup and a swap file of the run's own.
     Kernel,
-    /// The pager, or the kernel for a program into which it cannot be loaded.
+    /// The pager, until the kernel turns out to be better; the kernel for a program into which the pager
+    /// cannot be loaded.
     Auto,
 }
 
@@ -140,6 +145,8 @@ struct Preloaded {
     shared: File,
     together: Option<Together>,
     settings: LaunchSettings,
+    /// The kernel, where it may take over.
+    standby: Option<Standby>,
     /// Kept open for the whole run: the program's processes open it through our descriptor.
     _record: Option<File>,
 }
@@ -209,8 +216,13 @@ fn preload(request: Request, say: &dyn Fn(&str)) -> Result<Preloaded> {
     let record = request.record.as_deref().map(crate::destination::begin);
     let record = record.transpose()?;
     let settings = settings::of(&request, &library, &shared, record.as_ref(), say)?;
+    let standby = match request.engine {
+        Engine::Auto => Standby::prepare(&request),
+        Engine::Ours | Engine::Kernel => None,
+    };
     interrupt::install()?;
     Ok(Preloaded {
+        standby,
         request,
         shared,
         together,
@@ -250,17 +262,27 @@ impl Preloaded {
         launch.settings = self.settings;
         // Where memory is short, the kernel ends the process that has most of it: not this one, which waits.
         release_own_code();
-        let running = launch.spawn()?;
+        let standby = self.standby.take();
+        let running = match &standby {
+            Some(standby) => spawn_in(&launch, Some(standby.room()))?,
+            None => launch.spawn()?,
+        };
         let mut course = Course::new(request, &self.shared, self.together.take(), has_course);
+        course.standby = standby;
         let finished = course.watch(running, say, show)?;
         let Course {
             timeline,
             sizes,
             together,
+            standby,
             ..
         } = course;
         let figures = Figures::read(&self.shared)?;
-        let run = document(request, &figures, &finished, together.as_ref());
+        let (kernel, left_over) = match standby {
+            Some(standby) => standby.finish()?,
+            None => (None, None),
+        };
+        let run = document(request, &figures, &finished, together.as_ref(), kernel);
         // Memory filled for `--fill` is no surprise.
         let largest = match figures.held.is_empty() {
             false => 0,
@@ -275,7 +297,10 @@ impl Preloaded {
             timeline: timeline.map(|timeline: Timeline| timeline.finish(&run, &figures)),
             run,
             outside: outside.collect(),
-            notes: outside::changed_files(&figures).into_iter().collect(),
+            notes: outside::changed_files(&figures)
+                .into_iter()
+                .chain(left_over)
+                .collect(),
         })
     }
 }
@@ -286,7 +311,9 @@ fn document(
     figures: &Figures,
     finished: &Finished,
     together: Option<&Together>,
+    kernel: Option<KernelPaging>,
 ) -> Document<PagedRun> {
+    let charged = kernel.as_ref().and_then(|kernel| kernel.peak_bytes);
     let run = PagedRun {
         ending: finished.ending,
         cost: finished.cost,
@@ -295,6 +322,7 @@ fn document(
         // Looks may miss a short peak, which the kernel knows of each process.
         together_peak_bytes: together
             .map(|together| together.peak_bytes().max(finished.cost.max_rss.0))
+            .max(charged)
             .filter(|peak| *peak > 0),
         policy: request.policy.clone(),
         store: request.store_kind.clone(),
@@ -302,7 +330,7 @@ fn document(
         processes: figures.processes.clone(),
         others: figures.others.clone(),
         refault_distances: figures.refault_distances.clone(),
-        kernel: None,
+        kernel,
     };
     Document::of(run).about(Subject::of_command(request.launch.words()))
 }

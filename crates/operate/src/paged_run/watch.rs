@@ -2,6 +2,7 @@
 
 use super::outside::{Managed, Sizes};
 use super::requests::{self, Requests};
+use super::takeover::Standby;
 use super::timeline::Timeline;
 use super::together::Together;
 use super::{Figures, Request};
@@ -23,6 +24,8 @@ pub struct Course<'a> {
     pub sizes: Sizes,
     /// The shared budget, if there is one.
     pub together: Option<Together>,
+    /// The kernel, where it may take over.
+    pub standby: Option<Standby>,
     shared: &'a File,
     budget: u64,
     is_strict: bool,
@@ -40,6 +43,7 @@ impl<'a> Course<'a> {
             timeline: has_timeline.then(Timeline::new),
             sizes: Sizes::default(),
             together,
+            standby: None,
             shared,
             budget: request.budget.size().0,
             is_strict: request.strict,
@@ -65,13 +69,15 @@ impl<'a> Course<'a> {
             if let Some(finished) = running.wait_for(pause)? {
                 return Ok(finished);
             }
-            self.look(root, say)?;
+            self.look(say)?;
             if let Some(show) = show {
                 show(&Figures::read(self.shared)?);
             }
             requests.see_to(&running, || requests::kill(&running, self.shared), say)?;
-            let (budget, shared) = (self.budget, self.shared);
-            self.sizes.look(root, budget, |pid| managed_of(shared, pid));
+            if self.standby.as_ref().is_some_and(Standby::has_taken_over) {
+                continue;
+            }
+            self.look_at_sizes(root, say)?;
             if self.is_strict && !is_refused && self.has_passed() {
                 is_refused = true;
                 requests::kill(&running, self.shared)?;
@@ -83,20 +89,36 @@ impl<'a> Course<'a> {
     fn patience(&self, most: Duration) -> Duration {
         let timeline = self.timeline.as_ref();
         let pause = timeline.map_or(most, |points| most.min(points.pause()));
+        let standby = self.standby.as_ref();
+        let pause = standby.map_or(pause, |standby| standby.patience(pause));
+        if standby.is_some_and(Standby::has_taken_over) {
+            return pause;
+        }
         let pause = self.sizes.patience(pause);
         let together = self.together.as_ref();
         together.map_or(pause, |all| all.patience(pause))
     }
 
-    /// Takes a reading and assigns shares, if it is time.
-    fn look(&mut self, root: u32, say: &dyn Fn(&str)) -> Result<()> {
+    /// Takes a reading and judges the engine, if it is time.
+    fn look(&mut self, say: &dyn Fn(&str)) -> Result<()> {
         if let Some(points) = self.timeline.as_mut().filter(|points| points.is_due()) {
             points.take(&Figures::read(self.shared)?);
         }
-        match &mut self.together {
-            Some(all) => all.look(root, self.shared, say),
+        match &mut self.standby {
+            Some(standby) => standby.look(self.shared, say),
             None => Ok(()),
         }
+    }
+
+    /// Assigns shares and looks at what processes take, if it is time. Once the kernel has taken over, it
+    /// holds all of them.
+    fn look_at_sizes(&mut self, root: u32, say: &dyn Fn(&str)) -> Result<()> {
+        if let Some(all) = &mut self.together {
+            all.look(root, self.shared, say)?;
+        }
+        let (budget, shared) = (self.budget, self.shared);
+        self.sizes.look(root, budget, |pid| managed_of(shared, pid));
+        Ok(())
     }
 
     fn has_passed(&self) -> bool {

@@ -68,6 +68,12 @@ pub fn tree() -> u64 {
     run().map_or(0, |run| run.tree_bytes.load(Ordering::Relaxed))
 }
 
+/// Whether the kernel evicts pages of the run's processes from now on.
+#[must_use]
+pub fn are_evicted_by_kernel() -> bool {
+    run().is_some_and(|run| run.by_kernel.load(Ordering::Relaxed) != 0)
+}
+
 /// Whether other processes share the budget with this one.
 #[must_use]
 pub fn has_others() -> bool {

@@ -139,6 +139,7 @@ impl Pager {
         // Memory locks are not inherited (mlock(2)).
         self.change_kind(0, u64::MAX, |kind| kind.locked = false);
         self.measured.holding.store(false, Ordering::Relaxed);
+        self.measured.is_read.store(false, Ordering::Relaxed);
         self.each_page(0, u64::MAX, |page, word| {
             resident += u64::from(self.own_after_fork(page, word.idle()));
         });

@@ -1,8 +1,11 @@
-//! Keeps all pages in memory for as long as an external reader needs them: on behalf of a debugger,
-//! whose target is stopped, the kernel raises no fault for a missing page.
+//! Evicts no more: for as long as an external reader needs all pages in memory (on behalf of a debugger,
+//! whose target is stopped, the kernel raises no fault for a missing page), or because the kernel evicts
+//! pages of the run from now on. For a reader all pages are brought in; for the kernel each comes back
+//! when it is touched.
 
 use super::Pager;
 use super::read_ahead;
+use crate::figures::places;
 use crate::page::{CHUNK_BYTES_SHIFT, PAGE_BYTES};
 use crate::sys::{self, maps};
 use core::sync::atomic::Ordering;
@@ -13,34 +16,39 @@ use pagewise_wire::shared::RELEASED;
 pub(super) const ALL: u64 = u64::MAX / 4;
 
 impl Pager {
-    /// Whether an external reader wants all pages in memory.
+    /// Whether nothing is to be evicted, which takes the pager's own threads.
     #[must_use]
     pub fn is_to_hold(&self) -> bool {
         let place = self.counters.place();
-        place.is_some_and(|place| !matches!(place.hold.load(Ordering::Acquire), 0 | RELEASED))
+        let is_wanted = |who| !matches!(who, 0 | RELEASED);
+        places::are_evicted_by_kernel()
+            || place.is_some_and(|place| is_wanted(place.hold.load(Ordering::Acquire)))
     }
 
-    /// Whether all pages are currently kept in memory.
+    /// Whether nothing is evicted at present.
     #[must_use]
     pub fn holds_all(&self) -> bool {
         self.measured.holding.load(Ordering::Relaxed)
     }
 
-    /// Brings in all pages if that has been requested, and releases them once the request has
-    /// ended. Called by the evictor, which holds no lock.
+    /// Follows requests to evict nothing: brings in all pages for a reader, and evicts again once nobody
+    /// objects. Called by the evictor, which holds no lock.
     pub fn follow_hold(&self) {
-        let Some(place) = self.counters.place() else {
-            return;
-        };
-        let who = place.hold.load(Ordering::Acquire);
-        let wanted = !matches!(who, 0 | RELEASED) && sys::lives(who);
+        let place = self.counters.place();
+        let who = place.map_or(0, |place| place.hold.load(Ordering::Acquire));
+        let is_read = !matches!(who, 0 | RELEASED) && sys::lives(who);
+        let wanted = is_read || places::are_evicted_by_kernel();
         if self.measured.holding.swap(wanted, Ordering::Relaxed) != wanted {
             self.refresh_limit();
-            if wanted {
-                self.read_all();
-                place.filled_for.store(who, Ordering::Release);
-            }
-        } else if who != 0 && !wanted && !self.budget.is_short() {
+        }
+        let was_read = self.measured.is_read.swap(is_read, Ordering::Relaxed);
+        let Some(place) = place else {
+            return;
+        };
+        if is_read && !was_read {
+            self.read_all();
+            place.filled_for.store(who, Ordering::Release);
+        } else if who != 0 && !is_read && !was_read && !self.budget.is_short() {
             place.hold.store(0, Ordering::Release);
         }
     }

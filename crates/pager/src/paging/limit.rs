@@ -25,8 +25,10 @@ pub struct Measured {
     pub(super) left_out_seen: AtomicU64,
     /// Pages of memory that the store had when the limit was set.
     store_pages: AtomicU64,
-    /// Whether all pages are kept in memory, for an external reader.
+    /// Whether nothing is evicted.
     pub(super) holding: AtomicBool,
+    /// Whether that is for an external reader, who has all pages in memory.
+    pub(super) is_read: AtomicBool,
 }
 
 impl Measured {
@@ -40,6 +42,7 @@ impl Measured {
             left_out_seen: AtomicU64::new(0),
             store_pages: AtomicU64::new(0),
             holding: AtomicBool::new(false),
+            is_read: AtomicBool::new(false),
         }
     }
 }

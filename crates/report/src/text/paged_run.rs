@@ -27,7 +27,10 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
     page.paragraph("Peak", Ink::Plain, &largest);
     if let Some(kernel) = &run.kernel {
         by_kernel(&mut page, run, kernel);
-        return page.finish();
+        if kernel.took_over_ns.is_none() {
+            return page.finish();
+        }
+        page.gap();
     }
     let policy = format!("{}, store {}", run.policy, run.store);
     page.paragraph("Policy", Ink::Plain, &policy);
@@ -67,8 +70,12 @@ pub fn render(document: &Document<PagedRun>, width: usize, style: Style) -> Stri
 /// A run that the kernel paged.
 fn by_kernel(page: &mut Page, run: &PagedRun, kernel: &KernelPaging) {
     let limit = Bytes(run.memory_bytes);
+    let whose = match kernel.took_over_ns.map(Nanos) {
+        Some(after) => format!("Pagewise's for {after}, then the kernel's"),
+        None => "the kernel's".to_owned(),
+    };
     let engine = format!(
-        "the kernel's: a memory cgroup (version {}) with a limit of {limit}, and a swap file",
+        "{whose}: a memory cgroup (version {}) with a limit of {limit}, and a swap file",
         kernel.cgroup_version
     );
     page.paragraph("Engine", Ink::Plain, &engine);
@@ -396,7 +403,7 @@ mod tests {
                 ..KernelPaging::default()
             }),
         };
-        let text = render(&Document::of(run), 80, Style::PLAIN);
+        let text = render(&Document::of(run.clone()), 80, Style::PLAIN);
         for part in [
             "a memory cgroup (version 1)",
             "at most 48.0 MiB charged",
@@ -409,6 +416,15 @@ mod tests {
         // What was not counted is not shown, nor what the pager would count.
         for part in ["Swap ", "of files", "none managed", "Policy"] {
             assert!(!text.contains(part), "{part}: {text}");
+        }
+        let kernel = run.kernel.map(|kernel| KernelPaging {
+            took_over_ns: Some(4_000_000_000),
+            ..kernel
+        });
+        let run = PagedRun { kernel, ..run };
+        let text = render(&Document::of(run), 80, Style::PLAIN);
+        for part in ["Pagewise's for 4.00 s, then the kernel's", "Policy"] {
+            assert!(text.contains(part), "{part}: {text}");
         }
     }
 
