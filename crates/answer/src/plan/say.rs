@@ -96,7 +96,8 @@ phrases! {
         flushing(share);
         serving(share);
         registering(share);
-        locking(share, functions);
+        locking(share);
+        asking(functions);
         queueing(share);
         unmapped(calls, bytes, held);
         balancing_takes(share);

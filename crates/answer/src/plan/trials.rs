@@ -9,6 +9,7 @@ use super::rules::{Rule, Rules};
 use super::symptom::Symptom;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::Findings;
+use pagewise_model::units::Estimate;
 use std::collections::BTreeSet;
 
 /// Advice that may help much or do harm, or whose symptom was not seen for certain. Advice for symptoms
@@ -19,7 +20,8 @@ pub(super) fn likely(
     rules: &Rules,
     around: &Surroundings,
 ) -> Vec<Advice> {
-    let runtimes = runtimes(findings);
+    let mut in_doubt = runtimes(findings);
+    in_doubt.extend(zeroing(findings));
     let is_advised = |rule: &Rule| findings.advice.iter().any(|one| one.rule == rule.id);
     let untold = || rules.0.iter().filter(|rule| !is_advised(rule));
     let mut trials: Vec<Advice> = untold()
@@ -31,7 +33,7 @@ pub(super) fn likely(
     }
     for rule in untold() {
         if !trials.iter().any(|one| one.rule == rule.id) {
-            trials.extend(from_rule(findings, &runtimes, rule, around));
+            trials.extend(from_rule(findings, &in_doubt, rule, around));
         }
     }
     trials.retain(|one| !one.settings.0.is_empty());
@@ -90,6 +92,21 @@ fn extend(trials: &mut Vec<Advice>, findings: &Findings, more: impl IntoIterator
             trials.push(one);
         }
     }
+}
+
+/// Share of the CPU time in memset from which it may well be calloc's.
+const MUCH_ZEROING: f64 = 0.2;
+
+/// Much zeroing whose caller was not seen: a chain of frame pointers lacks calloc.
+fn zeroing(findings: &Findings) -> Option<Case> {
+    let own = findings.account.part("own")?;
+    let mut functions = own.places.iter().zip(&own.shares);
+    let zeroes = |name: &str| name.trim_start_matches('_').starts_with("memset");
+    let (_, share) = functions.find(|(name, share)| zeroes(name) && **share >= MUCH_ZEROING)?;
+    Some(Case {
+        cost: Estimate::exact(*share),
+        ..plain(findings, Symptom::CallocZeroing, 0.0, &[])
+    })
 }
 
 /// Memory whose mapper was not seen, treated as if the allocator had mapped it: a run shows whether

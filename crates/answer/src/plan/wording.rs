@@ -174,7 +174,7 @@ fn values(symptom: Symptom) -> &'static [&'static str] {
     match symptom {
         Symptom::KernelWork => &["entry", "who"],
         Symptom::Computing => &["share", "who"],
-        Symptom::Open | Symptom::UnknownFaults => &["who"],
+        Symptom::Open | Symptom::UnknownFaults | Symptom::LockQueue => &["who"],
         _ => &[],
     }
 }

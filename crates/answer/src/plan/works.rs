@@ -277,15 +277,12 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
         Symptom::ServedFaults => [share(SERVED).map(say::serving), None, None],
         Symptom::Registering => [share(REGISTERED).map(say::registering), None, None],
         Symptom::LockQueue => {
-            let asking = findings
-                .account
-                .part(LOCKS)
-                .map(|part| part.places.join(", "));
-            let locking = locking(findings).map(range).zip(asking);
+            let asking = findings.account.part(LOCKS);
+            let asking = asking.map_or(String::new(), |part| part.places.join(", "));
             [
-                locking.map(|(share, asking)| say::locking(share, asking)),
+                locking(findings).map(range).map(say::locking),
+                (!asking.is_empty()).then(|| say::asking(asking)),
                 share(QUEUE).map(say::queueing),
-                None,
             ]
         }
         Symptom::FileRemap => {

@@ -9,6 +9,8 @@ pub(super) enum Asks<'a> {
     Allocator,
     /// This function.
     Function(&'a str),
+    /// A function that the stack does not show: a chain of frame pointers may end at the lock.
+    Unknown,
 }
 
 /// Functions that take or release a lock, without leading underscores: glibc (nptl), Rust's std,
@@ -78,10 +80,11 @@ fn asking_of<'a>(frames: impl Iterator<Item = &'a Frame>) -> Option<Asks<'a>> {
             true if OF_MUSL.contains(&&*frame.name) => return Some(Asks::Allocator),
             true if is_one_of(LOCKS, name) => takes = true,
             true if is_one_of(AROUND, name) => {}
-            _ => return takes.then_some(Asks::Function(&frame.name)),
+            true => return takes.then_some(Asks::Function(&frame.name)),
+            false => break,
         }
     }
-    None
+    takes.then_some(Asks::Unknown)
 }
 
 /// `pthread_mutex_lock` of `___pthread_mutex_lock` and `__GI___pthread_mutex_lock`.
@@ -113,6 +116,7 @@ mod tests {
         asking_of(frames.iter()).map(|asks| match asks {
             Asks::Allocator => "the allocator".to_owned(),
             Asks::Function(name) => name.to_owned(),
+            Asks::Unknown => "?".to_owned(),
         })
     }
 
@@ -141,10 +145,10 @@ mod tests {
     }
 
     #[test]
-    fn sleeping_elsewhere_and_unknown_callers_are_no_locks() {
+    fn sleeping_elsewhere_is_no_lock_and_callers_may_be_unseen() {
         assert_eq!(asks(&["futex_wait", "pthread_cond_wait", "pool"]), None);
         assert_eq!(asks(&["runtime.futex", "runtime.mPark"]), None);
-        assert_eq!(asks(&["___pthread_mutex_lock"]), None);
+        assert_eq!(asks(&["___pthread_mutex_lock"]).as_deref(), Some("?"));
         assert_eq!(asks(&["main", "__libc_start_main"]), None);
     }
 }

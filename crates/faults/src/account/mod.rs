@@ -136,6 +136,7 @@ impl Sums {
                 } else {
                     match locks::asking(profile, stack) {
                         Some(Asks::Function(function)) => sums.locks.entry(function.to_owned()),
+                        Some(Asks::Unknown) => sums.locks.entry(String::new()),
                         Some(Asks::Allocator) => sums.allocator.entry(leaf.name.to_string()),
                         None => sums.of_code(leaf, weight, allocators),
                     }
@@ -144,7 +145,7 @@ impl Sums {
             }
             let entered = sums.add(&kernel, weight, table);
             if entered.as_deref() == Some(SLEEPS_AND_WAKES)
-                && let Some(Asks::Function(_)) = locks::asking(profile, stack)
+                && let Some(Asks::Function(_) | Asks::Unknown) = locks::asking(profile, stack)
             {
                 sums.work.entry(QUEUE.to_owned()).or_default().0 += weight;
             }
@@ -277,8 +278,9 @@ impl Sums {
             (CALLOC, "zeroing memory for calloc", &self.zeroing),
         ];
         let rows = rows.into_iter().filter(|(_, _, sums)| !sums.is_empty());
+        let named = |sums| heaviest(sums).into_iter().filter(|name| !name.is_empty());
         let rows = rows.map(|(id, label, sums)| TimePart {
-            places: heaviest(sums),
+            places: named(sums).collect(),
             ..TimePart::plain(id, label, in_user(sums.values().sum()))
         });
         let parts = allocator.into_iter().chain(collector).chain(rows);

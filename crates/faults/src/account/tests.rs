@@ -81,7 +81,8 @@ fn locks_and_zeroing_for_calloc_are_rows_of_their_own() {
     let locking = "start_thread;serve;___pthread_mutex_lock";
     let mut maker = Maker::default();
     maker.samples("main;work", 100);
-    maker.samples(locking, 60);
+    maker.samples(locking, 40);
+    maker.samples("?a.out;lll_mutex_lock_optimized", 20);
     maker.samples(
         &format!("{locking};__x64_sys_futex_k;do_futex_k;futex_wait_k"),
         20,

@@ -405,6 +405,25 @@ fn touching_a_whole_java_heap_first_is_taken_back_as_a_trial() {
 }
 
 #[test]
+fn much_zeroing_by_an_unseen_caller_is_tried_as_callocs() {
+    let tried = |function: &str, share: f64| {
+        let mut findings = run(1900, 100, 9_000);
+        findings.allocators = vec![allocator(AllocatorKind::Glibc, "2.36")];
+        findings.account.cpu = vec![TimePart {
+            places: vec!["work".into(), function.into()],
+            shares: vec![0.9 - share, share],
+            ..TimePart::plain("own", "", Estimate::exact(1.9e9))
+        }];
+        let rules = Rules::shipped().expect("shipped rules");
+        let all = trials(&concluded(findings), &rules, &Surroundings::default());
+        all.iter().any(|one| one.rule == "glibc.fresh-callocs")
+    };
+    assert!(tried("__memset_avx512_unaligned_erms", 0.4));
+    assert!(!tried("__memset_avx512_unaligned_erms", 0.1));
+    assert!(!tried("__memcpy_avx512_unaligned_erms", 0.4));
+}
+
+#[test]
 fn zeroing_for_calloc_is_a_finding_with_its_own_trial() {
     let answer = |share: f64| {
         let mut findings = run(1900, 100, 9_000);

@@ -497,7 +497,7 @@ fn threads_that_queue_for_a_lock_are_named_with_who_asks() {
     assert_eq!(ids(&answer)[0], "lock.threads");
     assert_eq!(answer.advice[0].rule, "lock.threads");
     let evidence = answer.diagnoses[0].evidence.join("\n");
-    assert!(evidence.contains("locks in serve(int)"), "{evidence}");
+    assert!(evidence.contains("for locks in serve(int)"), "{evidence}");
     let verdict = &answer.verdict;
     assert!(verdict.contains("Threads queue for a lock"), "{verdict}");
 }
