@@ -70,14 +70,20 @@ fn recorded(program: &Path, options: &[&str]) -> Option<PathBuf> {
 
 /// A recording of ours of these events: `cpu`, `faults`.
 fn recorded_by_us(program: &Path, events: &str, options: &[&str]) -> Option<PathBuf> {
+    let record = [&["record", "-q", "-e", events], options, &["-o"]].concat();
+    recorded_by(&record, program)
+}
+
+/// The recording of three runs of the program; the command's last word is the option that names it.
+fn recorded_by(command: &[&str], program: &Path) -> Option<PathBuf> {
     let out = program.with_extension("data");
     let mut ours = Command::new(env!("CARGO_BIN_EXE_pagewise"));
-    ours.args(["record", "-q", "-e", events]).args(options);
+    ours.args(command);
     let program = program
         .to_str()
         .expect("a temporary folder has a plain name");
     let thrice = format!("{program}; {program}; {program}");
-    let done = ours.arg("-o").arg(&out).args(["--", "sh", "-c", &thrice]);
+    let done = ours.arg(&out).args(["--", "sh", "-c", &thrice]);
     let done = done.output().expect("pagewise runs");
     if !done.status.success() || !out.exists() {
         skipped!("pagewise cannot record here: {done:?}");
@@ -174,14 +180,21 @@ fn the_caller_of_a_function_without_a_frame_is_found() {
 /// The chains by frame pointers are tried after a while, break, and are given up.
 #[test]
 fn cpu_time_of_code_without_frame_pointers_has_its_callers() {
+    let record = &["record", "-q", "-e", "cpu", "-F", "199", "-o"];
+    // The trial takes 50 ms of a second or more.
+    callers_are_known(record, 0.9);
+    // Copies pause on a busy machine, where they cost more than their share.
+    callers_are_known(&["doctor", "-q", "--no-report", "--record"], 0.25);
+}
+
+fn callers_are_known(command: &[&str], least: f64) {
     let folder = tempfile::tempdir().expect("temporary directory");
     let program = built(
         folder.path(),
         NEXT_LINE_IS_INLINED,
         &["-fomit-frame-pointer"],
     );
-    let Some(file) = program.and_then(|program| recorded_by_us(&program, "cpu", &["-F", "199"]))
-    else {
+    let Some(file) = program.and_then(|program| recorded_by(command, &program)) else {
         return;
     };
     let stacks = folded(&file, &[]);
@@ -190,8 +203,8 @@ fn cpu_time_of_code_without_frame_pointers_has_its_callers() {
         all += time_of(stack);
         whole += u64::from(stack.contains("main;parent;callee")) * time_of(stack);
     }
-    // The trial takes 50 ms of a second or more.
-    assert!(whole * 10 > all * 9, "{whole} of {all}: {stacks:#?}");
+    let share = whole as f64 / all as f64;
+    assert!(share > least, "{command:?}: {share}: {stacks:#?}");
 }
 
 /// Interpreters generate code that keeps frame pointers and has no tables, in libraries that have

@@ -72,8 +72,9 @@ const REST: Duration = Duration::from_millis(105);
 /// Samples of CPU time per second at first. One costs the program some 3 µs, on a virtual machine up
 /// to 20.
 const DENSE_CPU: u64 = 1_999;
-/// Most copies of stacks per second of a busy CPU: 1.6 MB. More samples than that are by frame pointers.
-const MOST_COPIES: u64 = 199;
+/// Most copies of stacks per second of a busy CPU: 2.4 MB, and as many samples as `doctor` takes. More
+/// samples than that are by frame pointers.
+const MOST_COPIES: u64 = 299;
 /// Full mode: call chains for a tenth of the time, which is cheaper than chains on every fault.
 const FULL_PAIRED: Duration = Duration::from_millis(36);
 const FULL_CHAINS: Duration = Duration::from_millis(4);
