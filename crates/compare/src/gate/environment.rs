@@ -29,15 +29,34 @@ pub(super) fn difference(old: &[String], new: &[String]) -> Option<String> {
 
 /// What `env` or a shell sets before the program.
 fn variables(command: &[String]) -> BTreeMap<&str, &str> {
-    let words: Vec<&str> = match command {
-        [shell, option, script, ..] if option == "-c" && is_shell(shell) => {
-            script.split_whitespace().collect()
+    match command {
+        [shell, option, script, ..] if option == "-c" && is_shell(shell) => of_script(script),
+        words => assignments(words.iter().map(String::as_str)).collect(),
+    }
+}
+
+/// What a script exports at its start, and what it sets for its first program. What it sets for
+/// itself alone (`i=0; …`) reaches no program.
+fn of_script(script: &str) -> BTreeMap<&str, &str> {
+    let mut found = BTreeMap::new();
+    for command in script.split([';', '&', '|', '\n']) {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let exports = words.first() == Some(&"export");
+        let set: Vec<_> = assignments(words.iter().copied()).collect();
+        let is_of_shell = !exports && set.len() == words.len();
+        found.extend(set.into_iter().filter(|_| !is_of_shell));
+        if !exports && !is_of_shell {
+            break;
         }
-        words => words.iter().map(String::as_str).collect(),
-    };
+    }
+    found
+}
+
+fn assignments<'a>(
+    words: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
     let is_env = |word: &&str| matches!(word.rsplit('/').next(), Some("env" | "exec" | "export"));
-    let before = words.into_iter().skip_while(is_env);
-    before.map_while(assignment).collect()
+    words.skip_while(is_env).map_while(assignment)
 }
 
 fn is_shell(word: &str) -> bool {
@@ -85,5 +104,17 @@ mod tests {
             differing(&["env", "A=1", "./old"], &["sh", "-c", "A=1 ./new"]),
             None
         );
+    }
+
+    #[test]
+    fn what_a_script_sets_for_itself_is_no_environment() {
+        let script = "i=0; while [ $i -lt 9 ]; do i=$((i + 1)); done; A=1 ./a";
+        assert_eq!(differing(&["./a"], &["sh", "-c", script]), None);
+        let found = differing(&["./a"], &["sh", "-c", "n=1; export A=1 B=2; ./a C=3"]).unwrap();
+        assert!(
+            found.contains("A=1 on the new side alone; B=2 on the new"),
+            "{found}"
+        );
+        assert!(!found.contains("n=1") && !found.contains("C=3"), "{found}");
     }
 }
