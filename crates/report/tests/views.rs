@@ -1,5 +1,8 @@
 //! Every view at every width: nothing is cut, and no word or figure is broken.
 
+use pagewise_model::answer::Document;
+use pagewise_model::tuning::Tuning;
+use pagewise_report::html;
 use pagewise_report::text::{self, Style};
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -172,4 +175,19 @@ fn views_can_be_looked_at() {
             std::fs::write(path, view(width)).expect("the folder can be written");
         }
     }
+}
+
+#[test]
+fn a_tune_that_tried_nothing_shows_no_figures() {
+    let mut document: Document<Tuning> =
+        serde_json::from_slice(&fixture("tuning.json")).expect("the document is whole");
+    document.evidence.comparisons.clear();
+    document.evidence.time_and_memory.clear();
+    let text = text::tune::render(&document, 100, Style::PLAIN);
+    assert!(
+        !text.contains("Settings tried") && !text.contains("Time against memory"),
+        "{text}"
+    );
+    let page = html::render_tuning(&document, &text).expect("encodes");
+    assert!(page.contains("Nothing tried") && !page.contains("Nothing faster"));
 }

@@ -23,9 +23,12 @@ pub fn quieter_clock(baseline: &[RunCost]) -> Clock {
 }
 
 /// Typical time and peak of the baseline and each arm. An arm's time is the baseline's divided by
-/// its paired speed-up, so that arms run at different times compare fairly.
+/// its paired speed-up, so that arms run at different times compare fairly. Nothing if nothing ran.
 #[must_use]
 pub fn points(baseline: &[RunCost], comparisons: &[Comparison], clock: Clock) -> Vec<Point> {
+    if baseline.is_empty() {
+        return Vec::new();
+    }
     let (seconds, peak) = typical(baseline, clock);
     let baseline = Point {
         arm: "baseline".to_owned(),
@@ -75,4 +78,14 @@ fn typical(baseline: &[RunCost], clock: Clock) -> (f64, f64) {
         runs.get(runs.len() / 2)
             .map_or(0.0, |run| run.max_rss.0 as f64),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_run_there_is_no_point() {
+        assert_eq!(points(&[], &[], Clock::Wall).len(), 0);
+    }
 }

@@ -26,15 +26,22 @@ pub fn render(document: &Document<Tuning>, width: usize, style: Style) -> String
         }
         None => page.marked("● tune", Ink::Strong, &verdict),
     }
-    table(&mut page, found);
+    if !found.time_and_memory.is_empty() {
+        table(&mut page, found);
+    }
+    if found.time_and_memory.len() > 1 {
+        plot(&mut page, &found.time_and_memory);
+    }
+    page.list("Notes", document.notes.iter().map(|note| visible(note)));
+    page.finish()
+}
+
+fn plot(page: &mut Page, points: &[Point]) {
     page.heading("Time against memory (letters as in the table; * beaten by no other)");
-    let points = &found.time_and_memory;
     for line in scatter(points, &letters(points.len()), page.width).lines() {
         page.line(line);
     }
     page.gap();
-    page.list("Notes", document.notes.iter().map(|note| visible(note)));
-    page.finish()
 }
 
 fn settings(page: &mut Page, winner: &Winner, command: &[String]) {

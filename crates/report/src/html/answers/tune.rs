@@ -19,16 +19,18 @@ use pagewise_model::units::{Estimate, Nanos};
 pub fn render_tuning(document: &Document<Tuning>, text: &str) -> Result<String, Error> {
     let found = &document.evidence;
     let command = crate::visible::command_line(&document.subject.command);
+    let was_tried = found.comparisons.iter().any(|one| one.pairs > 0);
     let (badge, tone) = match &found.winner {
         Some(_) => ("Faster", Tone::Good),
-        None => ("Nothing faster", Tone::Neutral),
+        None if was_tried => ("Nothing faster", Tone::Neutral),
+        None => ("Nothing tried", Tone::Neutral),
     };
     let winner = found.winner.as_ref();
     let mut sheets: Vec<Sheet> = winner
         .map(|winner| settings(winner, &document.subject.command))
         .into_iter()
         .collect();
-    sheets.push(tried(found));
+    sheets.extend(Some(tried(found)).filter(|tried| !tried.rows.is_empty()));
     let sheets = Sheets {
         badge: (badge.to_owned(), tone),
         tiles: winner.map(tiles).unwrap_or_default(),
@@ -166,7 +168,8 @@ fn tried(found: &Tuning) -> Sheet {
     ];
     let rows = confirmed.into_iter().chain(rows).chain(failed).collect();
     Sheet {
-        scatter: Some(time_against_memory(&found.time_and_memory, time)),
+        scatter: (found.time_and_memory.len() > 1)
+            .then(|| time_against_memory(&found.time_and_memory, time)),
         ..sheet("tried", "Settings tried", &columns, rows)
     }
 }
