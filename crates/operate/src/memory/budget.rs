@@ -1,6 +1,6 @@
 //! When a look at a running tree is worth what it takes.
 
-use pagewise_linux::proc::ProcRoot;
+use pagewise_linux::proc::{ProcRoot, family};
 use std::thread;
 use std::time::Duration;
 
@@ -9,15 +9,60 @@ use std::time::Duration;
 const TIMES_MORE: u64 = 2;
 const STEADY: u64 = 256;
 
+/// Parts of the tree's own CPU time (1 in so many) that looks at the peak may take, within bounds: where
+/// growth has stopped, and where it may go on.
+const OF_ITS_TIME: (u32, u32) = (2, 8);
+
 /// CPU time for looks.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     /// For looks in all: so much, and a part of the time so far (1 in so many).
     pub usual: (Duration, u32),
-    /// Kept for looks at the peak.
-    pub reserve: Duration,
+    /// Kept for looks at the peak: at least and at most, with the tree's own CPU time between them.
+    pub reserve: (Duration, Duration),
     /// All of it is so many times as much where a CPU is idle, which takes none from the program.
     pub where_idle: u32,
+}
+
+/// A tree at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Now {
+    /// Resident memory, pages that it shares as often as they are mapped.
+    pub resident: u64,
+    /// CPU time so far, in steps of a clock tick.
+    pub ran: Duration,
+    /// Whether one of its processes runs, or would if it had a CPU.
+    pub is_runnable: bool,
+}
+
+impl Now {
+    /// The processes with `pid` and below it.
+    pub fn of(proc: &ProcRoot, pid: i32) -> Self {
+        let stats = family(proc, pid).into_iter();
+        let stats = stats.filter_map(|one| proc.stat(one).ok().flatten());
+        stats.fold(Self::default(), |sum, stat| {
+            let times = [
+                stat.user,
+                stat.system,
+                stat.children_user,
+                stat.children_system,
+            ];
+            let ran = times
+                .iter()
+                .map(|time| Duration::from_nanos(time.0))
+                .sum::<Duration>();
+            Self {
+                resident: sum.resident + stat.rss.0,
+                ran: sum.ran + ran,
+                is_runnable: sum.is_runnable || stat.state == 'R',
+            }
+        })
+    }
+
+    /// Whether nothing can have changed since `before`: it waits for a CPU.
+    fn is_still(self, before: Self) -> bool {
+        self.is_runnable && self.ran == before.ran
+    }
 }
 
 /// What was spent, and what the next look would take.
@@ -28,8 +73,8 @@ pub struct Budget {
     nanos_per_mib: u64,
     /// Size in MiB and cost of the last look.
     last: (u64, Duration),
-    /// Resident size at the last reading.
-    before: u64,
+    /// The last reading.
+    before: Now,
 }
 
 impl Budget {
@@ -40,24 +85,29 @@ impl Budget {
             spent: Duration::ZERO,
             nanos_per_mib,
             last: (0, Duration::ZERO),
-            before: 0,
+            before: Now::default(),
         }
     }
 
-    /// Whether a look is affordable now that so much is resident; the largest look so far saw `seen`.
+    /// Whether a look is affordable now; the largest look so far saw `seen`.
     pub fn covers(
         &mut self,
-        resident: u64,
+        now: Now,
         seen: u64,
         elapsed: Duration,
         has_idle_cpu: impl Fn() -> bool,
     ) -> bool {
-        let is_steady = resident.abs_diff(self.before) <= resident / STEADY;
-        self.before = resident;
-        let is_of_peak = resident >= seen * TIMES_MORE || (resident > seen && is_steady);
-        let reserve = match is_of_peak {
-            true => self.allowance.reserve,
-            false => Duration::ZERO,
+        let resident = now.resident;
+        // On a busy machine it seems steady whenever others run.
+        let is_steady = !now.is_still(self.before)
+            && resident.abs_diff(self.before.resident) <= resident / STEADY;
+        self.before = now;
+        let (stopped, grows) = OF_ITS_TIME;
+        let (least, most) = self.allowance.reserve;
+        let reserve = match () {
+            () if resident > seen && is_steady => (now.ran / stopped).clamp(least, most),
+            () if resident >= seen * TIMES_MORE => (now.ran / grows).clamp(least, most),
+            () => Duration::ZERO,
         };
         let (fixed, part) = self.allowance.usual;
         let allowed = fixed + elapsed / part + reserve;
@@ -105,7 +155,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
     const ALLOWANCE: Allowance = Allowance {
         usual: (Duration::from_millis(50), 100),
-        reserve: Duration::from_millis(150),
+        reserve: (Duration::from_millis(150), Duration::from_secs(1)),
         where_idle: 8,
     };
 
@@ -120,7 +170,12 @@ mod tests {
         let (mut seen, mut found) = (0, Vec::new());
         for (&size, step) in sizes.iter().zip(1..) {
             let resident = size << 20;
-            let is_covered = budget.covers(resident, seen, 20 * MS * step, || is_idle);
+            let now = Now {
+                resident,
+                ran: 10 * MS * step,
+                is_runnable: true,
+            };
+            let is_covered = budget.covers(now, seen, 20 * MS * step, || is_idle);
             if resident > seen + seen / 20 && is_covered {
                 budget.took(resident, 20 * MS + Duration::from_micros(micros * size));
                 seen = resident;
@@ -146,6 +201,40 @@ mod tests {
         let found = looked_at(&sizes, 0);
         // Usual looks at first, then at twice as much each.
         assert_eq!(found, [15, 30, 60, 120, 240, 480, 960, 1920]);
+    }
+
+    #[test]
+    fn a_program_that_waits_for_a_cpu_is_not_at_its_peak() {
+        let look = |is_runnable, ran: u32| {
+            let mut budget = Budget::new(ALLOWANCE, 1 << 20);
+            let now = |ran: u32, is_runnable| Now {
+                resident: 60 << 20,
+                ran: 10 * MS * ran,
+                is_runnable,
+            };
+            budget.covers(now(9, true), 40 << 20, 100 * MS, || false);
+            budget.covers(now(ran, is_runnable), 40 << 20, 120 * MS, || false)
+        };
+        assert!(!look(true, 9));
+        // It works with what it has, or sleeps.
+        assert!(look(true, 10) && look(false, 9));
+    }
+
+    #[test]
+    fn where_growth_stops_longer_looks_are_worth_it() {
+        let looks = |ran: u32| {
+            let mut budget = Budget::new(ALLOWANCE, 1 << 20);
+            [ran, ran + 10].map(|ran| {
+                let now = Now {
+                    resident: 400 << 20,
+                    ran: ran * MS,
+                    is_runnable: true,
+                };
+                budget.covers(now, 0, 1000 * MS, || false)
+            })
+        };
+        assert_eq!(looks(600), [false, false]);
+        assert_eq!(looks(1600), [false, true]);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Looks at a process tree while it runs: the largest account, and the sums of all.
 
-use super::budget::{Allowance, Budget, has_idle_cpu};
+use super::budget::{Allowance, Budget, Now, has_idle_cpu};
 use super::look::{Manner, Stops};
 use super::{Scope, cgroup, moment};
-use pagewise_linux::proc::{ProcRoot, family};
+use pagewise_linux::proc::ProcRoot;
 use pagewise_linux::sys::machine::thread_cpu_time;
 use pagewise_memory::{Largest, finding};
 use pagewise_model::memory::{Memory, MemoryMoment, MemoryPoint, MemoryWhen};
@@ -47,7 +47,7 @@ impl Pace {
         intervals: (Duration::from_millis(2), Duration::from_millis(10)),
         allowance: Allowance {
             usual: (Duration::from_millis(500), 10),
-            reserve: Duration::from_millis(500),
+            reserve: (Duration::from_millis(500), Duration::from_secs(2)),
             where_idle: 2,
         },
         first: 0,
@@ -59,7 +59,7 @@ impl Pace {
         intervals: (Duration::from_millis(10), Duration::from_millis(50)),
         allowance: Allowance {
             usual: (Duration::from_millis(50), 100),
-            reserve: Duration::from_millis(150),
+            reserve: (Duration::from_millis(150), Duration::from_secs(1)),
             where_idle: 8,
         },
         first: 16 << 20,
@@ -186,15 +186,15 @@ fn watch(proc: &ProcRoot, pid: i32, start: Start, pace: Pace, ends: &Ends) -> Wa
                 return Watched { largest, course };
             }
         }
-        let resident = resident(proc, pid);
-        if !turn.has_come(resident, started.elapsed(), || has_idle_cpu(proc)) {
+        let now = Now::of(proc, pid);
+        if !turn.has_come(now, started.elapsed(), || has_idle_cpu(proc)) {
             continue;
         }
         let before = thread_cpu_time();
         let found = look(proc, pid, start, MemoryWhen::Peak, Manner::of(pace.stops));
         let is_seen = found.is_some();
         let cost = Duration::from_nanos((thread_cpu_time() - before).0);
-        turn.took(resident, cost, started.elapsed(), is_seen);
+        turn.took(now.resident, cost, started.elapsed(), is_seen);
         if let Some(found) = found.filter(|_| !ends.is_ending.load(Ordering::Acquire)) {
             let elapsed = Nanos::from(started.elapsed()).0;
             course.push(MemoryPoint::of(&found, elapsed));
@@ -228,18 +228,12 @@ impl Turn {
         }
     }
 
-    fn has_come(
-        &mut self,
-        resident: u64,
-        elapsed: Duration,
-        has_idle_cpu: impl Fn() -> bool,
-    ) -> bool {
+    fn has_come(&mut self, now: Now, elapsed: Duration, has_idle_cpu: impl Fn() -> bool) -> bool {
+        let resident = now.resident;
         let is_more = resident >= self.seen + (self.seen / MORE).max(LEAST_MORE);
         let is_later = self.pace.goes_on && elapsed >= self.last + self.last / LATER;
         let is_early = resident < self.pace.first && elapsed < ANY_SIZE;
-        let is_covered = self
-            .budget
-            .covers(resident, self.seen, elapsed, has_idle_cpu);
+        let is_covered = self.budget.covers(now, self.seen, elapsed, has_idle_cpu);
         (is_more || is_later) && !is_early && is_covered
     }
 
@@ -249,13 +243,4 @@ impl Turn {
             (self.seen, self.last) = (self.seen.max(resident), elapsed);
         }
     }
-}
-
-/// Resident memory of a tree, pages that it shares as often as they are mapped.
-pub(super) fn resident(proc: &ProcRoot, pid: i32) -> u64 {
-    let family = family(proc, pid).into_iter();
-    family
-        .filter_map(|one| proc.statm(one).ok().flatten())
-        .map(|statm| statm.resident.0)
-        .sum()
 }

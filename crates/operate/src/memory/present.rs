@@ -1,9 +1,8 @@
 //! Which private pages of a tree are in memory: at its peak, and later.
 
-use super::budget::{Allowance, Budget, has_idle_cpu};
+use super::budget::{Allowance, Budget, Now, has_idle_cpu};
 use super::look::pages;
 use super::mappings;
-use super::peak::resident;
 use pagewise_linux::proc::{ProcRoot, family};
 use pagewise_linux::sys::machine::thread_cpu_time;
 use pagewise_linux::sys::perf_event::monotonic_now;
@@ -23,7 +22,7 @@ const LATER: u32 = 12;
 /// CPU time that readings may take.
 const ALLOWANCE: Allowance = Allowance {
     usual: (Duration::from_millis(10), 100),
-    reserve: Duration::from_millis(30),
+    reserve: (Duration::from_millis(30), Duration::from_millis(200)),
     where_idle: 4,
 };
 /// What the first reading is expected to take for each MiB.
@@ -94,8 +93,8 @@ fn watch(pid: i32, is_over: &Receiver<()>) -> PagesSeen {
         if is_over.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
             return seen;
         }
-        let resident = resident(&proc, pid);
-        seen.look(&mut budget, (&proc, pid), resident, started.elapsed());
+        let now = Now::of(&proc, pid);
+        seen.look(&mut budget, (&proc, pid), now, started.elapsed());
     }
 }
 
@@ -118,12 +117,13 @@ impl PagesSeen {
         &mut self,
         budget: &mut Budget,
         (proc, pid): (&ProcRoot, i32),
-        resident: u64,
+        now: Now,
         elapsed: Duration,
     ) {
+        let resident = now.resident;
         let is_more = resident >= self.seen + (self.seen / MORE).max(LEAST_MORE);
         let is_later = elapsed >= self.read + self.read / LATER && resident > 0;
-        let is_covered = budget.covers(resident, self.largest, elapsed, || has_idle_cpu(proc));
+        let is_covered = budget.covers(now, self.largest, elapsed, || has_idle_cpu(proc));
         if !(is_more || is_later) || !is_covered {
             return;
         }
