@@ -41,12 +41,21 @@ impl MapsEntry {
 const ANONYMOUS: &str = "//anon";
 
 pub(super) fn parse_maps(text: &str, path: &Path) -> Result<Vec<MapsEntry>> {
-    (1..)
-        .zip(text.lines())
-        .map(|(at, line)| {
-            parse_line(line).ok_or_else(|| malformed(path, at, "start-end rwxp … [path]", line))
-        })
-        .collect()
+    let mut entries = Vec::new();
+    for (at, line) in (1..).zip(text.lines()) {
+        let entry = parse_line(line);
+        let entry = entry.ok_or_else(|| malformed(path, at, "start-end rwxp … [path]", line))?;
+        push(&mut entries, entry, |one| one);
+    }
+    Ok(entries)
+}
+
+/// Adds a mapping, once: the kernel writes a page of text at a time, and a mapping that grew between two of
+/// them (a heap) again behind itself, with the same start (`m_start` in fs/proc/task_mmu.c of Linux 6.18).
+pub(super) fn push<T>(entries: &mut Vec<T>, entry: T, of: impl Fn(&T) -> &MapsEntry) {
+    let start = |one: &T| of(one).mapping.start;
+    entries.pop_if(|last| start(last) == start(&entry));
+    entries.push(entry);
 }
 
 /// `563d604a3000-563d604a9000 r-xp 00002000 fe:00 247278    /usr/bin/head`
@@ -130,6 +139,16 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
         assert_eq!(maps[3].mapping.flags, 1, "shared");
         assert_eq!(maps[2].file(), None);
         assert!(maps[4].contains(0xffff_ffff_ff60_0fff));
+    }
+
+    #[test]
+    fn a_heap_that_grew_while_it_was_written_is_one_mapping() {
+        let heap = TEXT.lines().nth(1).unwrap();
+        let grown = heap.replace("55e0c9e3c000", "55e0c9f00000");
+        let text = TEXT.replace(heap, &format!("{heap}\n{grown}"));
+        let maps = parse_maps(&text, Path::new("maps")).unwrap();
+        assert_eq!(maps.len(), 5);
+        assert_eq!(maps[1].mapping.end, 0x55e0_c9f0_0000);
     }
 
     #[test]

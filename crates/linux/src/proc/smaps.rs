@@ -1,6 +1,6 @@
 //! `/proc/PID/smaps` and `smaps_rollup` (proc_pid_smaps(5), fs/proc/task_mmu.c of Linux 6.18).
 
-use super::maps::{MapsEntry, parse_line};
+use super::maps::{MapsEntry, parse_line, push};
 use super::status::kilobytes;
 use crate::pseudo_file::{Result, malformed};
 use pagewise_model::findings::RegionKind;
@@ -117,7 +117,7 @@ pub(super) fn parse_smaps(text: &str, path: &Path) -> Result<Vec<SmapsEntry>> {
     let mut entries: Vec<SmapsEntry> = Vec::new();
     for (at, line) in (1..).zip(text.lines()) {
         if let Some(entry) = header(line) {
-            entries.push(entry);
+            push(&mut entries, entry, |one| &one.entry);
             continue;
         }
         let entry = entries.last_mut();
@@ -214,6 +214,19 @@ Pss:                  25 kB
         assert_eq!(sums[&RegionKind::Hugetlb].hugetlb, Bytes(4 << 20));
         assert_eq!(sums[&RegionKind::FilePrivate].rss, Bytes(100 << 10));
         assert_eq!(sums.len(), 3);
+    }
+
+    #[test]
+    fn a_heap_that_is_written_twice_counts_once() {
+        let later = TEXT.split_once("7f0a3c000000").unwrap().0;
+        let later = later.replace("Rss:                  20", "Rss:                 140");
+        let text = TEXT.replacen("7f0a3c000000", &format!("{later}7f0a3c000000"), 1);
+        let entries = parse_smaps(&text, Path::new("smaps")).unwrap();
+        let resident: Vec<u64> = entries
+            .iter()
+            .map(|one| one.residency.rss.0 >> 10)
+            .collect();
+        assert_eq!(resident, [140, 0, 100]);
     }
 
     #[test]
