@@ -232,6 +232,14 @@ fn large_blocks_of_threads_need_another_allocator() {
             path: "/usr/lib/libjemalloc.so.2".into()
         }
     );
+    // jemalloc returns the pages of blocks that calloc zeroes.
+    let tcmalloc = (AllocatorKind::Tcmalloc, "/usr/lib/libtcmalloc.so.4".into());
+    let both = Surroundings {
+        libraries: [around.libraries, vec![tcmalloc]].concat(),
+        ..Surroundings::default()
+    };
+    let first = conclude(churn.clone(), &rules, &both).advice;
+    assert_eq!(first[0].rule, "preload.tcmalloc");
     let without = conclude(churn, &rules, &Surroundings::default());
     assert_eq!(without.advice[0].rule, "install.allocator");
 }
