@@ -6,6 +6,7 @@ mod fresh_memory;
 mod hot_allocator;
 mod known;
 mod leads;
+mod locks;
 mod named_trials;
 mod numa;
 mod open;
