@@ -24,6 +24,7 @@ fn source(name: &str, kind: EventKind) -> EventSource {
         sampling: Sampling::Every(1),
         has_callchain: name == "page-faults",
         user_only: false,
+        has_switches: false,
     }
 }
 

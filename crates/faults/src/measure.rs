@@ -516,6 +516,7 @@ mod tests {
             sampling: Sampling::Every(1),
             has_callchain: true,
             user_only: false,
+            has_switches: false,
         }];
         let chain: Vec<u8> = [PERF_CONTEXT_USER, 0x1000].map(u64::to_le_bytes).concat();
         let mut attributor = Attributor::new(&sources, &sidecar());

@@ -51,6 +51,9 @@ pub struct EventSource {
     /// Whether events raised inside the kernel were left out (`exclude_kernel`), as happens
     /// without privileges: faults inside `read(2)` into fresh memory are then missing.
     pub user_only: bool,
+    /// Whether it brings a record of each switch to and from a task (`context_switch`), without
+    /// which it is not known how long a task was away.
+    pub has_switches: bool,
 }
 
 /// Index of an [`EventSource`] in its recording.

@@ -92,18 +92,21 @@ impl ProfileCollector {
             weights: WeightSum::default(),
             losses: Losses::default(),
         };
+        let has_switches = sources.iter().any(|source| source.has_switches);
         for source in sources {
             let useful = source.kind != EventKind::Dummy && wanted(source);
-            let target = useful.then(|| collector.target(source)).flatten();
+            let target = useful
+                .then(|| collector.target(source, has_switches))
+                .flatten();
             collector.sources.push(target);
         }
         collector
     }
 
-    fn target(&mut self, source: &EventSource) -> Option<Target> {
+    fn target(&mut self, source: &EventSource, has_switches: bool) -> Option<Target> {
         let each_switch =
             source.name.starts_with("context-switches") && source.sampling == Sampling::Every(1);
-        if each_switch {
+        if each_switch && has_switches {
             return Some(Target::Switch {
                 blocked: self.event(BLOCKED, WeightUnit::Nanoseconds, source)?,
                 preempted: self.event(PREEMPTED, WeightUnit::Nanoseconds, source)?,
@@ -378,6 +381,7 @@ mod tests {
             sampling,
             has_callchain: true,
             user_only: false,
+            has_switches: false,
         }
     }
 
@@ -512,7 +516,8 @@ mod tests {
     #[test]
     fn times_off_the_cpu_weigh_as_long_as_they_last() {
         let kind = EventKind::Other("context-switches".to_owned());
-        let sources = [source("context-switches", kind, Sampling::Every(1))];
+        let mut sources = [source("context-switches", kind, Sampling::Every(1))];
+        sources[0].has_switches = true;
         let mut collector = ProfileCollector::new(&sources, |_| true);
         let chain = words(&[1]);
         let switch = |tid, time, out, preempted| Event::Switch {
@@ -542,6 +547,19 @@ mod tests {
             .map(|event| profile.events[usize::from(event)].name.as_str())
             .collect();
         assert_eq!(events, [BLOCKED, PREEMPTED]);
+    }
+
+    #[test]
+    fn switches_of_a_file_without_their_ends_are_counted() {
+        let kind = EventKind::Other("context-switches".to_owned());
+        let sources = [source("context-switches", kind, Sampling::Every(1))];
+        let mut collector = ProfileCollector::new(&sources, |_| true);
+        for time in [1_000, 2_000] {
+            collector.event_with_chain(&sample(0, 8, time, &words(&[1])), None);
+        }
+        let profile = with_names(collector, &[]);
+        assert_eq!(profile.events[0].name, "context-switches");
+        assert_eq!(profile.samples.len(), 2);
     }
 
     #[test]

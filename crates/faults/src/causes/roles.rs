@@ -264,6 +264,7 @@ mod tests {
             sampling,
             has_callchain: false,
             user_only: false,
+            has_switches: false,
         }
     }
 

@@ -12,6 +12,7 @@ const FLAG_INHERIT: u64 = 1 << 1;
 const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 const FLAG_FREQ: u64 = 1 << 10;
 const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
+const FLAG_CONTEXT_SWITCH: u64 = 1 << 26;
 /// `defer_callchain` and `defer_output` (Linux 6.19).
 const FLAGS_DEFER: u64 = 3 << 38;
 
@@ -157,6 +158,7 @@ impl Attr {
             },
             has_callchain: self.has(sample_type::CALLCHAIN),
             user_only: self.flags & FLAG_EXCLUDE_KERNEL != 0,
+            has_switches: self.flags & FLAG_CONTEXT_SWITCH != 0,
         }
     }
 

@@ -46,6 +46,7 @@ fn sources(recorded: Recorded) -> Vec<EventSource> {
         sampling,
         has_callchain: false,
         user_only: false,
+        has_switches: false,
     };
     let sampling = match recorded {
         Recorded::Sampled(n) | Recorded::SampledWithoutCalls(n) => Sampling::Every(n),
@@ -698,6 +699,7 @@ fn a_sampled_mapping_without_access_reserves_or_releases() {
         sampling: Sampling::Every(61),
         has_callchain: true,
         user_only: true,
+        has_switches: false,
     };
     let mut stream = Stream {
         attributor: Attributor::new(&[source], &sidecar()),
