@@ -8,9 +8,9 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"PWPAGER\x01");
 /// of one that has ended.
 pub const PROCESSES: usize = 64;
 /// Number of unmanaged programs that are distinguished.
-pub const STRANGERS: usize = 16;
+pub const UNMANAGED_PLACES: usize = 16;
 /// Words in the name of one.
-pub const STRANGER_WORDS: usize = 4;
+pub const UNMANAGED_WORDS: usize = 4;
 /// Number of regions of a process that are distinguished.
 pub const REGIONS: usize = 64;
 /// Buckets of a latency histogram: bucket `n` counts durations in `[2^(n/2), 2^((n+1)/2))` ns.
@@ -44,9 +44,9 @@ pub struct Run {
     /// Of [`Run::taken`], processes that found no place, because too many were alive at the time.
     pub unplaced: AtomicU32,
     /// Programs that the run's processes started and that are not managed, by reason and name.
-    pub strangers: [StrangerPlace; STRANGERS],
+    pub unmanaged: [UnmanagedPlace; UNMANAGED_PLACES],
     /// Number of those that found no place there.
-    pub more_strangers: AtomicU32,
+    pub more_unmanaged: AtomicU32,
     /// Whether several processes share [`Run::tree_bytes`].
     pub several: AtomicU32,
     /// Whether the kernel evicts from now on: the pager brings back what it has evicted, and evicts no
@@ -57,19 +57,19 @@ pub struct Run {
 /// A program that runs outside the budget.
 #[derive(Debug)]
 #[repr(C)]
-pub struct StrangerPlace {
-    /// [`Stranger`]; zero while the place is free.
+pub struct UnmanagedPlace {
+    /// [`Unmanaged`]; zero while the place is free.
     pub reason: AtomicU32,
     /// How often it was started.
     pub count: AtomicU32,
     /// The last part of its path, up to its first zero.
-    pub name: [AtomicU64; STRANGER_WORDS],
+    pub name: [AtomicU64; UNMANAGED_WORDS],
 }
 
 /// Why a program is not managed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Stranger {
+pub enum Unmanaged {
     /// Linked statically.
     Static = 1,
     /// Built for another word size than the library.
@@ -404,5 +404,5 @@ const _: () = assert!(
         == 32
             + (PROCESSES + 1) * size_of::<Process>()
             + 24
-            + STRANGERS * size_of::<StrangerPlace>()
+            + UNMANAGED_PLACES * size_of::<UnmanagedPlace>()
 );

@@ -2,8 +2,8 @@
 
 use crate::VERSION;
 use crate::shared::{
-    DISTANCE_BUCKETS, LATENCY_BUCKETS, MAGIC, PROCESSES, Process, REGIONS, Region, Run, STRANGERS,
-    StrangerPlace,
+    DISTANCE_BUCKETS, LATENCY_BUCKETS, MAGIC, PROCESSES, Process, REGIONS, Region, Run,
+    UNMANAGED_PLACES, UnmanagedPlace,
 };
 use core::mem::offset_of;
 
@@ -99,13 +99,13 @@ pub fn unplaced(bytes: &[u8]) -> u32 {
     u32_at(bytes, offset_of!(Run, unplaced))
 }
 
-/// Programs that are not managed: reason (a [`Stranger`](crate::shared::Stranger) as a number),
+/// Programs that are not managed: reason (a [`Unmanaged`](crate::shared::Unmanaged) as a number),
 /// count, and name.
-pub fn strangers(bytes: &[u8]) -> impl Iterator<Item = (u32, u32, &[u8])> {
-    let start = offset_of!(Run, strangers);
-    let size = size_of::<StrangerPlace>();
+pub fn unmanaged(bytes: &[u8]) -> impl Iterator<Item = (u32, u32, &[u8])> {
+    let start = offset_of!(Run, unmanaged);
+    let size = size_of::<UnmanagedPlace>();
     let place = move |index: usize| bytes.get(start + index * size..start + (index + 1) * size);
-    (0..STRANGERS).filter_map(place).filter_map(|one| {
+    (0..UNMANAGED_PLACES).filter_map(place).filter_map(|one| {
         let (reason, count) = (u32_at(one, 0), u32_at(one, 4));
         let name = one.get(8..)?.split(|byte| *byte == 0).next()?;
         (reason != 0 && count != 0).then_some((reason, count, name))
@@ -114,8 +114,8 @@ pub fn strangers(bytes: &[u8]) -> impl Iterator<Item = (u32, u32, &[u8])> {
 
 /// Number of unmanaged programs that found no place.
 #[must_use]
-pub fn more_strangers(bytes: &[u8]) -> u32 {
-    u32_at(bytes, offset_of!(Run, more_strangers))
+pub fn more_unmanaged(bytes: &[u8]) -> u32 {
+    u32_at(bytes, offset_of!(Run, more_unmanaged))
 }
 
 /// The sum of the counts of these two kinds of processes; only counters are meaningful in it.

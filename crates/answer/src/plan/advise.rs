@@ -10,7 +10,7 @@ use super::prediction::{avoided_share, predicted, price};
 use super::rules::{Effect, Rule, Rules};
 use super::symptom::Symptom;
 use super::wording::words;
-use super::{Surroundings, grade, heap_limit, numa, reads, say, writers};
+use super::{Surroundings, grade, heap_limit, numa, phrases, reads, writers};
 use pagewise_model::advice::{Advice, Settings};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::Findings;
@@ -251,7 +251,7 @@ fn caveat(
             let family = pagewise_families::of(found.kind)?;
             let (tried, version) = (family.tried.as_deref()?, found.version.as_deref()?);
             let is_newer = numbers(version)? > numbers(tried)?;
-            is_newer.then(|| say::untried(&family.name, version, tried))
+            is_newer.then(|| phrases::untried(&family.name, version, tried))
         });
     let all: Vec<String> = caveat.into_iter().chain(untried).chain(known).collect();
     (!all.is_empty()).then(|| all.join(" "))

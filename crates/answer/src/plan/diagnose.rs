@@ -7,7 +7,7 @@ use super::kernel::is_privileged;
 use super::open::Open;
 use super::symptom::Symptom;
 use super::wording::{When, words};
-use super::{doing, elapsed, kernel, leads, say, writers};
+use super::{activity, elapsed, kernel, leads, phrases, writers};
 use crate::page_sizes;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::kernel_threads::KernelThread;
@@ -43,11 +43,11 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
     lead_with_the_end(&mut found);
     if found.iter().all(|one| one.severity < Severity::Costly) {
         let open = Open::of(findings, &found);
-        let (at_rest, computing) = (at_rest(findings, &open), doing::computing(findings));
+        let (at_rest, computing) = (at_rest(findings, &open), activity::computing(findings));
         let beside = leads::beside_computing(findings, &found);
-        if !beside.is_empty() || (at_rest.is_none() && doing::mostly_computes(findings)) {
+        if !beside.is_empty() || (at_rest.is_none() && activity::mostly_computes(findings)) {
             // The verdict is about it, so it leads.
-            let severity = match beside.is_empty() && doing::surely_computes(findings) {
+            let severity = match beside.is_empty() && activity::surely_computes(findings) {
                 true => Severity::Healthy,
                 false => Severity::Note,
             };
@@ -84,7 +84,7 @@ fn with_calls(findings: &Findings, plain: Diagnosis, calls: Estimate) -> Diagnos
     let graded = share.and_then(|share| severity_within(share, findings.cost.cpu()));
     let mut evidence = plain.evidence;
     // Behind the number of faults and their time.
-    evidence.insert(evidence.len().min(2), say::calls_take(range(calls)));
+    evidence.insert(evidence.len().min(2), phrases::calls_take(range(calls)));
     Diagnosis {
         share_of_cpu: share,
         severity: graded.unwrap_or(plain.severity),
@@ -108,7 +108,7 @@ fn calls_of(findings: &Findings, symptoms: &[Case], symptom: &Case) -> Option<Es
 /// The first finding if nothing is costly: "healthy" only if nothing remains unexplained.
 fn at_rest(findings: &Findings, open: &Open) -> Option<Diagnosis> {
     if elapsed::is_short(findings) {
-        let used = say::used(findings.cost.cpu(), findings.cost.wall);
+        let used = phrases::used(findings.cost.cpu(), findings.cost.wall);
         return Some(words(Symptom::Short, None).found(Severity::Note, &[], vec![used]));
     }
     if open.bounds_memory() {
@@ -156,7 +156,7 @@ fn huge_page_fallback(findings: &Findings) -> Option<Diagnosis> {
         .saturating_sub(first.thp_fault_fallback);
     let given = last.thp_fault_alloc.saturating_sub(first.thp_fault_alloc);
     (fallback >= 16 && fallback * 4 > given).then(|| {
-        let message = say::huge_fallback(count(fallback), count(given));
+        let message = phrases::huge_fallback(count(fallback), count(given));
         words(Symptom::HugeFallback, None).found(Severity::Note, &[], vec![message])
     })
 }
@@ -172,7 +172,7 @@ fn kernel_threads(findings: &Findings) -> Option<Diagnosis> {
     let much = all >= KERNEL_THREADS_TIME && all.as_secs_f64() >= KERNEL_THREADS * wall;
     let line = |one: &KernelThread| {
         let share = percent(one.cpu.as_secs_f64() / wall);
-        say::kernel_thread(&one.name, one.cpu, share)
+        phrases::kernel_thread(&one.name, one.cpu, share)
     };
     let worth = |one: &&KernelThread| one.cpu.0 * 10 >= all.0;
     much.then(|| {
@@ -184,8 +184,8 @@ fn kernel_threads(findings: &Findings) -> Option<Diagnosis> {
 fn healthy(findings: &Findings) -> Diagnosis {
     let cost = &findings.cost;
     let share = findings.time.share_of_cpu;
-    let message = share.map(|share| say::faults_share(percent_seen(&share)));
-    let faults = say::faults_in(count(cost.faults()), cost.cpu());
+    let message = share.map(|share| phrases::faults_share(percent_seen(&share)));
+    let faults = phrases::faults_in(count(cost.faults()), cost.cpu());
     let blind = match findings.diagnoses.iter().any(page_sizes::is_note) {
         _ if findings.account.samples == 0 => Some(When::NotSampled),
         true => Some(When::PageSizes),

@@ -1,6 +1,6 @@
 //! How the elapsed time passes: too short to tell, or mostly in waits, and in which.
 
-use super::say;
+use super::phrases;
 use pagewise_model::account::TimePart;
 use pagewise_model::findings::Findings;
 use pagewise_model::quantity::percent;
@@ -64,11 +64,11 @@ pub(super) fn kinds<'a>(findings: &Findings, parts: impl Iterator<Item = &'a Tim
         .map(|part| {
             let time = Nanos::from_secs_f64(part.time.value * 1e-9);
             let share = percent(part.time.value * 1e-9 / wall);
-            say::kind(time, share, &part.label)
+            phrases::kind(time, share, &part.label)
         })
         .collect();
     match message.as_slice() {
         [] => String::new(),
-        all => say::kinds(all.join(&say::and())),
+        all => phrases::kinds(all.join(&phrases::and())),
     }
 }

@@ -6,7 +6,7 @@ use super::grade::range;
 use super::reads::{Order, order_of};
 use super::symptom::Symptom;
 use super::waits::{limit_hits, seen_reclaim};
-use super::{numa, own_settings, say, works};
+use super::{numa, own_settings, phrases, works};
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::account::CALLOC;
 use pagewise_model::allocator::AllocatorKind;
@@ -22,8 +22,8 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
     if symptom.faults > 0.0 {
         let all = count(findings.cost.faults());
         let share = share_of_faults(symptom.share);
-        lines.push(say::of_this_kind(rounded(symptom.faults), all, share));
-        lines.push(say::faults_take(range(symptom.cost)));
+        lines.push(phrases::of_this_kind(rounded(symptom.faults), all, share));
+        lines.push(phrases::faults_take(range(symptom.cost)));
     }
     if symptom.kind.is_churn() {
         lines.extend(churn(findings, symptom));
@@ -112,20 +112,20 @@ fn delays(findings: &Findings, symptom: &Case) -> Vec<String> {
         return Vec::new();
     };
     type Sentence = fn(Nanos, String) -> String;
-    let disk: (Option<Delay>, Sentence) = (delays.disk, say::counted_disk);
+    let disk: (Option<Delay>, Sentence) = (delays.disk, phrases::counted_disk);
     let kinds: Vec<(Option<Delay>, Sentence)> = match symptom.kind {
         Symptom::Reclaim
         | Symptom::Thrashing
         | Symptom::Limit
         | Symptom::Killed
         | Symptom::Swap => vec![
-            (delays.reclaim, say::counted_reclaim),
-            (delays.thrashing, say::counted_thrashing),
-            (delays.swap, say::counted_swap),
+            (delays.reclaim, phrases::counted_reclaim),
+            (delays.thrashing, phrases::counted_thrashing),
+            (delays.swap, phrases::counted_swap),
             disk,
         ],
         Symptom::File | Symptom::FileReads | Symptom::FirstRun => vec![disk],
-        Symptom::ForkCopies => vec![(delays.copying, say::counted_copying)],
+        Symptom::ForkCopies => vec![(delays.copying, phrases::counted_copying)],
         _ => Vec::new(),
     };
     let message = kinds
@@ -146,17 +146,17 @@ fn share_of_faults(share: Estimate) -> String {
 
 fn allocator(findings: &Findings, symptom: &Case) -> Option<String> {
     let functions = findings.account.allocator()?.places.join(", ");
-    Some(say::allocator_takes(range(symptom.cost), functions))
+    Some(phrases::allocator_takes(range(symptom.cost), functions))
 }
 
 fn collector(findings: &Findings, symptom: &Case) -> Option<String> {
     let functions = findings.account.collector()?.places.join(", ");
-    Some(say::collector_takes(range(symptom.cost), functions))
+    Some(phrases::collector_takes(range(symptom.cost), functions))
 }
 
 fn zeroing(findings: &Findings, symptom: &Case) -> Option<String> {
     let functions = findings.account.part(CALLOC)?.places.join(", ");
-    Some(say::zeroing_takes(range(symptom.cost), functions))
+    Some(phrases::zeroing_takes(range(symptom.cost), functions))
 }
 
 /// Which runtime makes the calls, and where.
@@ -170,14 +170,14 @@ fn runtime(findings: &Findings, symptom: &Case) -> Option<String> {
     let mut sites = churn.release_sites.iter().chain(&churn.regrow_sites);
     let place = sites
         .find(|site| caller(&site.stack, runtimes, &findings.allocators) == Some(symptom.owner))?;
-    Some(say::runtime_calls(name, &place.culprit))
+    Some(phrases::runtime_calls(name, &place.culprit))
 }
 
 /// Explains why faults that the table counts as first touches are reported as churn.
 fn moving(findings: &Findings, symptom: &Case) -> Option<String> {
     let moved = moved(findings);
     let message = moved > 0.0 && symptom.kind == Symptom::ChurnMmap;
-    message.then(|| say::memory_moves(rounded(moved), findings.cost.max_rss))
+    message.then(|| phrases::memory_moves(rounded(moved), findings.cost.max_rss))
 }
 
 fn churn(findings: &Findings, symptom: &Case) -> Vec<String> {
@@ -189,13 +189,13 @@ fn churn(findings: &Findings, symptom: &Case) -> Vec<String> {
     {
         let times = 1.0 / (1.0 - ratio.value);
         if times >= 1.5 {
-            lines.push(say::allocated_times(rounded(times)));
+            lines.push(phrases::allocated_times(rounded(times)));
         }
     }
     let sizes = &symptom.sizes;
     if sizes.count() > 0 {
         let mean = Bytes::rounded(sizes.mean());
-        lines.push(say::returned(
+        lines.push(phrases::returned(
             count(sizes.count()),
             mean,
             Bytes(sizes.max()),
@@ -206,10 +206,10 @@ fn churn(findings: &Findings, symptom: &Case) -> Vec<String> {
     let system = findings.cost.system;
     let cpu = findings.cost.cpu().as_secs_f64().max(1e-9);
     let share = percent(system.as_secs_f64() / cpu);
-    lines.push(say::system_time(system, findings.cost.cpu(), share));
+    lines.push(phrases::system_time(system, findings.cost.cpu(), share));
     let places = findings.churn.refault_sites.first();
     if let Some(site) = places.filter(|site| !site.culprit.is_empty()) {
-        lines.push(say::touched_again(&site.culprit));
+        lines.push(phrases::touched_again(&site.culprit));
     }
     lines
 }
@@ -217,15 +217,15 @@ fn churn(findings: &Findings, symptom: &Case) -> Vec<String> {
 fn lock(findings: &Findings) -> Option<String> {
     let wait = findings.time.lock_wait?;
     let waits = findings.time.lock_waits;
-    (waits > 0).then(|| say::lock_waits(count(waits), wait))
+    (waits > 0).then(|| phrases::lock_waits(count(waits), wait))
 }
 
 fn reads(findings: &Findings, symptom: &Case) -> Vec<String> {
     let of = |cause| faults_of(findings, &[cause]);
     let minor = rounded(of(Cause::FileMinor));
     let mut lines = vec![
-        say::page_waits(range(symptom.cost)),
-        say::major_faults(count(findings.cost.major_faults), minor),
+        phrases::page_waits(range(symptom.cost)),
+        phrases::major_faults(count(findings.cost.major_faults), minor),
     ];
     let part = findings
         .account
@@ -234,7 +234,7 @@ fn reads(findings: &Findings, symptom: &Case) -> Vec<String> {
         .find(|one| one.id == "pages");
     lines.extend(
         part.filter(|part| !part.who.is_empty())
-            .map(|part| say::who_waits(part.who.join(", "))),
+            .map(|part| phrases::who_waits(part.who.join(", "))),
     );
     lines.extend(findings.file_reads.iter().take(MOST_FILES).map(of_file));
     lines
@@ -246,15 +246,15 @@ const MOST_FILES: usize = 3;
 /// "/data/x.bin (200 MiB): 1,600 reads, at random positions".
 fn of_file(file: &FileReads) -> String {
     let order = match order_of(file) {
-        Some(Order::Swept) => say::in_order(),
-        Some(Order::Random) => say::at_random(),
-        Some(Order::Partly) => say::partly_in_order(),
+        Some(Order::Swept) => phrases::in_order(),
+        Some(Order::Random) => phrases::at_random(),
+        Some(Order::Partly) => phrases::partly_in_order(),
         None => String::new(),
     };
     let reads = count(file.reads);
     match file.reads {
-        1 => say::file_read(&file.path, file.mapped, reads, order),
-        _ => say::file_reads(&file.path, file.mapped, reads, order),
+        1 => phrases::file_read(&file.path, file.mapped, reads, order),
+        _ => phrases::file_reads(&file.path, file.mapped, reads, order),
     }
 }
 
@@ -262,10 +262,10 @@ fn reclaim(findings: &Findings) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(work) = findings.account.work("reclaim") {
         let time = Nanos::from_secs_f64(work.time.value / 1e9);
-        lines.push(say::reclaim_time(time));
+        lines.push(phrases::reclaim_time(time));
     }
     if seen_reclaim(findings).is_some_and(|(_, contradict)| contradict) {
-        lines.push(say::reclaim_disagrees());
+        lines.push(phrases::reclaim_disagrees());
     }
     let points = &findings.timeline.pressure;
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
@@ -273,17 +273,17 @@ fn reclaim(findings: &Findings) -> Vec<String> {
     };
     type Sentence = fn(String) -> String;
     let counters: [(u64, u64, Sentence); 4] = [
-        (0, limit_hits(findings), say::limit_hits),
-        (refaults(first), refaults(last), say::refaults),
-        (first.direct_scanned, last.direct_scanned, say::scanned),
-        (first.swap_out, last.swap_out, say::swapped_out),
+        (0, limit_hits(findings), phrases::limit_hits),
+        (refaults(first), refaults(last), phrases::refaults),
+        (first.direct_scanned, last.direct_scanned, phrases::scanned),
+        (first.swap_out, last.swap_out, phrases::swapped_out),
     ];
     let grown = counters.map(|(before, after, message)| (after.saturating_sub(before), message));
     let grown = grown.into_iter().filter(|(grown, _)| *grown > 0);
     lines.extend(grown.map(|(grown, message)| message(count(grown))));
     let stalled = last.stall_some.unwrap_or_default() - first.stall_some.unwrap_or_default();
     if stalled > Nanos(0) {
-        lines.push(say::stalled(stalled));
+        lines.push(phrases::stalled(stalled));
     }
     lines
 }
@@ -295,7 +295,7 @@ fn refaults(point: &PressurePoint) -> u64 {
 fn huge(findings: &Findings) -> Option<String> {
     let pages = findings.huge_pages?;
     Some(match pages.zeros {
-        Some(zeros) => say::huge_zeros(pages.held, percent(zeros)),
-        None => say::huge_held(pages.held),
+        Some(zeros) => phrases::huge_zeros(pages.held, percent(zeros)),
+        None => phrases::huge_held(pages.held),
     })
 }

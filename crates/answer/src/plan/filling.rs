@@ -6,7 +6,7 @@ use super::numa::FittingNode;
 use super::prediction::LEAST_KEPT;
 use super::reads::SinglePages;
 use super::rules::{Rule, SettingTemplate};
-use super::{heap_limit, say};
+use super::{heap_limit, phrases};
 use pagewise_model::advice::Setting;
 use pagewise_model::allocator::Allocator;
 use pagewise_model::findings::Findings;
@@ -85,11 +85,11 @@ impl<'a> Filling<'a> {
 
     pub(super) fn text(&self, template: &Template) -> String {
         let (freed, stretches) = match self.freed {
-            Bytes(0) => (say::any_size(), say::stretches()),
+            Bytes(0) => (phrases::any_size(), phrases::stretches()),
             size if self.usual.0 > 0 && self.usual.0 < size.0 / SPREAD => {
-                (size.to_string(), say::stretches_mostly(self.usual))
+                (size.to_string(), phrases::stretches_mostly(self.usual))
             }
-            size => (size.to_string(), say::stretches_up_to(size)),
+            size => (size.to_string(), phrases::stretches_up_to(size)),
         };
         let settings = self.allocator.into_iter().flat_map(|one| &one.settings);
         let mut values: Vec<(&str, String)> = vec![

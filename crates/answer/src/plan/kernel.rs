@@ -4,7 +4,7 @@
 use super::case::{Case, together};
 use super::elapsed;
 use super::grade::{range, severity_of, severity_within};
-use super::say;
+use super::phrases;
 use super::symptom::Symptom;
 use super::wording::{When, words};
 use super::works;
@@ -80,7 +80,7 @@ fn seen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
         .take(MOST_ENTRIES);
     let mut evidence: Vec<String> = lines.map(|entry| line(entry, findings)).collect();
     if evidence.len() > 1 {
-        evidence.push(say::kernel_in_all(range(all)));
+        evidence.push(phrases::kernel_in_all(range(all)));
     }
     if first.id == "populate" {
         evidence.extend(populating_waits(findings));
@@ -123,7 +123,7 @@ fn populating_waits(findings: &Findings) -> Option<String> {
     let most_by_faults = findings.cost.major_faults as f64 * LONGEST_READ.0 as f64;
     let share = reads.time.scaled(1.0 / wall);
     let is_its_own = most_by_faults <= reads.time.value / 2.0;
-    (is_its_own && share.value >= WORTH_A_LINE).then(|| say::populating_waits(range(share)))
+    (is_its_own && share.value >= WORTH_A_LINE).then(|| phrases::populating_waits(range(share)))
 }
 
 /// Share of the CPU time of calls on memory, if there were any.
@@ -185,8 +185,8 @@ fn is_of_files(others: &[KernelEntry], all: Estimate, findings: &Findings) -> bo
 fn line(entry: &KernelEntry, findings: &Findings) -> String {
     let share = share_of(entry.time, findings);
     match entry.functions.is_empty() {
-        true => say::entry(range(share), &entry.label),
-        false => say::entry_within(range(share), &entry.label, entry.functions.join(", ")),
+        true => phrases::entry(range(share), &entry.label),
+        false => phrases::entry_within(range(share), &entry.label, entry.functions.join(", ")),
     }
 }
 
@@ -208,7 +208,7 @@ fn unseen(findings: &Findings, symptoms: &[Case]) -> Option<Diagnosis> {
         return None;
     }
     let cost = &findings.cost;
-    let unexplained = say::unexplained(cost.system, cost.cpu(), nanos, percent(share.value));
+    let unexplained = phrases::unexplained(cost.system, cost.cpu(), nanos, percent(share.value));
     let severity = severity_within(share, cost.cpu())?;
     let when = is_privileged(findings).then_some(When::Privileged);
     Some(Diagnosis {

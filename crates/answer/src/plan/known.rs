@@ -1,8 +1,8 @@
 //! How sure a setting is for a kind of program: by what it gained in programs with the same symptoms that
 //! were measured, which the rules hold as data.
 
+use super::phrases;
 use super::rules::{Known, Rule};
-use super::say;
 use pagewise_families::matches;
 use pagewise_model::findings::Findings;
 use pagewise_model::quantity::factor_digits;
@@ -71,7 +71,7 @@ pub(super) fn sentence(findings: &Findings, rule: &Rule, cause: &str) -> Option<
     let most = gains.iter().copied().fold(0.0, f64::max);
     let gained = gains.iter().filter(|gain| **gain >= GAINED).count();
     let [low, high] = [least, most].map(factor_digits);
-    (gains.len() >= FEWEST).then(|| say::known(gains.len(), gained, low, high))
+    (gains.len() >= FEWEST).then(|| phrases::known(gains.len(), gained, low, high))
 }
 
 /// The gains of the nearest kind: programs of this name, if enough were measured, otherwise all.

@@ -5,7 +5,7 @@
 use super::elapsed::SHORT;
 use super::grade::{COSTLY, at_least, at_most, is_vague, seconds};
 use super::symptom::Symptom;
-use super::{doing, kernel};
+use super::{activity, kernel};
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use std::cmp::Ordering;
@@ -41,7 +41,7 @@ fn lead_with_the_cured(findings: &mut Findings) {
     let best = best.filter(|best| !best.settings.0.is_empty());
     let is_cured = |one: &Diagnosis| best.is_some_and(|best| best.cures.contains(&one.id));
     let at = findings.diagnoses.iter().position(is_cured);
-    if let Some(at) = at.filter(|_| !doing::mostly_computes(findings)) {
+    if let Some(at) = at.filter(|_| !activity::mostly_computes(findings)) {
         findings.diagnoses[..=at].rotate_right(1);
     }
 }
@@ -142,7 +142,7 @@ pub(super) fn large_in_little(findings: &Findings) -> Vec<&Diagnosis> {
     };
     let notes = findings.diagnoses.iter();
     let notes = notes.filter(|one| one.severity == Severity::Note && is_of_memory(one));
-    let is_enough = findings.cost.cpu() >= SHORT && !doing::mostly_computes(findings);
+    let is_enough = findings.cost.cpu() >= SHORT && !activity::mostly_computes(findings);
     notes.filter(|one| is_enough && is_large(one)).collect()
 }
 
@@ -156,7 +156,7 @@ fn is_of_memory(one: &Diagnosis) -> bool {
 /// Whether a finding takes so little of a program that mostly computes that it stands beside its computing.
 fn is_beside(findings: &Findings, one: &Diagnosis) -> bool {
     let is_little = one.share_of_cpu.is_some_and(|share| share.low < LEADS);
-    is_little && doing::mostly_computes(findings)
+    is_little && activity::mostly_computes(findings)
 }
 
 /// Makes notes of the findings that stand beside the computing of a program.

@@ -6,12 +6,12 @@
 //! `crates/answer/rules/*.toml` ([`rules`], [`wording`], [`say`]). If a prediction is too small to
 //! matter, nothing is advised: a setting that does not help can hurt.
 
+mod activity;
 mod advise;
 mod brief;
 mod callers;
 mod case;
 mod diagnose;
-mod doing;
 mod elapsed;
 mod evidence;
 mod filling;
@@ -25,11 +25,11 @@ mod numa;
 mod open;
 mod overridden;
 mod own_settings;
+mod phrases;
 mod prediction;
 mod reads;
 mod refuted;
 mod rules;
-mod say;
 mod sparse;
 mod symptom;
 mod symptoms;

@@ -7,7 +7,7 @@
 
 use super::case::{Case, faults_of, plain, share_of_work};
 use super::grade::range;
-use super::say;
+use super::phrases;
 use super::symptom::Symptom;
 use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::numa::{MemoryNode, MemoryNodes, ProcessOnNodes, list};
@@ -146,7 +146,7 @@ pub(super) fn fitting_node(findings: &Findings) -> Option<FittingNode> {
 pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
     let mut lines = Vec::new();
     if symptom.kind == Symptom::NumaBalancing {
-        lines.push(say::balancing_takes(range(symptom.cost)));
+        lines.push(phrases::balancing_takes(range(symptom.cost)));
     }
     let Some(numa) = &findings.numa else {
         return lines;
@@ -155,7 +155,7 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
         lines.extend(balancing(numa));
     } else {
         lines.extend(placed(numa).into_iter().take(MOST).map(of_process));
-        lines.push(say::remote_cost_unknown());
+        lines.push(phrases::remote_cost_unknown());
     }
     lines.extend(numa.nodes.iter().filter_map(missed));
     lines
@@ -173,10 +173,10 @@ fn of_process(process: &ProcessOnNodes) -> String {
             let time = one
                 .time
                 .map_or_else(String::new, |time| percent_seen(&time));
-            say::on_node(one.node, percent(share), time)
+            phrases::on_node(one.node, percent(share), time)
         })
         .collect();
-    say::process_on_nodes(
+    phrases::process_on_nodes(
         &process.name,
         process.pid,
         held,
@@ -196,22 +196,22 @@ fn is_much(time: Option<Estimate>) -> bool {
 fn balancing(numa: &MemoryNodes) -> Option<String> {
     type Sentence = fn(String) -> String;
     let kinds: [(&str, Sentence); 3] = [
-        ("numa_hint_faults", say::hinting_faults),
-        ("numa_hint_faults_local", say::hinting_faults_local),
-        ("numa_pages_migrated", say::pages_moved),
+        ("numa_hint_faults", phrases::hinting_faults),
+        ("numa_hint_faults_local", phrases::hinting_faults_local),
+        ("numa_pages_migrated", phrases::pages_moved),
     ];
     let counted = kinds.iter().filter_map(|(name, message)| {
         let grown = numa.balancing.get(*name)?;
         Some(message(count(*grown)))
     });
     let counted: Vec<String> = counted.collect();
-    (!counted.is_empty()).then(|| say::balancing_counted(counted.join(", ")))
+    (!counted.is_empty()).then(|| phrases::balancing_counted(counted.join(", ")))
 }
 
 /// Pages that a node could not give, so that another did.
 fn missed(node: &MemoryNode) -> Option<String> {
     let foreign = node.counters.get("numa_foreign").copied()?;
-    (foreign >= WORTH_A_LINE).then(|| say::node_was_full(count(foreign), node.id))
+    (foreign >= WORTH_A_LINE).then(|| phrases::node_was_full(count(foreign), node.id))
 }
 
 /// Pages (4 MiB) from which that is worth a line.

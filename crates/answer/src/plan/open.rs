@@ -5,7 +5,7 @@
 //! of the elapsed time: less is not worth a change, more may be.
 
 use super::elapsed::waits;
-use super::say;
+use super::phrases;
 use super::symptom::Symptom;
 use pagewise_faults::account::UNEXPLAINED;
 use pagewise_model::account::TimePart;
@@ -98,14 +98,14 @@ impl Open {
         let of_cpu = message(
             self.inexplicable,
             self.unexplained,
-            say::not_told_of_cpu,
-            say::uncertain_of_cpu,
+            phrases::not_told_of_cpu,
+            phrases::uncertain_of_cpu,
         );
         let of_elapsed = message(
             self.unseen,
             self.elapsed,
-            say::not_told_of_elapsed,
-            say::uncertain_of_elapsed,
+            phrases::not_told_of_elapsed,
+            phrases::uncertain_of_elapsed,
         );
         let of_cpu = of_cpu.filter(|_| was_sampled);
         of_cpu.into_iter().chain(of_elapsed).collect()
@@ -119,9 +119,9 @@ impl Open {
     /// Lines about what is not explained.
     pub fn evidence(&self) -> Vec<String> {
         let lines = [
-            self.of_cpu().map(|share| say::open_cpu(percent(share))),
+            self.of_cpu().map(|share| phrases::open_cpu(percent(share))),
             self.of_elapsed()
-                .map(|share| say::open_elapsed(percent(share))),
+                .map(|share| phrases::open_elapsed(percent(share))),
         ];
         lines.into_iter().flatten().collect()
     }

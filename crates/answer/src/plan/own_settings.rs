@@ -1,8 +1,8 @@
 //! Settings of allocators and runtimes that the user has made: named where they may be the cause, and
 //! taken away as an arm of a proof.
 
+use super::phrases;
 use super::prediction::ANY_GAIN;
-use super::say;
 use super::symptom::Symptom;
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::advice::{Advice, Risk, Setting, Settings};
@@ -37,15 +37,15 @@ fn without_those_of(allocator: &Allocator) -> Option<Advice> {
     (!changes.is_empty()).then(|| Advice {
         rule: format!("own.without-{}-settings", family(allocator.kind)),
         cures: vec![Symptom::Runtime.id().to_owned()],
-        headline: say::take_away(names.join(", ")),
-        reason: say::taken_away(),
+        headline: phrases::take_away(names.join(", ")),
+        reason: phrases::taken_away(),
         settings: Settings(changes),
         manual: None,
         predicted_speedup: ANY_GAIN,
         faults_avoided: 0.0,
         rss_price: Bytes(0),
         risk: Risk::Medium,
-        caveat: Some(say::taken_away_caveat()),
+        caveat: Some(phrases::taken_away_caveat()),
     })
 }
 
@@ -143,10 +143,10 @@ pub(super) fn evidence(allocators: &[&Allocator]) -> Vec<String> {
         if message.is_empty() {
             continue;
         }
-        lines.push(say::in_force(message.join(", ")));
+        lines.push(phrases::in_force(message.join(", ")));
         let mut names = allocator.settings.keys();
         if names.any(|name| FREEZING.contains(&name.as_str())) {
-            lines.push(say::adaptation_is_off());
+            lines.push(phrases::adaptation_is_off());
         }
     }
     lines

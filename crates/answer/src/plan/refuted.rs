@@ -1,6 +1,6 @@
 //! Advice that runs of the user's own command refuted.
 
-use super::say;
+use super::phrases;
 use pagewise_model::advice::Advice;
 use pagewise_model::proof::{Proof, Verdict};
 
@@ -24,7 +24,7 @@ pub(super) fn take_out(advice: &mut Vec<Advice>, proof: &Proof) -> Option<String
         }
         !(is_refuted || has_settings && fails(&name))
     });
-    (!refuted.is_empty()).then(|| say::refuted(refuted.join(", ")))
+    (!refuted.is_empty()).then(|| phrases::refuted(refuted.join(", ")))
 }
 
 /// Whether runs showed that an arm does not help.

@@ -5,7 +5,7 @@ use super::grade::{is_vague, may_be_costly, seconds};
 use super::kernel::is_privileged;
 use super::open::Open;
 use super::symptom::Symptom;
-use super::{doing, kernel, leads, say};
+use super::{activity, kernel, leads, phrases};
 use crate::page_sizes;
 use pagewise_compare::{Criteria, promised};
 use pagewise_model::account::TimePart;
@@ -22,13 +22,13 @@ pub(super) fn verdict(findings: &Findings, trials: &[Advice]) -> String {
     let gravest = findings.diagnoses.first();
     match gravest.filter(|gravest| gravest.severity >= Severity::Costly) {
         Some(gravest) if is_beside_waits(findings, gravest) => {
-            say::beside_waits(waiting(findings), trouble(gravest))
+            phrases::beside_waits(waiting(findings), trouble(gravest))
         }
         Some(gravest) => {
             let remedy = remedy(findings, leads::curable(findings, gravest, trials), trials);
             let troubles = format!("{} {remedy}", troubles(findings));
             match leads::is_beside_files(findings, gravest) {
-                true => doing::activity(findings, Some(troubles)),
+                true => activity::sentence(findings, Some(troubles)),
                 false => troubles,
             }
         }
@@ -49,7 +49,7 @@ fn nothing_costly(findings: &Findings) -> String {
     match () {
         () if advised.any(|advice| !advice.settings.0.is_empty()) => beside_advice(findings),
         () if findings.cost.cpu() < SHORT => short(findings),
-        () => doing::activity(findings, None),
+        () => activity::sentence(findings, None),
     }
 }
 
@@ -65,13 +65,13 @@ const BESIDE_WAITS: f64 = 0.1;
 fn beside_advice(findings: &Findings) -> String {
     let advice = by(findings, findings.advice.first(), &[]);
     if Open::of(findings, &findings.diagnoses).bounds_memory() {
-        return say::little(advice);
+        return phrases::little(advice);
     }
     let best = findings.advice.first();
     let mut found = findings.diagnoses.iter();
     let cured = found.find(|one| best.is_some_and(|best| best.cures.contains(&one.id)));
     match cured {
-        Some(cured) => say::and_advice(trouble(cured), advice),
+        Some(cured) => phrases::and_advice(trouble(cured), advice),
         None => advice,
     }
 }
@@ -80,13 +80,13 @@ fn beside_advice(findings: &Findings) -> String {
 fn short(findings: &Findings) -> String {
     let (cpu, wall) = (findings.cost.cpu(), findings.cost.wall);
     if is_short(findings) {
-        return say::short(cpu, wall);
+        return phrases::short(cpu, wall);
     }
     let beside = |part: &&TimePart| part.id != ON_CPU;
     let kinds = kinds(findings, findings.account.elapsed.iter().filter(beside));
     match kinds.as_str() {
-        "" => say::short_waits_unseen(cpu, wall),
-        kinds => say::short_waits(cpu, wall, kinds),
+        "" => phrases::short_waits_unseen(cpu, wall),
+        kinds => phrases::short_waits(cpu, wall, kinds),
     }
 }
 
@@ -100,13 +100,13 @@ fn waiting(findings: &Findings) -> String {
     let next = waits(findings).find_map(|part| part.next.as_deref());
     let next = match next {
         Some(next) => next.replace("{who}", &whom),
-        None => say::waits_next(whom),
+        None => phrases::waits_next(whom),
     };
     let gravest = findings.diagnoses.first();
     let costly = gravest.is_some_and(|gravest| gravest.severity >= Severity::Costly);
     match costly || !Open::of(findings, &findings.diagnoses).bounds_cpu() {
-        true => say::waits(cost.wall, of_it, cost.cpu(), next),
-        false => say::waits_little_memory(cost.wall, of_it, cost.cpu(), next),
+        true => phrases::waits(cost.wall, of_it, cost.cpu(), next),
+        false => phrases::waits_little_memory(cost.wall, of_it, cost.cpu(), next),
     }
 }
 
@@ -114,7 +114,7 @@ fn waiting(findings: &Findings) -> String {
 fn doubtful(findings: &Findings) -> Option<&Diagnosis> {
     let mut found = findings.diagnoses.iter();
     let doubtful = found.find(|one| may_be_costly(findings, one));
-    doubtful.filter(|_| !doing::mostly_computes(findings))
+    doubtful.filter(|_| !activity::mostly_computes(findings))
 }
 
 /// What may be wrong, and what would settle whether it is.
@@ -122,8 +122,8 @@ fn may_be(findings: &Findings, doubtful: &Diagnosis, trials: &[Advice]) -> Strin
     let trouble = trouble(doubtful);
     let sees_kernel = findings.account.sees_kernel();
     let settles = match doubtful.share_of_elapsed.is_some() || sees_kernel {
-        true => say::settled_by_time(),
-        false => say::settled_by_samples(),
+        true => phrases::settled_by_time(),
+        false => phrases::settled_by_samples(),
     };
     let cured = |one: &Advice| !one.settings.0.is_empty() && one.cures.contains(&doubtful.id);
     match findings.advice.first().is_some_and(cured) || findings.proof.is_some() {
@@ -139,7 +139,7 @@ fn may_be(findings: &Findings, doubtful: &Diagnosis, trials: &[Advice]) -> Strin
 fn computing_and(findings: &Findings, trials: &[Advice]) -> Option<String> {
     let beside = leads::named(findings)
         .next()
-        .filter(|_| !is_short(findings) && doing::mostly_computes(findings))?;
+        .filter(|_| !is_short(findings) && activity::mostly_computes(findings))?;
     let beside = leads::curable(findings, beside, trials);
     let troubles = troubles(findings);
     let mut known = findings.advice.iter().chain(trials);
@@ -148,13 +148,13 @@ fn computing_and(findings: &Findings, trials: &[Advice]) -> Option<String> {
         true => format!("{troubles} {}", by_advice(findings, beside, trials)),
         false => troubles,
     };
-    Some(doing::activity(findings, Some(message)))
+    Some(activity::sentence(findings, Some(message)))
 }
 
 /// What takes most of a program that uses little CPU time.
 fn in_little(findings: &Findings, trials: &[Advice]) -> String {
     let troubles = troubles(findings);
-    let of_little = say::of_little(findings.cost.cpu());
+    let of_little = phrases::of_little(findings.cost.cpu());
     let largest = leads::named(findings).next();
     let about = largest.map(|largest| leads::curable(findings, largest, trials));
     let cured = |one: &Advice| about.is_some_and(|about| one.cures.contains(&about.id));
@@ -172,14 +172,16 @@ fn troubles(findings: &Findings) -> String {
     let mut named = leads::named(findings);
     let first = named.next().map(|first| {
         let is_work = first.id == Symptom::KernelWork.id();
-        let rows = is_work.then(|| doing::work_of_kernel(findings)).flatten();
+        let rows = is_work
+            .then(|| activity::work_of_kernel(findings))
+            .flatten();
         rows.unwrap_or_else(|| trouble(first))
     });
     let first = first.unwrap_or_default();
     let others: Vec<String> = named.map(as_much).collect();
     match others.is_empty() {
         true => first,
-        false => format!("{first} {}", say::as_much(others.join("; "))),
+        false => format!("{first} {}", phrases::as_much(others.join("; "))),
     }
 }
 
@@ -187,26 +189,26 @@ fn troubles(findings: &Findings) -> String {
 fn as_much(one: &Diagnosis) -> String {
     let of_elapsed = one
         .share_of_elapsed
-        .map(|share| (share, say::elapsed_time()));
-    let of = of_elapsed.or_else(|| one.share_of_cpu.map(|share| (share, say::cpu_time())));
+        .map(|share| (share, phrases::elapsed_time()));
+    let of = of_elapsed.or_else(|| one.share_of_cpu.map(|share| (share, phrases::cpu_time())));
     match of {
-        Some((share, of)) => say::one_as_much(&one.headline, percent(share.value), of),
+        Some((share, of)) => phrases::one_as_much(&one.headline, percent(share.value), of),
         None => one.headline.clone(),
     }
 }
 
 fn trouble(gravest: &Diagnosis) -> String {
     let (share, of) = match gravest.share_of_elapsed {
-        Some(share) => (Some(share), say::elapsed_time()),
-        None => (gravest.share_of_cpu, say::cpu_time()),
+        Some(share) => (Some(share), phrases::elapsed_time()),
+        None => (gravest.share_of_cpu, phrases::cpu_time()),
     };
     match share {
         Some(share) if is_vague(share) => {
             let (low, high) = (percent(share.low), percent(share.high));
-            say::takes_between(&gravest.headline, low, high, of)
+            phrases::takes_between(&gravest.headline, low, high, of)
         }
-        Some(share) => say::takes(&gravest.headline, percent(share.value), of),
-        None => say::is(&gravest.headline),
+        Some(share) => phrases::takes(&gravest.headline, percent(share.value), of),
+        None => phrases::is(&gravest.headline),
     }
 }
 
@@ -219,8 +221,8 @@ fn remedy(findings: &Findings, gravest: &Diagnosis, trials: &[Advice]) -> String
     match Symptom::named(&gravest.id) {
         _ if findings.proof.is_some() || cured => by_advice(findings, gravest, trials),
         Some(Symptom::KernelWork) => elsewhere(findings),
-        Some(Symptom::KernelUnexplained) if is_privileged(findings) => say::seen_by_calls(),
-        Some(Symptom::KernelUnexplained) => say::seen_elsewhere(),
+        Some(Symptom::KernelUnexplained) if is_privileged(findings) => phrases::seen_by_calls(),
+        Some(Symptom::KernelUnexplained) => phrases::seen_elsewhere(),
         _ => by_advice(findings, gravest, trials),
     }
 }
@@ -228,8 +230,8 @@ fn remedy(findings: &Findings, gravest: &Diagnosis, trials: &[Advice]) -> String
 /// The kernel's time is spent on something other than memory.
 fn elsewhere(findings: &Findings) -> String {
     match findings.time.share_of_cpu {
-        Some(share) => say::not_the_allocators(percent_seen(&share)),
-        None => say::not_the_allocators_at_all(),
+        Some(share) => phrases::not_the_allocators(percent_seen(&share)),
+        None => phrases::not_the_allocators_at_all(),
     }
 }
 
@@ -252,9 +254,9 @@ fn by_advice(findings: &Findings, about: &Diagnosis, trials: &[Advice]) -> Strin
         Symptom::named(&about.id),
         &*trials,
     ) {
-        (false, Some(Symptom::UnknownFaults), []) => say::by_cause(),
+        (false, Some(Symptom::UnknownFaults), []) => phrases::by_cause(),
         (false, Some(Symptom::UnknownFaults), trials) => {
-            say::by_whom_trials(say::by_cause(), named(trials))
+            phrases::by_whom_trials(phrases::by_cause(), named(trials))
         }
         (_, _, trials) => by(findings, best, trials),
     }
@@ -276,26 +278,28 @@ fn by(findings: &Findings, best: Option<&Advice>, trials: &[Advice]) -> String {
             let others: Vec<Advice> = trials.iter().filter(also).cloned().collect();
             match others.is_empty() {
                 true => by_settings(advice),
-                false => say::beside_trials(by_settings(advice), named(&others)),
+                false => phrases::beside_trials(by_settings(advice), named(&others)),
             }
         }
         Some(advice) if advice.rule.starts_with(UNSEEN) => match trials {
-            [] => say::by_whom(),
-            trials => say::by_whom_trials(say::by_whom(), named(trials)),
+            [] => phrases::by_whom(),
+            trials => phrases::by_whom_trials(phrases::by_whom(), named(trials)),
         },
-        Some(advice) if is_of_a_limit(advice) => say::by_limit(),
+        Some(advice) if is_of_a_limit(advice) => phrases::by_limit(),
         by_hand if !trials.is_empty() => {
-            let trials = say::trials(named(trials));
+            let trials = phrases::trials(named(trials));
             match by_hand {
-                Some(_) => say::by_hand_beside(trials),
+                Some(_) => phrases::by_hand_beside(trials),
                 None => trials,
             }
         }
-        Some(advice) if is_cheaper_in_huge_pages(findings, advice) => say::by_hand_or_huge_pages(),
-        Some(_) => say::by_hand(),
+        Some(advice) if is_cheaper_in_huge_pages(findings, advice) => {
+            phrases::by_hand_or_huge_pages()
+        }
+        Some(_) => phrases::by_hand(),
         None => match failed(findings) {
-            arms if arms.is_empty() => say::no_setting(),
-            arms => say::fails_with(arms),
+            arms if arms.is_empty() => phrases::no_setting(),
+            arms => phrases::fails_with(arms),
         },
     }
 }
@@ -343,7 +347,7 @@ fn named(trials: &[Advice]) -> String {
 fn listed(names: &[String]) -> String {
     match names.split_last() {
         Some((last, others)) if !others.is_empty() => {
-            format!("{}{}{last}", others.join(", "), say::and())
+            format!("{}{}{last}", others.join(", "), phrases::and())
         }
         _ => names.concat(),
     }
@@ -362,13 +366,13 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
     let shown = proof.confirmation.as_ref().or(measured);
     // Time that a program no longer waits is not CPU time.
     let clock = |shown: &Comparison| match shown.wall_speedup.low > shown.cpu_speedup.high {
-        true => (shown.wall_speedup, say::elapsed_time()),
-        false => (shown.cpu_speedup, say::cpu_time()),
+        true => (shown.wall_speedup, phrases::elapsed_time()),
+        false => (shown.cpu_speedup, phrases::cpu_time()),
     };
     let message = shown.map(clock);
     match message.and_then(|(gain, of)| faster(&gain, &of, Source::Measured)) {
-        Some(gain) => say::proved(count(settings), gain),
-        None => say::proved_faster(count(settings)),
+        Some(gain) => phrases::proved(count(settings), gain),
+        None => phrases::proved_faster(count(settings)),
     }
 }
 
@@ -383,18 +387,18 @@ fn unproved(proof: &Proof) -> String {
     let settled = |one: &&Comparison| one.verdict != Verdict::Undecided;
     match likely {
         _ if tried.is_empty() => proof.summary.clone(),
-        _ if tried.iter().all(|one| one.verdict == Verdict::NotReached) => say::not_reached(),
-        Some((one, gain)) => say::with_arm(&one.arm, gain),
-        None if tried.iter().all(settled) => say::not_faster(),
-        None => say::open(),
+        _ if tried.iter().all(|one| one.verdict == Verdict::NotReached) => phrases::not_reached(),
+        Some((one, gain)) => phrases::with_arm(&one.arm, gain),
+        None if tried.iter().all(settled) => phrases::not_faster(),
+        None => phrases::open(),
     }
 }
 
 fn count(settings: usize) -> String {
     match settings {
-        1 => say::one_setting(),
-        2 => say::two_settings(),
-        n => say::settings(n),
+        1 => phrases::one_setting(),
+        2 => phrases::two_settings(),
+        n => phrases::settings(n),
     }
 }
 
@@ -402,11 +406,11 @@ fn by_settings(advice: &Advice) -> String {
     let settings = count(advice.settings.0.len());
     match faster(
         &advice.predicted_speedup,
-        &say::cpu_time(),
+        &phrases::cpu_time(),
         Source::Predicted,
     ) {
-        Some(gain) => say::predicted(settings, gain),
-        None => say::not_predicted(settings),
+        Some(gain) => phrases::predicted(settings, gain),
+        None => phrases::not_predicted(settings),
     }
 }
 
@@ -424,15 +428,15 @@ fn faster(gain: &Estimate, of: &str, source: Source) -> Option<String> {
         Ratio::Measured(gain) => {
             let [times, low, high] = [gain.value, gain.low, gain.high].map(factor_digits);
             Some(match source {
-                Source::Measured => say::faster_measured(times, of, low, high),
-                Source::Predicted => say::faster_predicted(times, of, low, high),
+                Source::Measured => phrases::faster_measured(times, of, low, high),
+                Source::Predicted => phrases::faster_predicted(times, of, low, high),
             })
         }
         Ratio::AtLeast(least) if least >= LEAST_TOLD => {
             let times = factor_digits(least);
             Some(match source {
-                Source::Measured => say::faster_than_measured(times, of),
-                Source::Predicted => say::faster_than_predicted(times, of),
+                Source::Measured => phrases::faster_than_measured(times, of),
+                Source::Predicted => phrases::faster_than_predicted(times, of),
             })
         }
         _ => None,

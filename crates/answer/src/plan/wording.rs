@@ -1,7 +1,7 @@
 //! The text of each symptom: data, `rules/diagnoses.toml`.
 
 use super::case::Owner;
-use super::say;
+use super::phrases;
 use super::symptom::Symptom;
 use super::writers::Writer;
 use pagewise_model::findings::{Diagnosis, Severity};
@@ -149,7 +149,10 @@ impl Words {
         values: &[(&str, String)],
         evidence: Vec<String>,
     ) -> Diagnosis {
-        let next = self.next.as_ref().map(|next| say::next(next.fill(values)));
+        let next = self
+            .next
+            .as_ref()
+            .map(|next| phrases::next(next.fill(values)));
         Diagnosis {
             id: self.symptom.id().to_owned(),
             severity,

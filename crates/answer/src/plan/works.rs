@@ -7,7 +7,7 @@ use super::case::{Case, faults_of, is_one_process, plain, share_of_work, togethe
 use super::grade::{range, severity};
 use super::open::has_one_thread;
 use super::symptom::Symptom;
-use super::{numa, say};
+use super::{numa, phrases};
 use pagewise_model::account::{FORKED, KernelEntry, LOCKS, QUEUE, SPAWNED};
 use pagewise_model::findings::{Cause, Findings, Severity};
 use pagewise_model::quantity::count;
@@ -248,10 +248,10 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
             let forks = findings.time.forks;
             let each = Nanos::from_secs_f64(symptom.lost(findings) / forks.max(1) as f64);
             return [
-                (forks > 0).then(|| say::each_fork(count(forks), each)),
-                share("fork").map(say::copying_tables),
-                share("exit").map(say::taking_down),
-                Some(say::largest_process(findings.cost.max_rss)),
+                (forks > 0).then(|| phrases::each_fork(count(forks), each)),
+                share("fork").map(phrases::copying_tables),
+                share("exit").map(phrases::taking_down),
+                Some(phrases::largest_process(findings.cost.max_rss)),
             ]
             .into_iter()
             .flatten()
@@ -260,35 +260,39 @@ pub(super) fn evidence(findings: &Findings, symptom: &Case) -> Vec<String> {
         Symptom::ForkEach => {
             let each = symptom.lost(findings) / findings.time.forks.max(1) as f64;
             return [
-                Some(say::each_fork(
+                Some(phrases::each_fork(
                     count(findings.time.forks),
                     Nanos::from_secs_f64(each),
                 )),
-                share(FORKED).map(say::faults_of_forks),
-                share("fork").map(say::copying_tables),
-                share("exit").map(say::taking_down),
+                share(FORKED).map(phrases::faults_of_forks),
+                share("fork").map(phrases::copying_tables),
+                share("exit").map(phrases::taking_down),
             ]
             .into_iter()
             .flatten()
             .collect();
         }
-        Symptom::LockSpin | Symptom::LockWait => [share("lock").map(say::spinning), None, None],
-        Symptom::TlbFlush => [share("flush").map(say::flushing), None, None],
-        Symptom::ServedFaults => [share(SERVED).map(say::serving), None, None],
-        Symptom::Registering => [share(REGISTERED).map(say::registering), None, None],
+        Symptom::LockSpin | Symptom::LockWait => [share("lock").map(phrases::spinning), None, None],
+        Symptom::TlbFlush => [share("flush").map(phrases::flushing), None, None],
+        Symptom::ServedFaults => [share(SERVED).map(phrases::serving), None, None],
+        Symptom::Registering => [share(REGISTERED).map(phrases::registering), None, None],
         Symptom::LockQueue => {
             let asking = findings.account.part(LOCKS);
             let asking = asking.map_or(String::new(), |part| part.places.join(", "));
             [
-                locking(findings).map(range).map(say::locking),
-                (!asking.is_empty()).then(|| say::asking(asking)),
-                share(QUEUE).map(say::queueing),
+                locking(findings).map(range).map(phrases::locking),
+                (!asking.is_empty()).then(|| phrases::asking(asking)),
+                share(QUEUE).map(phrases::queueing),
             ]
         }
         Symptom::FileRemap => {
             let Unmapped { calls, bytes } = unmaps(findings);
             [
-                Some(say::unmapped(count(calls), bytes, findings.cost.max_rss)),
+                Some(phrases::unmapped(
+                    count(calls),
+                    bytes,
+                    findings.cost.max_rss,
+                )),
                 None,
                 None,
             ]

@@ -37,17 +37,17 @@ pub struct Figures {
     /// Pages watched recently, in living processes.
     pub watched_of_late: Watched,
     /// Programs that are not managed.
-    pub strangers: Vec<Stranger>,
+    pub unmanaged: Vec<UnmanagedProgram>,
     /// Number of further ones.
-    pub more_strangers: u32,
+    pub more_unmanaged: u32,
 }
 
 /// A program that is not managed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stranger {
+pub struct UnmanagedProgram {
     /// Its name.
     pub name: String,
-    /// A [`pagewise_wire::shared::Stranger`] as a number.
+    /// A [`pagewise_wire::shared::Unmanaged`] as a number.
     pub reason: u32,
     /// How often it was started.
     pub count: u32,
@@ -110,14 +110,14 @@ impl Figures {
             },
             watched: samples::sum(all().map(|one| samples::watched(&one))),
             refault_distances: samples::distances(all()),
-            strangers: snapshot::strangers(bytes)
-                .map(|(reason, count, name)| Stranger {
+            unmanaged: snapshot::unmanaged(bytes)
+                .map(|(reason, count, name)| UnmanagedProgram {
                     name: String::from_utf8_lossy(name).into_owned(),
                     reason,
                     count,
                 })
                 .collect(),
-            more_strangers: snapshot::more_strangers(bytes),
+            more_unmanaged: snapshot::more_unmanaged(bytes),
         }
     }
 

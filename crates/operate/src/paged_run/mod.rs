@@ -292,7 +292,7 @@ impl Preloaded {
             .as_ref()
             .and_then(Together::passed)
             .or_else(|| outside::passed(&sizes, request.budget.size().0, largest));
-        let outside = passed.into_iter().chain(outside::strangers(&figures));
+        let outside = passed.into_iter().chain(outside::unmanaged(&figures));
         Ok(Paged {
             timeline: timeline.map(|timeline: Timeline| timeline.finish(&run, &figures)),
             run,

@@ -4,7 +4,7 @@
 use super::figures::Figures;
 use pagewise_linux::process::share_memory;
 use pagewise_model::units::Bytes;
-use pagewise_wire::shared::Stranger;
+use pagewise_wire::shared::Unmanaged;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -225,9 +225,9 @@ fn parts(peak: &Peak, budget: u64) -> String {
 }
 
 /// The programs that ran, or would have run, outside the budget.
-pub fn strangers(figures: &Figures) -> Option<String> {
+pub fn unmanaged(figures: &Figures) -> Option<String> {
     let mut words: Vec<_> = figures
-        .strangers
+        .unmanaged
         .iter()
         .map(|one| {
             let often = if one.count > 1 {
@@ -238,8 +238,8 @@ pub fn strangers(figures: &Figures) -> Option<String> {
             format!("{} ({}{often})", one.name, reason(one.reason))
         })
         .collect();
-    if figures.more_strangers > 0 {
-        words.push(format!("{} more", figures.more_strangers));
+    if figures.more_unmanaged > 0 {
+        words.push(format!("{} more", figures.more_unmanaged));
     }
     (!words.is_empty())
         .then(|| format!("not managed, and outside the budget: {}", words.join(", ")))
@@ -259,13 +259,13 @@ pub fn changed_files(figures: &Figures) -> Option<String> {
 
 fn reason(code: u32) -> &'static str {
     let all = [
-        (Stranger::Static, "linked statically"),
-        (Stranger::WordSize, "not a 64-bit program"),
-        (Stranger::OtherLibc, "linked with another libc"),
-        (Stranger::Privileged, "set-user-ID"),
-        (Stranger::Cleared, "started without this environment"),
-        (Stranger::Failed, "the pager could not start in it"),
-        (Stranger::Go, "a Go program"),
+        (Unmanaged::Static, "linked statically"),
+        (Unmanaged::WordSize, "not a 64-bit program"),
+        (Unmanaged::OtherLibc, "linked with another libc"),
+        (Unmanaged::Privileged, "set-user-ID"),
+        (Unmanaged::Cleared, "started without this environment"),
+        (Unmanaged::Failed, "the pager could not start in it"),
+        (Unmanaged::Go, "a Go program"),
     ];
     let known = all.into_iter().find(|(one, _)| *one as u32 == code);
     known.map_or("for an unknown reason", |(_, words)| words)

@@ -174,13 +174,13 @@ impl Together {
         let mut living = self.living(shared, taken)?;
         let all = outside::tree(root);
         let is_managed = |pid: &u32| living.iter().any(|one| one.taker.pid == *pid);
-        let strangers: Vec<Taker> = all
+        let unmanaged: Vec<Taker> = all
             .iter()
             .filter(|pid| !is_managed(pid))
-            .filter_map(|pid| self.stranger(*pid))
+            .filter_map(|pid| self.unmanaged(*pid))
             .collect();
-        let several = living.len() + strangers.len() > 1;
-        let outside: u64 = strangers.iter().map(|one| one.resident).sum();
+        let several = living.len() + unmanaged.len() > 1;
+        let outside: u64 = unmanaged.iter().map(|one| one.resident).sum();
         let mut sizes = self.sizes(&living, several);
         // A page that moves while the kernel looks (to be written) may count twice.
         if has_passed(outside + resident(&sizes), self.budget) {
@@ -211,7 +211,7 @@ impl Together {
         write(shared, snapshot::NEWCOMERS_AT, 0)?;
         let said = u32::from(several).to_le_bytes();
         shared.write_all_at(&said, snapshot::SEVERAL_AT as u64)?;
-        let takers = living.into_iter().map(|one| one.taker).chain(strangers);
+        let takers = living.into_iter().map(|one| one.taker).chain(unmanaged);
         self.note(takers.collect(), say);
         Ok(several)
     }
@@ -305,7 +305,7 @@ impl Together {
     }
 
     /// A process of the run that is not managed.
-    fn stranger(&self, pid: u32) -> Option<Taker> {
+    fn unmanaged(&self, pid: u32) -> Option<Taker> {
         let number = i32::try_from(pid).ok()?;
         let (name, resident, is_whole) = match self.proc.smaps_rollup(number) {
             Ok(Some(all)) => (outside::name(pid)?, all.pss.0, false),

@@ -8,4 +8,4 @@ pub mod heat;
 pub mod places;
 pub mod recorder;
 pub mod region_counts;
-pub mod strangers;
+pub mod unmanaged;

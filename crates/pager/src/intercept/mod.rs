@@ -31,13 +31,13 @@ mod signals;
 mod strict;
 mod threads;
 
-use crate::figures::strangers;
+use crate::figures::unmanaged;
 use crate::inject;
 use crate::paging::{PAGER, fatal};
 use crate::settings::{Settings, VARIABLE};
 use crate::start;
 use crate::sys::{self, Answer};
-use pagewise_wire::shared::Stranger;
+use pagewise_wire::shared::Unmanaged;
 
 /// Runs before `main` and before the constructors of the program's own libraries.
 #[used]
@@ -73,7 +73,7 @@ extern "C" fn construct() {
             sys::end(1);
         }
         fatal::say(format_args!("this program's memory is not managed: {why}"));
-        strangers::tell_own(Stranger::Failed);
+        unmanaged::note_own(Unmanaged::Failed);
         return;
     }
     let mut exits = false;

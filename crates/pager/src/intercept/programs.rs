@@ -3,13 +3,13 @@
 
 use super::environment::{self, List};
 use super::given;
-use crate::figures::strangers;
+use crate::figures::unmanaged;
 use crate::paging::{PAGER, fatal};
 use crate::settings::VARIABLE;
 use crate::sys::{self, call3, call6, close};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering;
-use pagewise_wire::shared::Stranger;
+use pagewise_wire::shared::Unmanaged;
 
 /// Largest depth of nested interpreters, as in the kernel (`BINPRM_MAX_RECURSION`).
 const MOST_SCRIPTS: usize = 5;
@@ -34,10 +34,10 @@ pub fn admit(path: *const c_char, environment: List) -> Option<List> {
         let why = words(why);
         fatal::say(format_args!("{name} is refused (--strict): {why}"));
     }
-    strangers::tell(path, why);
+    unmanaged::note(path, why);
     match why {
         _ if PAGER.choices.strict.load(Ordering::Relaxed) => None,
-        Stranger::OtherLibc => Some(environment::without_library(environment)),
+        Unmanaged::OtherLibc => Some(environment::without_library(environment)),
         _ => Some(environment),
     }
 }
@@ -49,15 +49,15 @@ const LINKER: &[u8] = if cfg!(target_env = "musl") {
     b"ld-linux"
 };
 
-const fn words(why: Stranger) -> &'static str {
+const fn words(why: Unmanaged) -> &'static str {
     match why {
-        Stranger::Static => "it is linked statically",
-        Stranger::WordSize => "it is not a 64-bit program",
-        Stranger::OtherLibc => "it is linked with another libc",
-        Stranger::Privileged => "it runs with its owner's rights (set-user-ID)",
-        Stranger::Cleared => "its environment lacks what starts the pager",
-        Stranger::Failed => "the pager cannot start in it",
-        Stranger::Go => "it is a Go program",
+        Unmanaged::Static => "it is linked statically",
+        Unmanaged::WordSize => "it is not a 64-bit program",
+        Unmanaged::OtherLibc => "it is linked with another libc",
+        Unmanaged::Privileged => "it runs with its owner's rights (set-user-ID)",
+        Unmanaged::Cleared => "its environment lacks what starts the pager",
+        Unmanaged::Failed => "the pager cannot start in it",
+        Unmanaged::Go => "it is a Go program",
     }
 }
 
@@ -117,7 +117,7 @@ impl File {
 }
 
 /// Why the program at `path` cannot be managed; also `None` if the file cannot be read.
-fn obstacle(path: &[u8]) -> Option<Stranger> {
+fn obstacle(path: &[u8]) -> Option<Unmanaged> {
     let mut line = [0_u8; LINE_BYTES];
     let mut file = File::open(path)?;
     for _ in 0..MOST_SCRIPTS {
@@ -132,7 +132,7 @@ fn obstacle(path: &[u8]) -> Option<Stranger> {
     }
     match line[4] {
         2 => of_elf(&file, &line),
-        _ => Some(Stranger::WordSize),
+        _ => Some(Unmanaged::WordSize),
     }
 }
 
@@ -143,9 +143,9 @@ fn interpreter(line: &[u8]) -> Option<&[u8]> {
     line.split(end).next().filter(|name| !name.is_empty())
 }
 
-fn of_elf(file: &File, head: &[u8; LINE_BYTES]) -> Option<Stranger> {
+fn of_elf(file: &File, head: &[u8; LINE_BYTES]) -> Option<Unmanaged> {
     if file.is_privileged() {
-        return Some(Stranger::Privileged);
+        return Some(Unmanaged::Privileged);
     }
     let half = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
     let table = word(head, 32)?;
@@ -163,20 +163,20 @@ fn of_elf(file: &File, head: &[u8; LINE_BYTES]) -> Option<Stranger> {
             NOTE => {
                 let mut note = [0_u8; 16];
                 if file.read(&mut note, at) == note.len() && note[12..] == *b"Go\0\0" {
-                    return Some(Stranger::Go);
+                    return Some(Unmanaged::Go);
                 }
             }
             _ => {}
         }
     }
     let Some(at) = linker else {
-        return Some(Stranger::Static);
+        return Some(Unmanaged::Static);
     };
     let mut name = [0_u8; 64];
     let count = file.read(&mut name, at);
     let last = name[..count].split(|byte| *byte == 0).next()?;
     let last = last.rsplit(|byte| *byte == b'/').next()?;
-    (!last.starts_with(LINKER)).then_some(Stranger::OtherLibc)
+    (!last.starts_with(LINKER)).then_some(Unmanaged::OtherLibc)
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -185,7 +185,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// Whether `environment` lacks the variables that start the pager in the program at `path`.
-fn cleared(path: &[u8], environment: List) -> Option<Stranger> {
+fn cleared(path: &[u8], environment: List) -> Option<Unmanaged> {
     File::open(path)?;
     given::list_length(environment)?;
     let (mut settings, mut library) = (false, false);
@@ -203,5 +203,5 @@ fn cleared(path: &[u8], environment: List) -> Option<Stranger> {
             at = at.add(1);
         }
     }
-    (!(settings && library)).then_some(Stranger::Cleared)
+    (!(settings && library)).then_some(Unmanaged::Cleared)
 }

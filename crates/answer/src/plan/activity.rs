@@ -5,7 +5,7 @@ use super::elapsed::{kinds, waits};
 use super::open::Open;
 use super::symptom::Symptom;
 use super::wording::words;
-use super::{kernel, say};
+use super::{kernel, phrases};
 use crate::page_sizes;
 use pagewise_faults::account::UNEXPLAINED;
 use pagewise_model::account::{ALLOCATOR, CALLOC, COLLECTOR, LOCKS, TimePart};
@@ -30,7 +30,7 @@ const ONE_CPU: f64 = 1.05;
 
 /// What the program does, in a few sentences, and how much of it is unexplained; behind the first, what is
 /// told `beside` it.
-pub(super) fn activity(findings: &Findings, beside: Option<String>) -> String {
+pub(super) fn sentence(findings: &Findings, beside: Option<String>) -> String {
     let open = Open::of(findings, &findings.diagnoses);
     let was_sampled = !findings.account.cpu.is_empty();
     let kernels = kernels(findings);
@@ -41,9 +41,9 @@ pub(super) fn activity(findings: &Findings, beside: Option<String>) -> String {
         }
         (Some(own), _) if beside.is_some() => vec![computes(findings, own, kernels, false)],
         (Some(own), _) => vec![computes(findings, own, kernels, open.is_little())],
-        (None, _) if !kernels.is_empty() => vec![say::is_of_kernel(kernels)],
-        (None, 0) if open.is_little() => vec![say::nothing_from_faults()],
-        (None, _) if open.is_little() => vec![say::nothing()],
+        (None, _) if !kernels.is_empty() => vec![phrases::is_of_kernel(kernels)],
+        (None, 0) if open.is_little() => vec![phrases::nothing_from_faults()],
+        (None, _) if open.is_little() => vec![phrases::nothing()],
         (None, _) => vec![not_seen(findings)],
     };
     if let Some(beside) = beside {
@@ -53,7 +53,7 @@ pub(super) fn activity(findings: &Findings, beside: Option<String>) -> String {
     }
     let waiting = open
         .of_waits()
-        .map(|share| say::waits_too(percent(share), kinds(findings, waits(findings))));
+        .map(|share| phrases::waits_too(percent(share), kinds(findings, waits(findings))));
     sentences.extend(waiting);
     sentences.extend(open.sentences(was_sampled));
     sentences.extend(wants_a_cpu(findings));
@@ -70,8 +70,10 @@ pub(super) fn work_of_kernel(findings: &Findings) -> Option<String> {
         return None;
     }
     Some(match own(findings) {
-        None => say::is_of_kernel(kernels),
-        Some(own) if mostly_computes(findings) => say::sentence(spends(findings, own, &kernels)),
+        None => phrases::is_of_kernel(kernels),
+        Some(own) if mostly_computes(findings) => {
+            phrases::sentence(spends(findings, own, &kernels))
+        }
         Some(own) => computes(findings, own, kernels, false),
     })
 }
@@ -81,7 +83,7 @@ pub(super) fn computing(findings: &Findings) -> Option<Diagnosis> {
     let own = own(findings)?;
     let share = share(findings, own);
     let functions = own.places.iter().zip(&own.shares);
-    let lines = functions.map(|(name, share)| say::own_function(percent(*share), name));
+    let lines = functions.map(|(name, share)| phrases::own_function(percent(*share), name));
     let values = [("share", percent(share)), ("who", kernel::who(findings))];
     Some(words(Symptom::Computing, None).found(Severity::Healthy, &values, lines.collect()))
 }
@@ -109,11 +111,11 @@ fn share(findings: &Findings, part: &TimePart) -> f64 {
 fn functions(own: &TimePart) -> String {
     let shares = own.places.iter().zip(&own.shares);
     let functions: Vec<String> = shares
-        .map(|(name, share)| say::function(brief(name), percent(*share)))
+        .map(|(name, share)| phrases::function(brief(name), percent(*share)))
         .collect();
     match functions.is_empty() {
         true => String::new(),
-        false => say::functions(functions.join(", ")),
+        false => phrases::functions(functions.join(", ")),
     }
 }
 
@@ -121,12 +123,12 @@ fn functions(own: &TimePart) -> String {
 fn also(kernels: &str) -> String {
     match kernels.is_empty() {
         true => String::new(),
-        false => say::beside(kernels),
+        false => phrases::beside(kernels),
     }
 }
 
 fn spends(findings: &Findings, own: &TimePart, kernels: &str) -> String {
-    say::spends(percent(share(findings, own)), functions(own)) + &also(kernels)
+    phrases::spends(percent(share(findings, own)), functions(own)) + &also(kernels)
 }
 
 fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) -> String {
@@ -136,17 +138,17 @@ fn computes(findings: &Findings, own: &TimePart, kernels: String, is_all: bool) 
     let of_kernel: Vec<&TimePart> = others(findings).filter(|part| is_kernels(part)).collect();
     let kernel_share: f64 = of_kernel.iter().map(|part| share(findings, part)).sum();
     let what = match () {
-        () if own_share >= MOSTLY => say::computes(percent(own_share), functions) + &beside,
+        () if own_share >= MOSTLY => phrases::computes(percent(own_share), functions) + &beside,
         () if kernel_share >= MOSTLY => {
             let kinds = listed(findings, of_kernel.into_iter());
-            say::is_mostly_kernel(kinds, percent(own_share), functions)
+            phrases::is_mostly_kernel(kinds, percent(own_share), functions)
         }
         () => spends(findings, own, &kernels),
     };
     match is_all {
         true if findings.diagnoses.iter().any(page_sizes::is_note) => of_page_sizes(findings, what),
-        true => say::nothing_of_memory(what),
-        false => say::sentence(what),
+        true => phrases::nothing_of_memory(what),
+        false => phrases::sentence(what),
     }
 }
 
@@ -155,9 +157,9 @@ fn of_page_sizes(findings: &Findings, what: String) -> String {
     let enabled = findings.host.settings.get("thp.enabled");
     match enabled.and_then(|enabled| page_sizes::other_size(findings, enabled)) {
         Some((trial, _)) if !findings.collection.attached && findings.proof.is_none() => {
-            say::nothing_of_faults_trial(what, trial)
+            phrases::nothing_of_faults_trial(what, trial)
         }
-        _ => say::nothing_of_faults(what),
+        _ => phrases::nothing_of_faults(what),
     }
 }
 
@@ -170,9 +172,9 @@ fn kernels(findings: &Findings) -> String {
 fn listed<'a>(findings: &Findings, parts: impl Iterator<Item = &'a TimePart>) -> String {
     let message: Vec<String> = parts
         .take(MOST_PARTS)
-        .map(|part| say::part(percent(share(findings, part)), &part.label))
+        .map(|part| phrases::part(percent(share(findings, part)), &part.label))
         .collect();
-    message.join(&say::and())
+    message.join(&phrases::and())
 }
 
 /// Whether a part of the CPU time is what the kernel does for the program.
@@ -199,8 +201,8 @@ fn not_seen(findings: &Findings) -> String {
     let cost = &findings.cost;
     let share = cost.system.0 as f64 / cost.cpu().0.max(1) as f64;
     match share >= WORTH_TELLING {
-        true => say::not_seen(cost.cpu(), cost.system, percent(share)),
-        false => say::not_sampled(),
+        true => phrases::not_seen(cost.cpu(), cost.system, percent(share)),
+        false => phrases::not_sampled(),
     }
 }
 
@@ -213,7 +215,7 @@ fn of_elapsed(findings: &Findings, id: &str) -> f64 {
 
 fn wants_a_cpu(findings: &Findings) -> Option<String> {
     let share = of_elapsed(findings, "ready");
-    (share >= BUSY_MACHINE).then(|| say::wants_a_cpu(percent(share)))
+    (share >= BUSY_MACHINE).then(|| phrases::wants_a_cpu(percent(share)))
 }
 
 /// One thread at a time, although other CPUs were available.
@@ -223,5 +225,5 @@ fn one_at_a_time(findings: &Findings) -> Option<String> {
     let is_one = (MOST_OF_THE_TIME..=ONE_CPU).contains(&used);
     let others = findings.host.cpus > 1 && of_elapsed(findings, "ready") < BUSY_MACHINE;
     let message = is_one && others && !findings.collection.whole_machine;
-    message.then(|| say::one_at_a_time(findings.host.cpus))
+    message.then(|| phrases::one_at_a_time(findings.host.cpus))
 }
