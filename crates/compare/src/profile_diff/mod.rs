@@ -4,6 +4,7 @@
 //! are exchanged between the sides to see which differences exceed those between two recordings of
 //! the same load.
 
+mod callers;
 mod chance;
 mod cuts;
 mod exchange;
@@ -15,6 +16,7 @@ mod spelling;
 mod union;
 pub(crate) mod words;
 
+use callers::Callers;
 use chance::Tested;
 use cuts::{Chosen, Cuts, block_length};
 use measure::measure;
@@ -125,10 +127,12 @@ pub fn diff(
     let block = if is_of_runs { 0 } else { block_length(&sides) };
     let mut cuts = Cuts::new(&union, &sides, block, measure);
     let chosen = cuts.candidates(&union);
-    let compared = match is_of_runs {
+    let mut compared = match is_of_runs {
         true => by_runs(&union, &mut cuts, &chosen, &sides),
         false => by_blocks(&union, &cuts, &chosen, options.seed),
     };
+    let callers = Callers::of(&union, &cuts);
+    let withdrawn = callers.withdraw(&mut compared.tested, &chosen, &union, &cuts);
     let (of_functions, of_stacks) = compared.tested.split_at(chosen.functions.len());
     let amounts = cuts.function(&union, 0);
     let sizes = chosen.functions.iter().map(|&at| amounts[at].1);
@@ -156,7 +160,8 @@ pub fn diff(
         settings: rules.changes(&a.host, &b.host, &touched),
         counters: counters(a, b),
     };
-    let notes = words::notes(&sides, names, &found);
+    let mut notes = words::notes(&sides, names, &found);
+    notes.extend(words::note_of_callers(callers.shares, withdrawn, names));
     let verdict = words::with_cuts(&sides, names, words::headline(&found));
     Ok(Document::of(found).with_verdict(verdict).with_notes(notes))
 }

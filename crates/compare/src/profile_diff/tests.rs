@@ -459,3 +459,62 @@ fn a_side_without_its_end_is_told_first_and_compared_by_shares() {
         found.notes
     );
 }
+
+/// The same work: `copy` takes `copying` of the time; nine in ten stacks end below `serve` if `ends_early`.
+fn served(copying: f64, ends_early: bool, seed: u64) -> Profile {
+    let mut random = Random::seeded(seed);
+    let mut draw = || random.below(1_000_000) as f64 / 1e6;
+    let period = 1_000_000_000 / 99;
+    let mut maker = Maker::default();
+    for at in 0..60 * 99 {
+        let stack = match draw() {
+            x if x < copying => "main;serve;read_k;copy_k",
+            x if x < 0.6 => "main;serve;parse;lex",
+            x if x < 0.7 => "main;log;format",
+            _ => "start_k;default_idle_k",
+        };
+        let is_cut = ends_early && draw() < 0.9;
+        let stack = match is_cut {
+            true => stack.trim_start_matches("main;serve;"),
+            false => stack,
+        };
+        maker.sample_of(0, 0, at * period, stack, period);
+    }
+    maker.finish()
+}
+
+#[test]
+fn callers_that_one_side_lacks_are_no_difference() {
+    for seed in 0..10 {
+        let (whole, cut) = (
+            served(0.2, false, 2 * seed),
+            served(0.2, true, 2 * seed + 1),
+        );
+        for found in [compared(&whole, &cut, seed), compared(&cut, &whole, seed)] {
+            assert!(is_quiet(&found), "{}", found.verdict);
+            let lacking = found
+                .notes
+                .iter()
+                .find(|note| note.contains("lack callers"));
+            let percent = lacking.and_then(|note| note.split(" %").next()?.parse::<f64>().ok());
+            assert!(
+                percent.is_some_and(|share| (75.0..80.0).contains(&share)),
+                "{:?}",
+                found.notes
+            );
+        }
+    }
+}
+
+#[test]
+fn what_grew_is_found_although_one_side_lacks_its_callers() {
+    let found = compared(&served(0.2, false, 1), &served(0.3, true, 2), 1);
+    assert!(found.verdict.starts_with("copy grew"), "{}", found.verdict);
+    // Both alike: nothing is withdrawn.
+    let found = compared(&served(0.2, true, 1), &served(0.3, true, 2), 1);
+    assert!(
+        !found.notes.iter().any(|note| note.contains("lack callers")),
+        "{:?}",
+        found.notes
+    );
+}

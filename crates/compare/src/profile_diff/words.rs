@@ -49,6 +49,26 @@ pub(super) fn notes(
     notes
 }
 
+/// Functions that seem to differ because stacks of one side end before them.
+pub(super) fn note_of_callers(
+    shares: [f64; 2],
+    withdrawn: usize,
+    names: [&String; 2],
+) -> Option<String> {
+    let at = usize::from(shares[1] > shares[0]);
+    let (name, other, percent) = (names[at], names[1 - at], 100.0 * shares[at]);
+    let what = match withdrawn {
+        0 => return None,
+        1 => "One difference".to_owned(),
+        many => format!("{many} differences"),
+    };
+    Some(format!(
+        "{percent:.0} % of {name} is in stacks that lack callers which those of {other} have (frame pointers \
+         end early, copied stacks go on). {what} that this may explain, of functions with all that they \
+         call or of stacks, are not counted as significant; own times are not affected."
+    ))
+}
+
 /// Contention below this is normal.
 const CONTENDED: f64 = 0.2;
 
