@@ -5,6 +5,7 @@ import { missingLines } from "../src/layout/missing";
 // Modules that draw look for the system's colours when they are loaded.
 vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener: () => {} }));
 const { SECTIONS } = await import("../src/sections");
+const { withoutAdvice } = await import("../src/sections/faults/fix");
 
 test("every section has a name of its own", () => {
   const ids = SECTIONS.map(({ id }) => id);
@@ -16,6 +17,12 @@ test("sections stand in the one order of all documents", () => {
   const order = ["answer", "runs", "findings", "fix", "settings", "proof", "timeline", "over-time", "memory-growth", "memory", "memory-course", "touched", "causes", "threads", "classes", "diff-classes", "paging", "page-sizes", "machine", "method", "missing"].map(at);
   expect(order).not.toContain(-1);
   expect(order).toEqual([...order].sort((a, b) => a - b));
+});
+
+test("an uncertain run is not said to need no change", () => {
+  const lead = (...ids: string[]) => withoutAdvice({ diagnoses: ids.map((id) => ({ id })) } as unknown as Page)[0];
+  expect(lead("open", "computing")).toBe("No advice yet.");
+  expect(lead("computing")).toBe("Nothing to change.");
 });
 
 test("advice without a setting is no fix by a setting", () => {

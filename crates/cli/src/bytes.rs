@@ -42,9 +42,12 @@ fn plain_file(path: &Path) -> Result<Option<File>> {
         .metadata()
         .with_context(|| format!("cannot read {name}"))?;
     if metadata.is_dir() {
-        bail!(
-            "{name} is a directory; directories that perf record --threads writes are not supported"
-        );
+        match path.join("data.0").exists() {
+            true => bail!(
+                "{name} is a directory that perf record --threads wrote, which is not supported: perf script -i {name} | pagewise report - reads it"
+            ),
+            false => bail!("{name} is a directory, not a recording"),
+        }
     }
     if !metadata.is_file() {
         return Ok(None);

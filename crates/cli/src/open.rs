@@ -7,7 +7,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use pagewise_formats::sniff::{Format, HEAD, sniff};
 use pagewise_linux::sys::mapped_file::MappedFile;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// An input that is already being read; standard input can't be opened again.
 type Reader = Box<dyn Read + Send>;
@@ -46,6 +46,9 @@ pub fn open(path: &Path) -> Result<Opened> {
             folder.display()
         );
     }
+    if let Some(recording) = in_kcore_folder(path) {
+        return open(&recording);
+    }
     if path.is_dir() {
         // Reports why directories are not read.
         return bytes::open(path).map(Opened::PerfData);
@@ -78,6 +81,13 @@ fn folder_of_threads(path: &Path) -> Option<&Path> {
         true => Path::new("."),
         false => folder,
     })
+}
+
+/// The recording in a folder by `perf record --kcore`, which has a copy of the kernel's code beside it.
+fn in_kcore_folder(path: &Path) -> Option<PathBuf> {
+    let recording = path.join("data");
+    let is_split = path.join("data.0").exists();
+    (path.is_dir() && recording.is_file() && !is_split).then_some(recording)
 }
 
 /// All bytes of an input that is already being read: a file is mapped anew, a pipe's data goes
@@ -142,7 +152,24 @@ mod tests {
                 "{error}"
             );
         }
+        let error = open(&whole).err().expect("it is in parts").to_string();
+        assert!(error.contains("--threads"), "{error}");
         // The same name elsewhere means nothing.
         assert_eq!(folder_of_threads(&folder.path().join("data.1")), None);
+    }
+
+    #[test]
+    fn a_folder_with_the_kernels_code_is_its_recording() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = open(folder.path()).err().expect("it is empty");
+        let error = error.to_string();
+        assert!(
+            error.ends_with("is a directory, not a recording"),
+            "{error}"
+        );
+        std::fs::create_dir(folder.path().join("kcore_dir")).unwrap();
+        std::fs::write(folder.path().join("data"), b"main;f 3\n").unwrap();
+        let opened = open(folder.path()).expect("a recording");
+        assert!(matches!(opened, Opened::Profile(Text::Folded, _)));
     }
 }

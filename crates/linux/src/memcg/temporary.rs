@@ -118,7 +118,7 @@ impl MemoryCgroup {
             most,
         };
         // Whether it can be created is found out by creating it.
-        place.make(limit).map(|_| place)
+        place.make("a check", limit).map(|_| place)
     }
 }
 
@@ -147,11 +147,11 @@ impl MemoryCgroup {
 }
 
 impl Place {
-    /// Creates a cgroup with this limit.
+    /// Creates a cgroup with this limit; `who` wants it, as a later command says if we are killed.
     ///
     /// # Errors
     /// [`Error::Journal`], [`Error::Write`].
-    pub fn make(&self, limit: Bytes) -> Result<Temporary, Error> {
+    pub fn make(&self, who: &str, limit: Bytes) -> Result<Temporary, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{number}", std::process::id());
@@ -168,7 +168,7 @@ impl Place {
         let journal_name = format!("{JOURNAL}{name}");
         let mut journal = Journal::open(&machine_folder(), &journal_name, Lock::Alone)?;
         journal.note(&Line {
-            owner: Some(Owner::this("a proof")),
+            owner: Some(Owner::this(who)),
             group: Some(group.clone()),
             ..Line::default()
         })?;

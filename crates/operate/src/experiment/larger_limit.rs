@@ -29,7 +29,7 @@ pub struct LargerLimit {
 impl LargerLimit {
     /// A control group for one run.
     pub(super) fn make(&self) -> Result<Temporary, Error> {
-        self.place.make(self.limit)
+        self.place.make("a proof", self.limit)
     }
 
     /// The name of its arm.

@@ -101,7 +101,7 @@ fn trial(
     patience: Option<Duration>,
     limit: Bytes,
 ) -> Result<(Trial, Option<Finished>)> {
-    let room = place.make(limit)?;
+    let room = place.make("a search for a limit", limit)?;
     let watch = DelayWatch::begin();
     let mut group = Group::start(launch, Some(&room))?;
     let pid = group.pid();

@@ -50,7 +50,7 @@ pub fn prepare(request: Request) -> Result<Ready> {
         .context("name a folder on ext4 or XFS with room for --store-size (--store)")
         .context(cannot)?;
     let room = place_for_group()
-        .and_then(|place| Ok(place.make(budget)?))
+        .and_then(|place| Ok(place.make("a paged run", budget)?))
         .context(cannot)?;
     room.swap_as_usual().context(cannot)?;
     interrupt::install()?;

@@ -64,7 +64,7 @@ impl Standby {
         }
         let folder = folder_of(request).ok()?;
         let place = place_for_group().ok()?;
-        let room = place.make(place.limit).ok()?;
+        let room = place.make("a paged run", place.limit).ok()?;
         let now = Instant::now();
         Some(Self {
             room,

@@ -24,7 +24,7 @@ export const fix: Section = {
     const [best, ...others] = advice;
     const exports = exportsOf(page);
     const body = (one: Advice, at: number) => adviceBody(one, exports[at] ?? [], at > 0, promise(page, one));
-    if (!best) return h("div", {}, h("p", { class: "lead" }, "Nothing to change."), h("p", {}, "No setting that Pagewise knows would make this program noticeably faster, so it recommends none."));
+    if (!best) return nothing(page);
     return h(
       "div",
       {},
@@ -33,6 +33,20 @@ export const fix: Section = {
     );
   },
 };
+
+// Findings after which more may be found (crates/answer/src/plan/symptom.rs).
+const UNDECIDED = ["open", "short"];
+
+/** What is said where nothing is advised: a short sentence, and why. */
+export const withoutAdvice = ({ diagnoses }: Page): [string, string] =>
+  diagnoses.some(({ id }) => UNDECIDED.includes(id))
+    ? ["No advice yet.", "Too much of the time is uncertain to say that no setting would help. The finding says what would settle it."]
+    : ["Nothing to change.", "No setting that Pagewise knows would make this program noticeably faster, so it recommends none."];
+
+function nothing(page: Page): HTMLElement {
+  const [lead, why] = withoutAdvice(page);
+  return h("div", {}, h("p", { class: "lead" }, lead), h("p", {}, why));
+}
 
 const RISK = {
   low: "low risk: only memory use can change",

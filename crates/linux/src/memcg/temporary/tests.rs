@@ -50,7 +50,7 @@ fn what_cannot_be_made_is_told_and_leaves_nothing() {
         limit: Bytes(4096),
         most: None,
     };
-    let error = place.make(Bytes(8192)).unwrap_err();
+    let error = place.make("a test", Bytes(8192)).unwrap_err();
     assert!(error.to_string().starts_with("that takes root"), "{error}");
 }
 
@@ -130,7 +130,7 @@ fn a_process_runs_within_a_larger_limit_and_goes_back() {
     let mut child = limited.child();
     let place = limited.0.beside_limit().unwrap();
     assert_eq!(place.limit, Bytes(64 << 20));
-    let larger = place.make(Bytes(128 << 20)).unwrap();
+    let larger = place.make("a test", Bytes(128 << 20)).unwrap();
     let folder = larger.group.folder.clone();
     larger.take(i32::try_from(child.id()).unwrap()).unwrap();
     assert!(holds(&folder, &child) && !holds(&limited.0.folder, &child));
