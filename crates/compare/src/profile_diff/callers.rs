@@ -4,7 +4,7 @@
 use super::chance::Tested;
 use super::cuts::{Chosen, Cuts};
 use super::union::Union;
-use pagewise_model::profile::{FrameId, NodeId};
+use pagewise_model::profile::{Frame, FrameId, NodeId};
 
 /// A side lacks callers if this share of it begins in functions that have callers on the other side.
 const LACKING: f64 = 0.02;
@@ -17,6 +17,8 @@ pub(super) struct Callers {
     hidden: [Vec<f64>; 2],
     /// For each function: its amount in stacks that end too early.
     in_cut: [Vec<f64>; 2],
+    /// For each node: the amount in which it is above what no caller can be, of stacks that end too early.
+    stray: [Vec<f64>; 2],
     /// For each node: whether most stacks that begin like it end too early.
     is_cut: [Vec<bool>; 2],
     /// Shares of each side whose callers are missing.
@@ -25,14 +27,8 @@ pub(super) struct Callers {
 
 impl Callers {
     pub fn of(union: &Union, cuts: &Cuts) -> Self {
-        let mut begins = vec![FrameId(0); union.tree.len()];
-        for (node, parent, frame) in union.tree.nodes() {
-            begins[node.0 as usize] = match parent == NodeId::ROOT {
-                true => frame,
-                false => begins[parent.0 as usize],
-            };
-        }
-        let sides = [0, 1].map(|side| Begun::of(union, cuts, side));
+        let begins = begins(union);
+        let sides = [0, 1].map(|side| Begun::of(union, cuts, side, &begins));
         let [(a, share_a), (b, share_b)] = [0, 1].map(|side| {
             let ends = sides[side].ends_early(&sides[1 - side]);
             let whole = cuts.totals[side][0];
@@ -45,7 +41,7 @@ impl Callers {
         let early = [a, b];
         let hidden = [0, 1].map(|side| {
             let totals = &cuts.totals[1 - side];
-            sides[1 - side].above(union, totals, &early[side])
+            sides[1 - side].above(union, totals, &early[side], &begins)
         });
         let is_cut = [0, 1].map(|side| {
             let is_cut = |frame: &FrameId| {
@@ -55,18 +51,22 @@ impl Callers {
             begins.iter().map(is_cut).collect::<Vec<bool>>()
         });
         let in_cut = [0, 1].map(|side| {
-            let mut sums = vec![0.0; union.frames.len()];
-            for (node, _, frame) in union.tree.nodes() {
-                let at = node.0 as usize;
-                if union.outermost[at] && is_cut[side][at] {
-                    sums[frame.0 as usize] += cuts.totals[side][at];
-                }
-            }
-            sums
+            let totals = cuts.totals[side].iter().zip(&is_cut[side]);
+            let cut: Vec<f64> = totals
+                .map(|(&total, &is_cut)| if is_cut { total } else { 0.0 })
+                .collect();
+            by_function(union, &cut)
         });
+        let stray = [0, 1].map(
+            |side| match early[side].iter().any(|&amount| amount > 0.0) {
+                true => stray(union, &cuts.totals[side]),
+                false => vec![0.0; union.tree.len()],
+            },
+        );
         Self {
             hidden,
             in_cut,
+            stray,
             is_cut,
             shares: [share_a, share_b],
         }
@@ -82,9 +82,12 @@ impl Callers {
         cuts: &Cuts,
     ) -> usize {
         let (a, b) = (cuts.function(union, 0), cuts.function(union, 1));
+        let stray = [0, 1].map(|side| by_function(union, &self.stray[side]));
         let of_functions = chosen.functions.iter().map(|&at| {
             let (less, difference) = lesser(a[at].1, b[at].1);
-            self.hidden[less][at] >= EXPLAINED * difference
+            let is_broken = self.shares[1 - less] > 0.0 && is_nowhere(&union.frames[at]);
+            let explained = self.hidden[less][at] + stray[1 - less][at];
+            is_broken || explained >= EXPLAINED * difference
         });
         let of_stacks = chosen.nodes.iter().map(|&at| {
             let (less, difference) = lesser(cuts.totals[0][at], cuts.totals[1][at]);
@@ -93,7 +96,11 @@ impl Callers {
                 let of = frame.0 as usize;
                 self.hidden[less][of] + self.in_cut[less][of]
             });
-            self.is_cut[1 - less][at] || elsewhere >= EXPLAINED * difference
+            let mut frames = union.tree.frames(node);
+            let is_broken = self.shares[1 - less] > 0.0
+                && frames.any(|frame| is_nowhere(&union.frames[frame.0 as usize]));
+            let explained = elsewhere + self.stray[1 - less][at];
+            is_broken || self.is_cut[1 - less][at] || explained >= EXPLAINED * difference
         });
         let explained = of_functions.chain(of_stacks);
         let mut withdrawn = 0;
@@ -105,6 +112,55 @@ impl Callers {
         }
         withdrawn
     }
+}
+
+/// The function in which the stack of each node begins: its outermost, or the one below what a broken
+/// chain took for a caller.
+fn begins(union: &Union) -> Vec<FrameId> {
+    let mut begins = vec![FrameId(0); union.tree.len()];
+    let mut is_broken = vec![true; union.tree.len()];
+    for (node, parent, frame) in union.tree.nodes() {
+        let (at, above) = (node.0 as usize, parent.0 as usize);
+        is_broken[at] = is_nowhere(&union.frames[frame.0 as usize]);
+        begins[at] = match is_broken[above] {
+            true => frame,
+            false => begins[above],
+        };
+    }
+    begins
+}
+
+/// A frame without a name and a file: a word that a broken chain took for an address.
+fn is_nowhere(frame: &Frame) -> bool {
+    frame.unnamed.is_some() && frame.module.is_empty()
+}
+
+/// Sums of nodes by function, each once on a path.
+fn by_function(union: &Union, amounts: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0; union.frames.len()];
+    for (node, _, frame) in union.tree.nodes() {
+        let at = node.0 as usize;
+        if union.outermost[at] {
+            sums[frame.0 as usize] += amounts[at];
+        }
+    }
+    sums
+}
+
+/// For each node: how much of it is below what a broken chain took for a caller, further in.
+fn stray(union: &Union, totals: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0; union.tree.len()];
+    let mut is_below = vec![false; union.tree.len()];
+    for (node, parent, frame) in union.tree.nodes() {
+        let (at, above) = (node.0 as usize, parent.0 as usize);
+        let is_nowhere = is_nowhere(&union.frames[frame.0 as usize]);
+        is_below[at] = is_below[above] || is_nowhere;
+        if is_nowhere && !is_below[above] {
+            sums[at] = totals[at];
+        }
+    }
+    union.tree.accumulate(&mut sums);
+    sums
 }
 
 /// The side with less, and how much less.
@@ -121,12 +177,10 @@ struct Begun {
 }
 
 impl Begun {
-    fn of(union: &Union, cuts: &Cuts, side: usize) -> Self {
+    fn of(union: &Union, cuts: &Cuts, side: usize, begins: &[FrameId]) -> Self {
         let mut begun = vec![0.0; union.frames.len()];
-        for (node, parent, frame) in union.tree.nodes() {
-            if parent == NodeId::ROOT {
-                begun[frame.0 as usize] += cuts.totals[side][node.0 as usize];
-            }
+        for (own, begin) in cuts.owns[side].iter().zip(begins).skip(1) {
+            begun[begin.0 as usize] += own;
         }
         let functions = cuts.function(union, side).into_iter();
         Self {
@@ -149,13 +203,14 @@ impl Begun {
 
     /// For each function of this side: how much of `early`, by functions in which stacks of the other
     /// side begin, is below it here.
-    fn above(&self, union: &Union, totals: &[f64], early: &[f64]) -> Vec<f64> {
+    fn above(&self, union: &Union, totals: &[f64], early: &[f64], begins: &[FrameId]) -> Vec<f64> {
         let mut sums = vec![0.0; union.frames.len()];
         let mut callers = Vec::new();
-        for (node, parent, frame) in union.tree.nodes() {
+        for (node, _, frame) in union.tree.nodes() {
             let (at, of) = (node.0 as usize, frame.0 as usize);
             let called = self.whole[of] - self.begun[of];
-            if early[of] <= 0.0 || parent == NodeId::ROOT || !union.outermost[at] || called <= 0.0 {
+            let has_callers = union.outermost[at] && begins[at] != frame && called > 0.0;
+            if early[of] <= 0.0 || !has_callers {
                 continue;
             }
             callers.clear();
