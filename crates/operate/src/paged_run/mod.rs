@@ -217,7 +217,13 @@ fn preload(request: Request, say: &dyn Fn(&str)) -> Result<Preloaded> {
     let record = record.transpose()?;
     let settings = settings::of(&request, &library, &shared, record.as_ref(), say)?;
     let standby = match request.engine {
-        Engine::Auto => Standby::prepare(&request),
+        Engine::Auto => Standby::prepare(&request)
+            .inspect_err(|error| {
+                say(&format!(
+                    "--engine auto: the pager pages the whole run, since the kernel cannot take over: {error:#}"
+                ));
+            })
+            .ok(),
         Engine::Ours | Engine::Kernel => None,
     };
     interrupt::install()?;

@@ -6,7 +6,7 @@ use super::choice::{Choice, Counts};
 use super::kernel::{counted, folder_of, left_over};
 use super::{Budget, Figures, Request, settings};
 use crate::memory::place_for_group;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use pagewise_linux::memcg::temporary::Temporary;
 use pagewise_linux::swap_area::SwapArea;
 use pagewise_model::paged_run::KernelPaging;
@@ -52,21 +52,28 @@ struct TookOver {
 }
 
 impl Standby {
-    /// Makes the cgroup. `None` where the kernel cannot take over: without privileges, with a budget for
-    /// each process, or with options that only the pager has.
-    pub fn prepare(request: &Request) -> Option<Self> {
+    /// Makes the cgroup.
+    ///
+    /// # Errors
+    /// Where the kernel cannot take over: without privileges, with a budget for each process, or with
+    /// options that only the pager has.
+    pub fn prepare(request: &Request) -> Result<Self> {
         let Budget::Together(budget) = request.budget else {
-            return None;
+            bail!("it limits all processes together, not each (--memory-each)");
         };
-        let goes_without = |option| WITHOUT.contains(option);
-        if !request.options_of_pager.iter().all(goes_without) {
-            return None;
+        let options = request.options_of_pager.iter();
+        let needed: Vec<&str> = options
+            .copied()
+            .filter(|option| !WITHOUT.contains(option))
+            .collect();
+        if !needed.is_empty() {
+            bail!("it does not have {}", needed.join(", "));
         }
-        let folder = folder_of(request).ok()?;
-        let place = place_for_group().ok()?;
-        let room = place.make("a paged run", place.limit).ok()?;
+        let folder = folder_of(request)?;
+        let place = place_for_group()?;
+        let room = place.make("a paged run", place.limit)?;
         let now = Instant::now();
-        Some(Self {
+        Ok(Self {
             room,
             state: State::Observing(Choice::new(now)),
             folder,
