@@ -12,10 +12,7 @@ use super::variables::writable_data;
 use super::{AllocatorReader, HeapsRead, Hole, Image};
 use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
-use pagewise_model::memory::{
-    Heap, HeapCheck, HeapFacts, HeapPart, PageState, Returns, TileSink, TileState, Unread,
-};
-use pagewise_model::units::Bytes;
+use pagewise_model::memory::{HeapFacts, PageState, Returns, TileSink, TileState, Unread};
 use std::collections::BTreeSet;
 
 /// Reads Go's spans.
@@ -33,7 +30,6 @@ const SAMPLE: u64 = 64;
 const MAY_CHANGE: usize = 50;
 /// How often a span is read again if it changed meanwhile.
 const ATTEMPTS: usize = 3;
-const LARGE: u64 = 128 << 10;
 
 /// States of a span (`mSpanInUse`, `mSpanManual`).
 const DEAD: u64 = 0;
@@ -112,10 +108,10 @@ impl AllocatorReader for Golang {
             let Some(layout) = layout(&mut words, list) else {
                 continue;
             };
-            let heap = read_heap(maps, list, layout, &mut words, sink);
-            found.unread.extend(heap.unread);
             let counter = |sum| has_counter(image, &data, sum);
-            found.heaps.extend(heap.sums.facts(heap.extents, counter));
+            let unread = &mut found.unread;
+            let heap = read_heap(maps, list, layout, &mut words, sink, unread, counter);
+            found.heaps.extend(heap);
         }
         found
     }
@@ -277,31 +273,16 @@ fn objects(words: &mut Scattered<'_>, span: &Span, layout: &Layout) -> Result<Ob
     }
 }
 
-#[derive(Default)]
-struct Sums {
-    bytes: u64,
-    spans_in_use: u64,
-    in_use: u64,
-    blocks: u64,
-    free: u64,
-    free_blocks: u64,
-    large_free: u64,
-    areas: BTreeSet<u64>,
-}
-
-struct HeapRead {
-    sums: Sums,
-    extents: Vec<u64>,
-    unread: Vec<(u64, u64, Unread)>,
-}
-
+/// The heap of a list of spans; none if too many of them changed meanwhile.
 fn read_heap(
     maps: &[MapsEntry],
     (list, length): (u64, u64),
     layout: &Layout,
     words: &mut Scattered<'_>,
     sink: &mut dyn TileSink,
-) -> HeapRead {
+    unread: &mut Vec<(u64, u64, Unread)>,
+    is_counter: impl FnOnce(u64) -> bool,
+) -> Option<HeapFacts> {
     let mut spans: Vec<Span> = Vec::new();
     let mut places = words.again();
     for number in 0..length {
@@ -314,13 +295,9 @@ fn read_heap(
     }
     spans.sort_unstable_by_key(|span| span.start);
     spans.dedup_by_key(|span| span.start);
-    let mut read = HeapRead {
-        sums: Sums::default(),
-        extents: Vec::new(),
-        unread: Vec::new(),
-    };
-    let mut tiling = Tiling::new(sink);
+    let mut tiling = Tiling::new(sink, AllocatorKind::Go);
     let areas: BTreeSet<u64> = spans.iter().map(|span| span.start / AREA * AREA).collect();
+    let (mut changed, mut in_use) = (0, 0);
     let mut at = 0;
     let mut next = 0;
     for (start, end) in heap_ranges(maps, &areas) {
@@ -330,21 +307,30 @@ fn read_heap(
             if span.start < at {
                 continue;
             }
-            read.sums.free(&mut tiling, at, span.start);
+            free(&mut tiling, at, span.start);
             at = span.start + span.pages * PAGE;
-            match tiles(span, layout, words, &mut tiling, &mut read.sums) {
+            match tiles(span, layout, words, &mut tiling) {
+                Ok(()) if span.state == IN_USE => in_use += span.pages * PAGE,
                 Ok(()) => {}
-                Err(reason) => read.unread.push((span.start, at, reason)),
+                Err(reason) => {
+                    changed += 1;
+                    unread.push((span.start, at, reason));
+                }
             }
         }
-        read.sums.free(&mut tiling, at, end);
+        free(&mut tiling, at, end);
     }
-    read.sums.areas = areas;
-    let extents = tiling.finish();
-    if read.unread.len() * MAY_CHANGE <= spans.len() {
-        read.extents = extents;
-    }
-    read
+    let heap = tiling.heap(areas.len() as u64, is_counter(in_use), Returns::Pages);
+    heap.filter(|_| changed * MAY_CHANGE <= spans.len())
+}
+
+/// Pages without a span.
+fn free(tiling: &mut Tiling<'_>, start: u64, end: u64) {
+    tiling.tile(
+        start,
+        end.saturating_sub(start),
+        TileState::Free { kept: 0 },
+    );
 }
 
 /// The parts of these areas that can be written.
@@ -375,14 +361,10 @@ fn tiles(
     layout: &Layout,
     words: &mut Scattered<'_>,
     tiling: &mut Tiling<'_>,
-    sums: &mut Sums,
 ) -> Result<(), Unread> {
     let length = span.pages * PAGE;
     if span.state == MANUAL {
         tiling.tile(span.start, length, TileState::Live { block: length });
-        sums.bytes += length;
-        sums.in_use += length;
-        sums.blocks += 1;
         return Ok(());
     }
     let mut outcome = objects(words, span, layout);
@@ -394,56 +376,12 @@ fn tiles(
         outcome = objects(words, span, layout);
     }
     let objects = outcome?;
-    tiling.blocks(span.start, objects.size, objects.count, |number| {
-        objects.is_free(number)
-    });
-    let used = objects.size * objects.count;
-    tiling.tile(span.start + used, length - used, TileState::Bookkeeping);
-    sums.bytes += length;
-    sums.spans_in_use += length;
-    sums.in_use += objects.in_use * objects.size;
-    sums.blocks += objects.in_use;
-    sums.free += (objects.count - objects.in_use) * objects.size;
-    sums.free_blocks += objects.count - objects.in_use;
+    tiling.blocks(
+        (span.start, span.start + length),
+        (objects.size, objects.count),
+        |number| objects.is_free(number),
+    );
     Ok(())
-}
-
-impl Sums {
-    /// Pages without a span.
-    fn free(&mut self, tiling: &mut Tiling<'_>, start: u64, end: u64) {
-        let Some(length) = end.checked_sub(start).filter(|length| *length > 0) else {
-            return;
-        };
-        tiling.tile(start, length, TileState::Free { kept: 0 });
-        self.bytes += length;
-        self.free += length;
-        self.free_blocks += 1;
-        self.large_free += if length >= LARGE { length } else { 0 };
-    }
-
-    fn facts(self, extents: Vec<u64>, counter: impl FnOnce(u64) -> bool) -> Option<HeapFacts> {
-        (!extents.is_empty()).then(|| HeapFacts {
-            heap: Heap {
-                count: self.areas.len() as u64,
-                size: Bytes(self.bytes),
-                in_use: Bytes(self.in_use),
-                blocks: self.blocks,
-                free: Bytes(self.free),
-                free_blocks: self.free_blocks,
-                large_free: Bytes(self.large_free),
-                ..Heap::new(
-                    AllocatorKind::Go,
-                    HeapPart::Arenas,
-                    match counter(self.spans_in_use) {
-                        true => HeapCheck::Counter,
-                        false => HeapCheck::Filled,
-                    },
-                )
-            },
-            extents,
-            returns: Returns::Pages,
-        })
-    }
 }
 
 /// Whether one of these variables is `sum`.

@@ -1,5 +1,7 @@
 use super::super::synthetic::{Memory, Tiles};
 use super::*;
+use pagewise_model::memory::HeapCheck;
+use pagewise_model::units::Bytes;
 
 const DATA: u64 = 0x50_0000;
 const HEAP: u64 = 0xc0_0000_0000;

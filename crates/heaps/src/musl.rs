@@ -17,10 +17,7 @@ use super::variables::writable_data;
 use super::{AllocatorReader, HeapsRead, Hole, Image, glibc};
 use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
-use pagewise_model::memory::{
-    Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink, TileState, Unread,
-};
-use pagewise_model::units::Bytes;
+use pagewise_model::memory::{HeapFacts, Returns, TileSink, TileState, Unread};
 
 /// Reads musl's groups.
 pub struct Musl;
@@ -47,7 +44,6 @@ const PAGE: u64 = 4096;
 const LOOKS: usize = 3;
 /// The part of the groups (1 in so many) that may have changed.
 const MAY_CHANGE: usize = 20;
-const LARGE: u64 = 128 << 10;
 
 impl AllocatorReader for Musl {
     fn read(
@@ -251,119 +247,59 @@ impl Group {
     }
 }
 
-#[derive(Default)]
-struct Sums {
-    size: u64,
-    in_use: u64,
-    blocks: u64,
-    free: u64,
-    free_blocks: u64,
-    large_free: u64,
-    count: u64,
-}
-
 fn heap(
     groups: &Groups,
     context: &Context,
     image: &mut Image<'_>,
     sink: &mut dyn TileSink,
 ) -> Option<HeapFacts> {
-    let mut sums = Sums::default();
-    let mut tiling = Tiling::new(sink);
+    let mut tiling = Tiling::new(sink, AllocatorKind::Musl);
     let mut rest = groups.groups.as_slice();
     let mut areas = groups.areas.clone();
     areas.sort_unstable();
     let mut areas = areas.into_iter().peekable();
     while let Some((group, behind)) = rest.split_first() {
         while let Some(area) = areas.next_if(|area| *area < group.start) {
-            sums.own(area, &mut tiling);
+            tiling.tile(area, AREA, TileState::Bookkeeping);
         }
         let inner = behind.partition_point(|other| other.start < group.end());
         let (inner, others) = behind.split_at(inner);
-        sums.size += group.end() - group.start;
-        sums.group(group, inner, &mut tiling);
+        tiles(group, inner, &mut tiling);
         rest = others;
     }
     for area in areas {
-        sums.own(area, &mut tiling);
-    }
-    let extents = tiling.finish();
-    let is_counted = groups.changed == 0 && context.agrees(&groups.groups, image);
-    (sums.count > 0).then_some(HeapFacts {
-        heap: Heap {
-            count: sums.count,
-            size: Bytes(sums.size),
-            in_use: Bytes(sums.in_use),
-            blocks: sums.blocks,
-            free: Bytes(sums.free),
-            free_blocks: sums.free_blocks,
-            large_free: Bytes(sums.large_free),
-            ..Heap::new(
-                AllocatorKind::Musl,
-                HeapPart::Arenas,
-                match is_counted {
-                    true => HeapCheck::Counter,
-                    false => HeapCheck::Filled,
-                },
-            )
-        },
-        extents,
-        returns: Returns::Nothing,
-    })
-}
-
-impl Sums {
-    /// An area of descriptors.
-    fn own(&mut self, area: u64, tiling: &mut Tiling<'_>) {
-        self.size += AREA;
         tiling.tile(area, AREA, TileState::Bookkeeping);
     }
+    let is_counted = groups.changed == 0 && context.agrees(&groups.groups, image);
+    let count = groups.groups.len() as u64;
+    tiling.heap(count, is_counted, Returns::Nothing)
+}
 
-    /// The slots of a group, of which some hold those of `inner`.
-    fn group(&mut self, group: &Group, inner: &[Group], tiling: &mut Tiling<'_>) {
-        self.count += 1;
-        tiling.tile(group.start, UNIT, TileState::Bookkeeping);
-        let mut inner = inner;
-        for slot in 0..group.slots {
-            let start = group.start + UNIT + slot * group.stride;
-            let end = start + group.stride;
-            let first = inner.partition_point(|other| other.start < start);
-            let behind = inner.partition_point(|other| other.start < end);
-            let within = inner.get(first..behind).unwrap_or_default();
-            inner = inner.get(behind..).unwrap_or_default();
-            match within.split_first() {
-                Some((nested, others)) if !group.is_free(slot) && nested.end() <= end => {
-                    tiling.tile(start, nested.start - start, TileState::Bookkeeping);
-                    self.group(nested, others, tiling);
-                    tiling.tile(nested.end(), end - nested.end(), TileState::Bookkeeping);
-                }
-                _ => self.slot(group, slot, start, tiling),
+/// The slots of a group, of which some hold those of `inner`.
+fn tiles(group: &Group, inner: &[Group], tiling: &mut Tiling<'_>) {
+    tiling.tile(group.start, UNIT, TileState::Bookkeeping);
+    let mut inner = inner;
+    for slot in 0..group.slots {
+        let start = group.start + UNIT + slot * group.stride;
+        let end = start + group.stride;
+        let first = inner.partition_point(|other| other.start < start);
+        let behind = inner.partition_point(|other| other.start < end);
+        let within = inner.get(first..behind).unwrap_or_default();
+        inner = inner.get(behind..).unwrap_or_default();
+        let (block, kept) = (group.stride, group.stride);
+        match within.split_first() {
+            _ if group.is_free(slot) => tiling.tile(start, block, TileState::Free { kept }),
+            Some((nested, others)) if nested.end() <= end => {
+                tiling.tile(start, nested.start - start, TileState::Bookkeeping);
+                tiles(nested, others, tiling);
+                tiling.tile(nested.end(), end - nested.end(), TileState::Bookkeeping);
             }
-        }
-        let used = group.start + UNIT + group.slots * group.stride;
-        tiling.tile(
-            used,
-            group.end().saturating_sub(used),
-            TileState::Bookkeeping,
-        );
-    }
-
-    fn slot(&mut self, group: &Group, slot: u64, start: u64, tiling: &mut Tiling<'_>) {
-        let length = group.stride;
-        match group.is_free(slot) {
-            true => {
-                self.free += length;
-                self.free_blocks += 1;
-                self.large_free += if length >= LARGE { length } else { 0 };
-                tiling.tile(start, length, TileState::Free { kept: length });
-            }
-            false => {
-                self.in_use += length;
-                self.blocks += 1;
-                tiling.tile(start, length, TileState::Live { block: length });
-            }
+            _ => tiling.tile(start, block, TileState::Live { block }),
         }
     }
+    let used = group.start + UNIT + group.slots * group.stride;
+    let rest = group.end().saturating_sub(used);
+    tiling.tile(used, rest, TileState::Bookkeeping);
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 use super::super::synthetic::{Memory, Tiles};
 use super::*;
+use pagewise_model::memory::HeapCheck;
+use pagewise_model::units::Bytes;
 
 const DATA: u64 = 0x40_0000;
 const AREAS: u64 = 0x60_0000;

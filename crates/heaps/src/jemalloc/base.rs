@@ -54,12 +54,11 @@ impl Blocks {
         before.is_some_and(|(start, size)| address < start + size)
     }
 
-    /// Their tiles; returns the sum.
-    pub fn tiles(&self, tiling: &mut Tiling<'_>) -> u64 {
+    /// Their tiles.
+    pub fn tiles(&self, tiling: &mut Tiling<'_>) {
         for (start, size) in &self.found {
             tiling.tile(*start, *size, TileState::Bookkeeping);
         }
-        self.found.values().sum()
     }
 }
 

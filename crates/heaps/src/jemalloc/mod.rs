@@ -17,10 +17,7 @@ use super::{AllocatorReader, HeapsRead, Image};
 use extent::{Content, Extent, LAYOUTS, Layout};
 use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
-use pagewise_model::memory::{
-    Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink, TileState, Unread,
-};
-use pagewise_model::units::Bytes;
+use pagewise_model::memory::{HeapFacts, Returns, TileSink, TileState, Unread};
 use std::collections::BTreeSet;
 use tree::{Leaf, Tree};
 
@@ -84,49 +81,6 @@ fn layout(tree: &Tree, words: &mut Scattered<'_>) -> Option<&'static Layout> {
     best.1
 }
 
-/// Sums over extents.
-#[derive(Default)]
-struct Sums {
-    extents: u64,
-    bytes: u64,
-    in_use: u64,
-    blocks: u64,
-    free: u64,
-    free_blocks: u64,
-    large_free: u64,
-    arenas: BTreeSet<u64>,
-    changed: Vec<(u64, u64, Unread)>,
-}
-
-/// Freed runs of pages from this size on count as large (`oversize_threshold` apart, this is where
-/// glibc's do).
-const LARGE: u64 = 128 << 10;
-
-impl Sums {
-    fn add(&mut self, extent: &Extent) {
-        self.extents += 1;
-        self.bytes += extent.size;
-        self.arenas.insert(extent.arena);
-        match &extent.content {
-            Content::Large { bytes } => {
-                self.in_use += bytes;
-                self.blocks += 1;
-            }
-            Content::Slab(slab) => {
-                self.in_use += (slab.count - slab.free) * slab.block;
-                self.blocks += slab.count - slab.free;
-                self.free += slab.free * slab.block;
-                self.free_blocks += slab.free;
-            }
-            Content::Freed => {
-                self.free += extent.size;
-                self.free_blocks += 1;
-                self.large_free += if extent.size >= LARGE { extent.size } else { 0 };
-            }
-        }
-    }
-}
-
 /// The heap behind the tree, and what of it could not be read; none if that is too much.
 fn heap(
     tree: &Tree,
@@ -134,8 +88,9 @@ fn heap(
     words: &mut Scattered<'_>,
     sink: &mut dyn TileSink,
 ) -> (Option<HeapFacts>, Vec<(u64, u64, Unread)>) {
-    let mut sums = Sums::default();
-    let mut tiling = Tiling::new(sink);
+    let mut unread: Vec<(u64, u64, Unread)> = Vec::new();
+    let mut arenas = BTreeSet::new();
+    let mut tiling = Tiling::new(sink, AllocatorKind::Jemalloc);
     let mut blocks = base::Blocks::default();
     let mut end = 0;
     let mut extents = words.again();
@@ -150,48 +105,25 @@ fn heap(
             Ok(extent) => {
                 tiles(&extent, &mut tiling);
                 end = extent.start + extent.size;
-                sums.add(&extent);
+                arenas.insert(extent.arena);
             }
             Err(reason) => {
                 end = leaf.address + PAGE;
-                match sums.changed.last_mut() {
+                match unread.last_mut() {
                     Some(last) if last.1 == leaf.address && last.2 == reason => last.1 = end,
-                    _ => sums.changed.push((leaf.address, end, reason)),
+                    _ => unread.push((leaf.address, end, reason)),
                 }
             }
         }
         true
     });
-    let own = blocks.tiles(&mut tiling);
-    let starts = tiling.finish();
-    let changed: u64 = sums
-        .changed
-        .iter()
-        .map(|range| (range.1 - range.0) / PAGE)
-        .sum();
-    if sums.extents == 0 || changed * MAY_CHANGE > sums.bytes / PAGE {
-        return (None, sums.changed);
+    let changed: u64 = unread.iter().map(|range| (range.1 - range.0) / PAGE).sum();
+    if changed * MAY_CHANGE > tiling.size() / PAGE {
+        return (None, unread);
     }
-    let heap = Heap {
-        count: sums.arenas.len() as u64,
-        size: Bytes(sums.bytes + own),
-        in_use: Bytes(sums.in_use),
-        blocks: sums.blocks,
-        free: Bytes(sums.free),
-        free_blocks: sums.free_blocks,
-        large_free: Bytes(sums.large_free),
-        ..Heap::new(
-            AllocatorKind::Jemalloc,
-            HeapPart::Arenas,
-            HeapCheck::Counter,
-        )
-    };
-    let facts = HeapFacts {
-        heap,
-        extents: starts,
-        returns: Returns::Pages,
-    };
-    (Some(facts), sums.changed)
+    blocks.tiles(&mut tiling);
+    let facts = tiling.heap(arenas.len() as u64, true, Returns::Pages);
+    (facts, unread)
 }
 
 fn read_again(words: &mut Scattered<'_>, leaf: &Leaf, layout: &Layout) -> Result<Extent, Unread> {
@@ -207,19 +139,13 @@ fn read_again(words: &mut Scattered<'_>, leaf: &Leaf, layout: &Layout) -> Result
 }
 
 fn tiles(extent: &Extent, tiling: &mut Tiling<'_>) {
+    let (start, size) = (extent.start, extent.size);
     match &extent.content {
-        Content::Large { .. } => {
-            let block = extent.size;
-            tiling.tile(extent.start, block, TileState::Live { block });
-        }
-        Content::Freed => tiling.tile(extent.start, extent.size, TileState::Free { kept: 0 }),
+        Content::Large { bytes } => tiling.large(start, size, *bytes),
+        Content::Freed => tiling.tile(start, size, TileState::Free { kept: 0 }),
         Content::Slab(slab) => {
-            tiling.blocks(extent.start, slab.block, slab.count, |number| {
-                slab.is_free(number)
-            });
-            let used = slab.count * slab.block;
-            let rest = extent.size - used;
-            tiling.tile(extent.start + used, rest, TileState::Bookkeeping);
+            let is_free = |number| slab.is_free(number);
+            tiling.blocks((start, start + size), (slab.block, slab.count), is_free);
         }
     }
 }

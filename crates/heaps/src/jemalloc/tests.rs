@@ -1,6 +1,7 @@
 use super::super::synthetic::{Memory, Tiles};
 use super::*;
 use pagewise_model::memory::TileState;
+use pagewise_model::units::Bytes;
 
 const DATA: u64 = 0x5000_0000;
 const ROOT: u64 = DATA + 0x40;

@@ -17,22 +17,19 @@ use super::glibc::is_private_memory;
 use super::tiling::Tiling;
 use super::{AllocatorReader, HeapsRead, Image};
 use layout::{LAYOUTS, Layout, SEGMENT, SLICE, SLICES};
-use page::{Blocks, Descriptor};
+use page::{Descriptor, Page};
 use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
-use pagewise_model::memory::{
-    Heap, HeapCheck, HeapFacts, HeapPart, Returns, TileSink, TileState, Unread,
-};
-use pagewise_model::units::Bytes;
+use pagewise_model::memory::{Returns, TileSink, TileState, Unread};
 
 /// Reads mimalloc's segments.
 pub struct Mimalloc;
 
 /// Most slices of a segment's head.
 const MOST_HEAD: u64 = 8;
-/// The part of the heap (1 in so many) that may have changed.
-const MAY_CHANGE: u64 = 5;
-const LARGE: u64 = 128 << 10;
+/// Free slices go back some time after they were freed, with what is freed next: `mi_collect` returned none
+/// of them (2.0.9).
+const RETURNS: Returns = Returns::Nothing;
 
 impl AllocatorReader for Mimalloc {
     fn read(
@@ -43,26 +40,20 @@ impl AllocatorReader for Mimalloc {
     ) -> HeapsRead {
         let mut found = HeapsRead::default();
         let segments = segments(maps, image);
+        let mut tiling = Tiling::new(sink, AllocatorKind::Mimalloc);
         if segments.is_empty() {
-            let mut tiling = Tiling::new(sink);
-            let sums = third::read(maps, image, &mut tiling, &mut found.unread);
-            let extents = tiling.finish();
-            found.heaps.extend(sums.and_then(|sums| sums.heap(extents)));
+            let parts = third::read(maps, image, &mut tiling, &mut found.unread);
+            found.heaps.extend(tiling.heap(parts, true, RETURNS));
             return found;
         }
-        let mut sums = Sums::default();
-        let mut tiling = Tiling::new(sink);
         for segment in &segments {
-            match sums.segment(segment, image, &mut tiling) {
-                Ok(()) => {}
-                Err(reason) => {
-                    let end = segment.start + segment.length;
-                    found.unread.push((segment.start, end, reason));
-                }
+            if let Err(reason) = segment.tiles(image, &mut tiling) {
+                let end = segment.start + segment.length;
+                found.unread.push((segment.start, end, reason));
             }
         }
-        let extents = tiling.finish();
-        found.heaps.extend(sums.heap(extents));
+        let heap = tiling.heap(segments.len() as u64, true, RETURNS);
+        found.heaps.extend(heap);
         found
     }
 }
@@ -133,118 +124,43 @@ impl Segment {
             spans,
         })
     }
-}
 
-#[derive(Default)]
-struct Sums {
-    segments: u64,
-    size: u64,
-    in_use: u64,
-    blocks: u64,
-    free: u64,
-    free_blocks: u64,
-    large_free: u64,
-    reserve: u64,
-    changed: u64,
-}
-
-impl Sums {
-    fn segment(
-        &mut self,
-        segment: &Segment,
-        image: &mut Image<'_>,
-        tiling: &mut Tiling<'_>,
-    ) -> Result<(), Unread> {
-        let layout = segment.layout;
-        self.segments += 1;
-        self.size += segment.length;
-        for &(first, count) in &segment.spans {
-            let (start, length) = (segment.start + first * SLICE, count * SLICE);
-            let place = segment.start + layout.first + layout.stride * first;
+    fn tiles(&self, image: &mut Image<'_>, tiling: &mut Tiling<'_>) -> Result<(), Unread> {
+        let layout = self.layout;
+        for &(first, count) in &self.spans {
+            let (start, length) = (self.start + first * SLICE, count * SLICE);
+            let place = self.start + layout.first + layout.stride * first;
             if first == 0 {
                 tiling.tile(start, length, TileState::Bookkeeping);
                 continue;
             }
             let descriptor = Descriptor::read(image, place, layout)?;
             if descriptor.slices == count && descriptor.block == 0 {
-                self.free_slices(start, start + length, tiling);
+                tiling.tile(start, length, TileState::Free { kept: 0 });
                 continue;
             }
-            match page::read(image, place, start, layout)? {
-                Some(blocks) if descriptor.slices == count => {
-                    self.page(&blocks, start, start + length, tiling);
-                }
-                _ => {
-                    self.changed += length;
-                    tiling.tile(start, length, TileState::Changed);
-                }
-            }
+            let blocks = page::read(image, place, start, layout)?;
+            let blocks = blocks.filter(|_| descriptor.slices == count);
+            page_tiles(blocks.as_ref(), start, start + length, tiling);
         }
         Ok(())
     }
+}
 
-    fn free_slices(&mut self, start: u64, end: u64, tiling: &mut Tiling<'_>) {
-        if start >= end {
-            return;
-        }
-        let length = end - start;
-        self.free += length;
-        self.free_blocks += 1;
-        self.large_free += if length >= LARGE { length } else { 0 };
-        tiling.tile(start, length, TileState::Free { kept: 0 });
-    }
-
-    fn page(&mut self, page: &Blocks, from: u64, end: u64, tiling: &mut Tiling<'_>) {
-        let (start, block) = (page.start, page.block);
-        let used = page.free.len() as u64;
-        let free = page.free.iter().filter(|is_free| **is_free).count() as u64;
-        self.in_use += (used - free) * block;
-        self.blocks += used - free;
-        self.free += free * block;
-        self.free_blocks += free;
-        self.large_free += if block >= LARGE { free * block } else { 0 };
-        tiling.tile(from, start - from, TileState::Bookkeeping);
-        tiling.blocks(start, block, used, |number| {
-            let number = usize::try_from(number).unwrap_or(usize::MAX);
-            page.free.get(number).copied().unwrap_or(false)
-        });
-        let fresh = start + used * block;
-        let behind = start + page.room * block;
-        self.reserve += behind - fresh;
-        tiling.tile(fresh, behind - fresh, TileState::Reserve { kept: 0 });
-        tiling.tile(behind, end - behind, TileState::Bookkeeping);
-    }
-
-    fn heap(self, extents: Vec<u64>) -> Option<HeapFacts> {
-        if self.segments == 0 || self.changed > self.size / MAY_CHANGE {
-            return None;
-        }
-        Some(HeapFacts {
-            heap: Heap {
-                count: self.segments,
-                size: Bytes(self.size),
-                in_use: Bytes(self.in_use),
-                blocks: self.blocks,
-                free: Bytes(self.free),
-                free_blocks: self.free_blocks,
-                large_free: Bytes(self.large_free),
-                changed: Bytes(self.changed),
-                reserve: Bytes(self.reserve),
-                ..Heap::new(
-                    AllocatorKind::Mimalloc,
-                    HeapPart::Arenas,
-                    match self.changed {
-                        0 => HeapCheck::Counter,
-                        _ => HeapCheck::Filled,
-                    },
-                )
-            },
-            extents,
-            // Free slices go back some time after they were freed, with what is freed next: `mi_collect`
-            // returned none of them (2.0.9).
-            returns: Returns::Nothing,
-        })
-    }
+/// The tiles of a page between these addresses, if it could be read.
+fn page_tiles(page: Option<&Page>, from: u64, end: u64, tiling: &mut Tiling<'_>) {
+    let Some(Page { blocks, room }) = page else {
+        tiling.tile(from, end - from, TileState::Changed);
+        return;
+    };
+    let (start, block) = (blocks.start, blocks.size);
+    tiling.tile(from, start - from, TileState::Bookkeeping);
+    let fresh = blocks.end();
+    let is_free = |number| blocks.is_free(number);
+    tiling.blocks((start, fresh), (block, blocks.count()), is_free);
+    let behind = start + room * block;
+    tiling.tile(fresh, behind - fresh, TileState::Reserve { kept: 0 });
+    tiling.tile(behind, end - behind, TileState::Bookkeeping);
 }
 
 #[cfg(test)]

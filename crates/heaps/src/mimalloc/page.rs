@@ -1,7 +1,8 @@
 //! A page: slices of a segment with blocks of one size.
 
+use super::super::tiling::Listed;
 use super::super::{Hole, Image};
-use super::layout::{Layout, Page, SLICE, starts};
+use super::layout::{self, Layout, SLICE, starts};
 use pagewise_model::memory::Unread;
 
 /// How often a page is read if it changes meanwhile.
@@ -30,11 +31,11 @@ impl Descriptor {
         let words: [u64; 8] = image.now_all(place)?;
         let [slices, counts, free, ..] = words;
         let (used, block, lists, start) = match layout.page {
-            Page::Old => {
+            layout::Page::Old => {
                 let lists = [free, words[4], words[5]];
                 (words[3] & 0xffff_ffff, words[3] >> 32, lists, None)
             }
-            Page::New => {
+            layout::Page::New => {
                 let lists = [free, words[3], words[7]];
                 (words[4] & 0xffff, words[5], lists, Some(words[6]))
             }
@@ -86,12 +87,9 @@ impl Descriptor {
 
 /// A page that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Blocks {
-    /// The first block, and the bytes of each.
-    pub start: u64,
-    pub block: u64,
-    /// Whether each block is free, of those that were ever used.
-    pub free: Vec<bool>,
+pub(super) struct Page {
+    /// Blocks that were ever used.
+    pub blocks: Listed,
     /// Blocks for which there is room.
     pub room: u64,
 }
@@ -102,7 +100,7 @@ pub(super) fn read(
     place: u64,
     from: u64,
     layout: &Layout,
-) -> Result<Option<Blocks>, Unread> {
+) -> Result<Option<Page>, Unread> {
     read_by(image, from, |image| {
         let page = Descriptor::read(image, place, layout)?;
         Ok((page, from + page.slices * SLICE))
@@ -114,7 +112,7 @@ pub(super) fn read_by(
     image: &mut Image<'_>,
     from: u64,
     describe: impl Fn(&Image<'_>) -> Result<(Descriptor, u64), Hole>,
-) -> Result<Option<Blocks>, Unread> {
+) -> Result<Option<Page>, Unread> {
     for _ in 0..LOOKS {
         let (page, end) = describe(image)?;
         let starts = match page.start {
@@ -144,40 +142,30 @@ fn blocks(
     page: &Descriptor,
     start: u64,
     end: u64,
-) -> Result<Option<Blocks>, Hole> {
+) -> Result<Option<Page>, Hole> {
     let block = page.block;
     let fits = start < end && (page.room == 1 || page.room * block <= end - start);
     if block < 8 || page.capacity > page.room || !fits {
         return Ok(None);
     }
-    let mut free = vec![false; usize::try_from(page.capacity).unwrap_or(0)];
+    let size = match page.room {
+        1 => block.min(end - start),
+        _ => block,
+    };
+    let mut blocks = Listed::new(start, size, page.capacity);
     let mut by_owner = 0;
     for (number, list) in page.lists.into_iter().enumerate() {
         let is_others = number == 2;
         // Two bits of the list of other threads are flags.
-        let mut at = if is_others { list & !3 } else { list };
-        while at != 0 {
-            let offset = at.wrapping_sub(start);
-            let is_block = offset.is_multiple_of(block);
-            let place = usize::try_from(offset / block).unwrap_or(usize::MAX);
-            match free.get_mut(place) {
-                Some(seen) if is_block && !*seen => *seen = true,
-                // No block, or a circle.
-                _ => return Ok(None),
-            }
-            by_owner += u64::from(!is_others);
-            at = image.word(at)?;
-        }
+        let list = if is_others { list & !3 } else { list };
+        let Some(count) = blocks.follow(list, image)? else {
+            return Ok(None);
+        };
+        by_owner += if is_others { 0 } else { count };
     }
-    let found = Blocks {
-        start,
-        block: if page.room == 1 {
-            block.min(end - start)
-        } else {
-            block
-        },
-        free,
+    let is_sound = page.used + by_owner == page.capacity;
+    Ok(is_sound.then_some(Page {
+        blocks,
         room: page.room,
-    };
-    Ok((page.used + by_owner == page.capacity).then_some(found))
+    }))
 }

@@ -1,6 +1,8 @@
 use super::super::synthetic::{Memory, Tiles};
 use super::*;
 use layout::Page;
+use pagewise_model::memory::HeapCheck;
+use pagewise_model::units::Bytes;
 
 const START: u64 = 0x2_0000_0000;
 const BLOCK: u64 = 1024;

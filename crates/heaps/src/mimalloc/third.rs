@@ -12,7 +12,7 @@ use super::super::Image;
 use super::super::glibc::is_private_memory;
 use super::layout::SLICE;
 use super::page::{self, Descriptor};
-use super::{Sums, Tiling};
+use super::{Tiling, page_tiles};
 use pagewise_linux::proc::MapsEntry;
 use pagewise_model::memory::{PageState, TileState, Unread};
 use std::collections::BTreeMap;
@@ -46,18 +46,15 @@ struct Arena {
     end: u64,
 }
 
-/// Adds all pages and arenas; `None` if there are no pages.
+/// The tiles of all pages and arenas; how many arenas, and pages of their own, there are.
 pub(super) fn read(
     maps: &[MapsEntry],
     image: &mut Image<'_>,
     tiling: &mut Tiling<'_>,
     unread: &mut Vec<(u64, u64, Unread)>,
-) -> Option<Sums> {
+) -> u64 {
     let pages = pages(maps, image);
-    if pages.is_empty() {
-        return None;
-    }
-    let mut sums = Sums::default();
+    let mut parts = 0;
     let arenas = arenas(&pages, image);
     let mut places: Vec<(u64, Option<&Page>)> =
         pages.iter().map(|page| (page.from, Some(page))).collect();
@@ -68,15 +65,14 @@ pub(super) fn read(
     for (start, page) in places {
         // Slices of an arena that no page has are free.
         let free_end = within.map_or(at, |arena: Arena| arena.end.min(start));
-        sums.free_slices(at, free_end, tiling);
+        tiling.tile(at, free_end.saturating_sub(at), TileState::Free { kept: 0 });
         at = start;
         match page {
             None => {
                 let arena = arenas.iter().find(|arena| arena.start == start).copied();
                 within = arena;
                 if let Some(arena) = arena {
-                    sums.segments += 1;
-                    sums.size += arena.end - arena.start;
+                    parts += 1;
                     tiling.tile(start, arena.first - start, TileState::Bookkeeping);
                     at = arena.first;
                 }
@@ -84,15 +80,10 @@ pub(super) fn read(
             Some(page) => {
                 if within.is_none_or(|arena| page.end > arena.end) {
                     within = None;
-                    sums.segments += 1;
-                    sums.size += page.end - page.from;
+                    parts += 1;
                 }
                 match page.read(image) {
-                    Ok(Some(blocks)) => sums.page(&blocks, page.from, page.end, tiling),
-                    Ok(None) => {
-                        sums.changed += page.end - page.from;
-                        tiling.tile(page.from, page.end - page.from, TileState::Changed);
-                    }
+                    Ok(read) => page_tiles(read.as_ref(), page.from, page.end, tiling),
                     Err(why) => unread.push((page.from, page.end, why)),
                 }
                 at = page.end;
@@ -100,9 +91,10 @@ pub(super) fn read(
         }
     }
     if let Some(arena) = within {
-        sums.free_slices(at, arena.end, tiling);
+        let rest = arena.end.saturating_sub(at);
+        tiling.tile(at, rest, TileState::Free { kept: 0 });
     }
-    Some(sums)
+    parts
 }
 
 /// All pages by address.
@@ -165,7 +157,7 @@ impl Page {
         })
     }
 
-    fn read(&self, image: &mut Image<'_>) -> Result<Option<page::Blocks>, Unread> {
+    fn read(&self, image: &mut Image<'_>) -> Result<Option<page::Page>, Unread> {
         page::read_by(image, self.from, |image| {
             let words: [u64; WORDS] = image.now_all(self.start)?;
             Ok((Descriptor::of_third(&words), self.end))

@@ -14,16 +14,14 @@ mod classes;
 mod map;
 
 use super::scattered::Scattered;
-use super::tiling::Tiling;
+use super::tiling::{Listed, Tiling};
 use super::variables::writable_data;
-use super::{AllocatorReader, HeapsRead, Image};
+use super::{AllocatorReader, HeapsRead, Hole, Image};
 use classes::Classes;
-use map::{Map, Place, Span};
+use map::{Place, Span};
 use pagewise_linux::proc::MapsEntry;
 use pagewise_model::allocator::AllocatorKind;
-use pagewise_model::memory::{
-    Heap, HeapCheck, HeapFacts, HeapPart, Presence, Returns, TileSink, TileState, Unread,
-};
+use pagewise_model::memory::{Presence, Returns, TileSink, TileState, Unread};
 use pagewise_model::units::Bytes;
 
 /// Reads tcmalloc's spans.
@@ -31,10 +29,6 @@ pub struct Tcmalloc;
 
 /// How often a span is read if it changes meanwhile.
 const LOOKS: usize = 3;
-/// The part of the heap (1 in so many) that may have changed.
-const MAY_CHANGE: u64 = 5;
-const LARGE: u64 = 128 << 10;
-
 impl AllocatorReader for Tcmalloc {
     fn read(
         &self,
@@ -59,23 +53,32 @@ impl AllocatorReader for Tcmalloc {
                 return found;
             }
         };
-        let mut sums = Sums::default();
-        let mut tiling = Tiling::new(sink);
+        let mut tiling = Tiling::new(sink, AllocatorKind::Tcmalloc);
         for span in &spans {
-            if let Err(why) = sums.span(span, &map, &classes, image, &mut tiling) {
-                let (start, length) = map.range(span);
+            let (start, length) = map.range(span);
+            if let Err(why) = tiles(span, (start, length), &classes, image, &mut tiling) {
                 found.unread.push((start, start + length, why));
             }
         }
-        let mut extents = tiling.finish();
-        let mut tiling = Tiling::new(sink);
+        let sum_of = |place: Place| {
+            let spans = spans.iter().filter(|span| span.place == place);
+            spans.map(|span| map.range(span).1).sum::<u64>()
+        };
+        let (normal, returned) = (sum_of(Place::Free), sum_of(Place::Returned));
+        let all = sum_of(Place::InUse) + normal + returned;
         for (start, end) in map.own_pages(&spans, image.page()) {
             tiling.tile(start, end - start, TileState::Bookkeeping);
         }
-        extents.extend(tiling.finish());
-        let cached = caches::bytes(&data, &classes, &mut words);
-        let is_counted = data.holds([sums.size, sums.normal, sums.returned]);
-        found.heaps.extend(sums.heap(extents, cached, is_counted));
+        let is_counted = data.holds([all, normal, returned]);
+        let facts = tiling.heap(spans.len() as u64, is_counted, Returns::Pages);
+        found.heaps.extend(facts.map(|mut facts| {
+            let (bytes, objects) = caches::bytes(&data, &classes, &mut words);
+            let heap = &mut facts.heap;
+            heap.cached = Bytes(bytes.min(heap.in_use.0));
+            heap.in_use = heap.in_use - heap.cached;
+            heap.blocks -= objects.min(heap.blocks);
+            facts
+        }));
         found
     }
 }
@@ -143,132 +146,50 @@ impl Words {
     }
 }
 
-#[derive(Default)]
-struct Sums {
-    spans: u64,
-    size: u64,
-    in_use: u64,
-    blocks: u64,
-    free: u64,
-    free_blocks: u64,
-    large_free: u64,
-    changed: u64,
-    /// Free spans that are resident, and those that were returned.
-    normal: u64,
-    returned: u64,
-}
-
-impl Sums {
-    fn span(
-        &mut self,
-        span: &Span,
-        map: &Map,
-        classes: &Classes,
-        image: &mut Image<'_>,
-        tiling: &mut Tiling<'_>,
-    ) -> Result<(), Unread> {
-        let (start, length) = map.range(span);
-        self.spans += 1;
-        self.size += length;
-        match (span.place, span.class) {
-            (Place::Returned, _) => {
-                self.returned += length;
-                tiling.tile(start, length, TileState::Free { kept: 0 });
-            }
-            (Place::Free, _) => {
-                self.normal += length;
-                self.free += length;
-                self.free_blocks += 1;
-                self.large_free += if length >= LARGE { length } else { 0 };
-                tiling.tile(start, length, TileState::Free { kept: 0 });
-            }
-            (Place::InUse, 0) => {
-                self.in_use += length;
-                self.blocks += 1;
-                tiling.tile(start, length, TileState::Live { block: length });
-            }
-            (Place::InUse, class) => {
-                match objects(span, (start, length), classes.size(class), image)? {
-                    Some((size, free)) => self.objects(start, length, size, &free, tiling),
-                    None => {
-                        self.changed += length;
-                        tiling.tile(start, length, TileState::Changed);
-                    }
-                }
+/// The tiles of a span in this range.
+fn tiles(
+    span: &Span,
+    (start, length): (u64, u64),
+    classes: &Classes,
+    image: &mut Image<'_>,
+    tiling: &mut Tiling<'_>,
+) -> Result<(), Unread> {
+    match (span.place, span.class) {
+        (Place::Returned, _) => tiling.returned(start, length),
+        (Place::Free, _) => tiling.tile(start, length, TileState::Free { kept: 0 }),
+        (Place::InUse, 0) => tiling.tile(start, length, TileState::Live { block: length }),
+        (Place::InUse, class) => {
+            match objects(span, (start, length), classes.size(class), image)? {
+                Some(objects) => tiling.blocks(
+                    (start, start + length),
+                    (objects.size, objects.count()),
+                    |number| objects.is_free(number),
+                ),
+                None => tiling.tile(start, length, TileState::Changed),
             }
         }
-        Ok(())
     }
-
-    fn objects(
-        &mut self,
-        start: u64,
-        length: u64,
-        size: u64,
-        free: &[bool],
-        tiling: &mut Tiling<'_>,
-    ) {
-        let all = free.len() as u64;
-        let free_objects = free.iter().filter(|is_free| **is_free).count() as u64;
-        self.in_use += (all - free_objects) * size;
-        self.blocks += all - free_objects;
-        self.free += free_objects * size;
-        self.free_blocks += free_objects;
-        tiling.blocks(start, size, all, |number| {
-            let number = usize::try_from(number).unwrap_or(usize::MAX);
-            free.get(number).copied().unwrap_or(false)
-        });
-        let behind = start + all * size;
-        tiling.tile(behind, start + length - behind, TileState::Bookkeeping);
-    }
-
-    fn heap(self, extents: Vec<u64>, cached: (u64, u64), is_counted: bool) -> Option<HeapFacts> {
-        if self.spans == 0 || self.changed > self.size / MAY_CHANGE {
-            return None;
-        }
-        let (cached, objects) = (cached.0.min(self.in_use), cached.1.min(self.blocks));
-        Some(HeapFacts {
-            heap: Heap {
-                count: self.spans,
-                size: Bytes(self.size),
-                in_use: Bytes(self.in_use - cached),
-                blocks: self.blocks - objects,
-                cached: Bytes(cached),
-                free: Bytes(self.free),
-                free_blocks: self.free_blocks,
-                large_free: Bytes(self.large_free),
-                changed: Bytes(self.changed),
-                ..Heap::new(
-                    AllocatorKind::Tcmalloc,
-                    HeapPart::Arenas,
-                    match is_counted && self.changed == 0 {
-                        true => HeapCheck::Counter,
-                        false => HeapCheck::Filled,
-                    },
-                )
-            },
-            extents,
-            returns: Returns::Pages,
-        })
-    }
+    Ok(())
 }
 
-/// The size of the span's objects, and whether each is free; `None` if its list and its count disagree all
-/// the time.
+/// The span's objects; `None` if its list and its count disagree all the time.
 fn objects(
     span: &Span,
     (start, length): (u64, u64),
     size: Option<u64>,
     image: &mut Image<'_>,
-) -> Result<Option<(u64, Vec<bool>)>, Unread> {
+) -> Result<Option<Listed>, Unread> {
     let Some(size) = size.filter(|size| *size <= length) else {
         return Ok(None);
     };
     let mut span = *span;
     for _ in 0..LOOKS {
         image.load(start, length);
-        if let Some(free) = listed(&span, (start, length), size, image)? {
-            return Ok(Some((size, free)));
+        let mut objects = Listed::new(start, size, length / size);
+        match objects.follow(span.objects, image) {
+            Ok(Some(free)) if span.in_use + free == objects.count() => return Ok(Some(objects)),
+            Ok(_) | Err(Hole::Absent) => {}
+            Err(hole) => return Err(hole.into()),
         }
         image.forget();
         match Span::now(span.at, image) {
@@ -277,34 +198,6 @@ fn objects(
         }
     }
     Ok(None)
-}
-
-fn listed(
-    span: &Span,
-    (start, length): (u64, u64),
-    size: u64,
-    image: &mut Image<'_>,
-) -> Result<Option<Vec<bool>>, Unread> {
-    let all = usize::try_from(length / size).unwrap_or(0);
-    let mut free = vec![false; all];
-    let mut at = span.objects;
-    let mut count = 0;
-    while at != 0 {
-        let offset = at.wrapping_sub(start);
-        let number = usize::try_from(offset / size).unwrap_or(usize::MAX);
-        match free.get_mut(number) {
-            Some(seen) if offset.is_multiple_of(size) && !*seen => *seen = true,
-            // No object of this span, or a circle.
-            _ => return Ok(None),
-        }
-        count += 1;
-        at = match image.word(at) {
-            Ok(next) => next,
-            Err(super::Hole::Absent) => return Ok(None),
-            Err(hole) => return Err(hole.into()),
-        };
-    }
-    Ok((span.in_use + count == all as u64).then_some(free))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::super::synthetic::{Memory, Tiles};
 use super::*;
+use pagewise_model::memory::HeapCheck;
 
 const DATA: u64 = 0x7f00_0000_0000;
 const HEAP: u64 = 0x5555_8000_0000;
