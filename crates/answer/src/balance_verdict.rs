@@ -56,6 +56,9 @@ pub fn faster(pairs: &[Pair]) -> Option<bool> {
 /// The verdict from the best evidence, and its sentence.
 #[must_use]
 pub fn verdict(evidence: &Evidence<'_>) -> (HugeVerdict, String) {
+    if evidence.slots == 0 && evidence.points.is_empty() {
+        return unknown(evidence, "It ended before its memory could be examined.");
+    }
     if evidence.slots == 0 {
         return unknown(evidence, "It holds no memory that huge pages could map.");
     }

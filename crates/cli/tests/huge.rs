@@ -586,6 +586,15 @@ fn undo_restores_the_machines_setting_after_a_kill() {
 }
 
 #[test]
+fn a_program_that_ends_at_once_passes_its_status_on() {
+    let runtime = tempfile::tempdir().expect("a folder");
+    let arguments = ["huge", "balance", "--json", "--", "sh", "-c", "exit 3"];
+    let output = pagewise(&arguments, runtime.path());
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    fits(&json(&output), "huge_balance");
+}
+
+#[test]
 fn the_probe_fits_its_schema_within_a_minute() {
     let runtime = tempfile::tempdir().expect("a folder");
     let output = pagewise(

@@ -44,7 +44,7 @@ pub struct Population {
 const RSS_SLACK: Bytes = Bytes(2 << 20);
 
 impl Population {
-    /// The processes selected now.
+    /// The processes selected now. A program of ours that has ended already is nobody.
     ///
     /// # Errors
     /// If no process can be balanced.
@@ -64,7 +64,8 @@ impl Population {
             unreachable: BTreeMap::new(),
         };
         all.refresh()?;
-        if all.members.is_empty() {
+        let may_have_ended = matches!(all.selection, Selection::Tree(_));
+        if all.members.is_empty() && !(may_have_ended && all.unreachable.is_empty()) {
             bail!("{}", all.nobody());
         }
         Ok(all)
@@ -384,4 +385,34 @@ impl Population {
 pub fn boot_id(proc: &ProcRoot) -> String {
     let path = proc.path("sys/kernel/random/boot_id");
     pagewise_linux::pseudo_file::setting(&path).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// A program may end before we look for the first time, and its status is still to be passed on.
+    #[test]
+    fn a_program_that_has_ended_is_nobody_and_no_error() {
+        let sizes = PageSizes {
+            base: Bytes(4096),
+            huge: Bytes(2 << 20),
+        };
+        let mut child = Command::new("true").spawn().expect("it runs");
+        let pid = i32::try_from(child.id()).expect("a process id");
+        let proc = ProcRoot::default();
+        while proc
+            .stat(pid)
+            .expect("/proc is there")
+            .is_some_and(|stat| stat.state != 'Z')
+        {
+            std::thread::yield_now();
+        }
+        let found = Population::of(Selection::Tree(pid), sizes, None).expect("no error");
+        assert!(found.members.is_empty());
+        let processes = Selection::Processes(vec![pid]);
+        assert!(Population::of(processes, sizes, None).is_err());
+        child.wait().expect("it ends");
+    }
 }
