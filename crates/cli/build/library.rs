@@ -2,7 +2,7 @@
 //! into libraries to preload.
 //!
 //! It is a separate workspace, so that it requires only what the libraries need. The outer build has
-//! already fetched that, because the command line depends on the same crates. So nothing is fetched
+//! already fetched that, because the command line names the same crates among what it depends on. So nothing is fetched
 //! here, and a build without a network or with vendored sources works.
 
 use crate::flags::renamed;

@@ -49,7 +49,6 @@ pub mod observe;
 pub mod page;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod paging;
-pub mod settings;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 pub mod start;
 #[cfg(all(target_arch = "x86_64", not(loom)))]

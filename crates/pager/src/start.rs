@@ -8,13 +8,13 @@ use crate::paging::descriptors::NO_KERNEL_FAULTS;
 use crate::paging::numbers::MOST_PAGES;
 use crate::paging::probation::Probation;
 use crate::paging::{PAGER, Pager, discard, fatal};
-use crate::settings::{Choice, Settings};
 use crate::store::{self, Place, ring};
 use crate::sys::uffd::{self, feature};
 use crate::sys::{self, call6, files, high, seccomp};
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, Ordering};
 use pagewise_policy as policy;
+use pagewise_wire::settings::{Choice, Settings};
 use pagewise_wire::shared::{self, Delivery, Run, Why, capability};
 
 // Addresses of functions that only some programs have, 0 for those that this one lacks: what runtimes of
@@ -72,51 +72,13 @@ impl Refusal {
                 "there is no address space for its tables (ENOMEM); raise the limit (ulimit -v \
                  unlimited)"
             }
-            Self::Store(errno) => store_words(errno),
+            Self::Store(errno) => pagewise_wire::store::refusal(errno),
             Self::Policy => "its policy cannot be created",
             Self::Sanitizer => {
                 "a sanitizer manages this program's memory; build it without -fsanitize"
             }
         }
     }
-}
-
-/// A store at a place that would not keep what is written there.
-const KEEPS_NOTHING: i32 = libc::ENOTBLK;
-
-/// Why a store cannot be created, and what to do.
-const fn store_words(errno: i32) -> &'static str {
-    match errno {
-        libc::EROFS => {
-            "the file system of its store is read-only (EROFS); name another folder (--store)"
-        }
-        libc::EACCES | libc::EPERM => {
-            "this user may not create a store there (EACCES); name another folder (--store)"
-        }
-        libc::ENOENT => "the folder or file of its store does not exist (ENOENT; --store)",
-        libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL => {
-            "the file system of its store does not support unnamed files (EOPNOTSUPP); name a folder on ext4, XFS, Btrfs or tmpfs, or a file or block device (--store)"
-        }
-        libc::ENOSPC | libc::EDQUOT => {
-            "there is no room for its store (ENOSPC); name another folder (--store)"
-        }
-        libc::EBUSY => "the device of its store is in use (EBUSY); name another (--store)",
-        libc::EFBIG => "the file size limit leaves no room for its store (ulimit -f)",
-        KEEPS_NOTHING => {
-            "its store is not a folder, file or block device, and would lose what is written there; name another (--store)"
-        }
-        _ => "its store cannot be created; name another folder, file or block device (--store)",
-    }
-}
-
-/// Whether this process could create a store at `path`; nothing is left behind.
-///
-/// # Errors
-/// The `errno` with the reason.
-pub fn check_store(path: &core::ffi::CStr) -> Result<(), Refusal> {
-    let file = open_store(path).map_err(Refusal::Store)?;
-    sys::close(file);
-    Ok(())
 }
 
 /// Starts the pager in this process.
@@ -383,26 +345,24 @@ fn random_key() -> [u8; 32] {
 /// if it cannot be opened.
 fn open_store(path: &core::ffi::CStr) -> Result<i32, i32> {
     let open = |flags: i32| {
-        let answer = sys::open(path, flags | libc::O_RDWR);
+        let answer = sys::open(path, flags);
         match i32::try_from(answer) {
             Ok(fd @ 0..) => Ok(fd),
             _ => Err(sys::errno(answer)),
         }
     };
     // SAFETY: zeros are a valid `stat`; it and the path live through the call.
-    let (answer, kind) = unsafe {
+    let (answer, mode) = unsafe {
         let mut status: libc::stat = core::mem::zeroed();
         let (path, status_at) = (path.as_ptr() as usize, &raw mut status as usize);
         let answer = sys::call3(libc::SYS_stat, path, status_at, 0);
-        (answer, status.st_mode & libc::S_IFMT)
+        (answer, status.st_mode)
     };
-    let own = match kind {
-        _ if answer < 0 => return Err(sys::errno(answer)),
-        libc::S_IFDIR => libc::O_TMPFILE | libc::O_EXCL,
-        libc::S_IFREG | libc::S_IFBLK => libc::O_EXCL,
-        _ => return Err(KEEPS_NOTHING),
-    };
-    open(own | libc::O_DIRECT).or_else(|_| open(own))
+    if answer < 0 {
+        return Err(sys::errno(answer));
+    }
+    let flags = pagewise_wire::store::flags(mode)?;
+    open(flags | libc::O_DIRECT).or_else(|_| open(flags))
 }
 
 /// Opens the file for recording, if requested.

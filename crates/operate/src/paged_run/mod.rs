@@ -15,7 +15,7 @@ mod timeline;
 mod together;
 mod watch;
 
-const PAGE_BYTES: u64 = pagewise_pager::page::PAGE_BYTES as u64;
+const PAGE_BYTES: u64 = pagewise_wire::PAGE_BYTES;
 
 pub use figures::Figures;
 pub use fill::{Filled, fill};
@@ -31,7 +31,7 @@ use pagewise_model::answer::{Document, Subject};
 use pagewise_model::paged_run::{KernelPaging, PagedRun};
 use pagewise_model::paging::PagingTimeline;
 use pagewise_model::units::Bytes;
-use pagewise_pager::settings::{Choice, WhenFull};
+use pagewise_wire::settings::{Choice, WhenFull};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;

@@ -3,9 +3,13 @@
 use anyhow::{Result, bail};
 use pagewise_linux::proc::runtime::Obstacle;
 use pagewise_model::units::Bytes;
-use pagewise_pager::settings::Settings;
-use pagewise_wire::snapshot;
+use pagewise_wire::settings::Settings;
+use pagewise_wire::{snapshot, store};
 use rustix::process::{Resource, getrlimit};
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Least size of a store in bytes: below it not even one batch of pages can be evicted.
@@ -18,14 +22,31 @@ const LEAST_STORE: u64 = 1 << 20;
 pub fn check(settings: &mut Settings, say: &dyn Fn(&str)) -> Result<()> {
     // Elsewhere nothing runs under a budget.
     #[cfg(target_arch = "x86_64")]
-    if let Err(refusal) = pagewise_pager::start::check_store(&settings.store) {
-        let store = settings.store.to_string_lossy();
-        bail!("--store {store}: {}", refusal.words());
+    if let Err(errno) = try_store(Path::new(OsStr::from_bytes(settings.store.as_bytes()))) {
+        let place = settings.store.to_string_lossy();
+        bail!("--store {place}: {}", store::refusal(errno));
     }
     if let Some(most) = largest_file() {
         limit_store(settings, most, say)?;
     }
     Ok(())
+}
+
+/// Whether this process could create a store at `path`, as the pager does it; nothing is left behind. The
+/// `errno` if not.
+#[cfg(target_arch = "x86_64")]
+fn try_store(path: &Path) -> Result<(), i32> {
+    let errno = |error: std::io::Error| error.raw_os_error().unwrap_or_default();
+    let mode = path.metadata().map_err(errno)?.mode();
+    let flags = store::flags(mode)?;
+    let open = |flags: i32| {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(flags);
+        options.open(path).map(drop)
+    };
+    open(flags | libc::O_DIRECT)
+        .or_else(|_| open(flags))
+        .map_err(errno)
 }
 
 /// Checks that the run's own file may be created: beyond the limit the kernel ends a process.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use pagewise_linux::proc::runtime::Libc;
 use pagewise_model::advice::{Setting, Settings as LaunchSettings};
 use pagewise_model::paged_run::MIN_REGION;
-use pagewise_pager::settings::{Choice, Settings, VARIABLE, WhenFull};
+use pagewise_wire::settings::{Choice, Settings, VARIABLE, WhenFull};
 use std::ffi::CString;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;

@@ -34,9 +34,9 @@ mod threads;
 use crate::figures::unmanaged;
 use crate::inject;
 use crate::paging::{PAGER, fatal};
-use crate::settings::{Settings, VARIABLE};
 use crate::start;
 use crate::sys::{self, Answer};
+use pagewise_wire::settings::{Settings, VARIABLE};
 use pagewise_wire::shared::Unmanaged;
 
 /// Runs before `main` and before the constructors of the program's own libraries.

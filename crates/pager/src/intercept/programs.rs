@@ -5,10 +5,10 @@ use super::environment::{self, List};
 use super::given;
 use crate::figures::unmanaged;
 use crate::paging::{PAGER, fatal};
-use crate::settings::VARIABLE;
 use crate::sys::{self, call3, call6, close};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering;
+use pagewise_wire::settings::VARIABLE;
 use pagewise_wire::shared::Unmanaged;
 
 /// Largest depth of nested interpreters, as in the kernel (`BINPRM_MAX_RECURSION`).

@@ -14,7 +14,7 @@ pub struct Choices {
     pub delivery: AtomicU32,
     /// Whether any region's faults raise SIGBUS.
     pub signals_used: AtomicBool,
-    /// What to do if the store is full: [`crate::settings::WhenFull`] as a number.
+    /// What to do if the store is full: [`pagewise_wire::settings::WhenFull`] as a number.
     pub when_full: AtomicU32,
     /// Whether programs that cannot be managed are refused.
     pub strict: AtomicBool,

@@ -14,11 +14,11 @@ use super::discard::discard;
 use super::move_out::move_out;
 use super::{Pager, fatal, in_place, move_down, probation, scan};
 use crate::page::{PAGE_BYTES, Page};
-use crate::settings::WhenFull;
 use crate::store::{IN_MEMORY, Slot, StoreError};
 use crate::sync::{Attempt, State, Word};
 use crate::sys;
 use core::sync::atomic::{AtomicU32, Ordering};
+use pagewise_wire::settings::WhenFull;
 use pagewise_wire::shared::capability;
 use pagewise_wire::trace::Event;
 
