@@ -6,7 +6,8 @@
 
 use super::chunks::SECOND;
 use super::machine::{Array as Description, Index};
-use super::order::{Order, Ordered, with_order};
+use super::order::{Order, with_order};
+use super::ordered::{Ordered, Uses, masked};
 
 /// An empty way.
 pub const EMPTY: u32 = u32::MAX;
@@ -53,7 +54,7 @@ impl Array {
         let Some((set, way)) = self.find(number, tag) else {
             return false;
         };
-        with_order!(&mut self.order, order => order.used(set, way));
+        with_order!(&mut self.order, order => order.lent().used(set, way));
         true
     }
 
@@ -66,8 +67,9 @@ impl Array {
             note_new(ways, most, 0);
         }
         let (tags, indexing, way_bits) = (&mut self.tags, self.indexing, self.way_bits);
-        with_order!(&mut self.order, order => {
-            filter(block, key, order, tags, ways, indexing, way_bits);
+        with_order!(&mut self.order, order => match indexing.is_linear() {
+            true => filter::<true>(block, key, order.lent(), tags, ways, indexing, way_bits),
+            false => filter::<false>(block, key, order.lent(), tags, ways, indexing, way_bits),
         });
     }
 
@@ -75,7 +77,7 @@ impl Array {
     #[inline(always)]
     pub fn fill(&mut self, number: u32, tag: u32) -> u32 {
         let set = self.indexing.set(number);
-        let way = with_order!(&mut self.order, order => order.replace(set));
+        let way = with_order!(&mut self.order, order => order.lent().replace(set));
         let page = (tag & PAGE) as usize;
         let ways = &mut self.ways[(tag >> PAGE.count_ones()) as usize];
         match ways.get_mut(page) {
@@ -147,31 +149,37 @@ pub fn parts(entry: u64) -> (u32, u32) {
     ((entry >> 32) as u32, entry as u32)
 }
 
-/// The loop of [`Array::filter`], for each replacement order.
+/// The loop of [`Array::filter`], for each replacement order. The loop is bound by its number of
+/// instructions: all tables have lengths that are powers of two, so that masks replace checks.
 #[inline(always)]
-fn filter(
+fn filter<const IS_LINEAR: bool>(
     block: &mut Block,
     key: impl Fn(u64) -> (u32, u32),
-    order: &mut impl Ordered,
+    mut order: impl Uses,
     tags: &mut [u32],
     ways: &mut [u8],
     indexing: Indexing,
     way_bits: u32,
 ) {
+    let (tags, in_tags) = masked(tags);
+    let (ways, in_ways) = masked(ways);
     let mut left = 0;
     for at in 0..block.count() {
         let entry = block.entries[at];
         let (number, tag) = key(entry);
-        let set = indexing.set(number);
-        let noted = &mut ways[(tag & PAGE) as usize];
+        let set = match IS_LINEAR {
+            true => (number & indexing.mask) as usize,
+            false => indexing.set(number),
+        };
+        let noted = &mut ways[tag as usize & in_ways];
         let way = usize::from(*noted);
-        if tags[set << way_bits | way] == tag {
+        if tags[(set << way_bits | way) & in_tags] == tag {
             order.used(set, way);
             continue;
         }
         let way = order.replace(set);
         *noted = way as u8;
-        tags[set << way_bits | way] = tag;
+        tags[(set << way_bits | way) & in_tags] = tag;
         block.entries[left] = entry;
         left += 1;
     }
@@ -201,6 +209,10 @@ impl Indexing {
             Index::Xor => mask.count_ones(),
         };
         Self { mask, fold }
+    }
+
+    fn is_linear(self) -> bool {
+        self.fold == 32
     }
 
     #[inline(always)]

@@ -82,6 +82,40 @@ struct Spaced {
     regions: FxHashMap<u64, u32>,
 }
 
+/// Finds the tags of a space's chunks.
+pub struct Finder<'a> {
+    recent: &'a mut [(u64, u32); RECENT],
+    regions: &'a FxHashMap<u64, u32>,
+    leaves: &'a [u32],
+}
+
+impl Finder<'_> {
+    /// The start of the tags of a chunk's products: the whole tag for a huge page; for a small one,
+    /// the page's number in the chunk is added. [`UNKNOWN`] if the chunk is new.
+    #[inline(always)]
+    pub fn begins(&mut self, number: u64) -> u32 {
+        let region = number >> LEAF_BITS;
+        let (known, mut leaf) = self.recent[region as usize % RECENT];
+        if known != region {
+            match self.another(region) {
+                Some(found) => leaf = found,
+                None => return UNKNOWN,
+            }
+        }
+        let at = number as usize % (1 << LEAF_BITS);
+        self.leaves[(leaf as usize) << LEAF_BITS | at]
+    }
+
+    /// The leaf of a region that was not looked up recently.
+    #[cold]
+    #[inline(never)]
+    fn another(&mut self, region: u64) -> Option<u32> {
+        let &leaf = self.regions.get(&region)?;
+        self.recent[region as usize % RECENT] = (region, leaf);
+        Some(leaf)
+    }
+}
+
 /// Chunks in a leaf, as bits. A leaf of 1 KiB covers 512 MiB on x86-64.
 const LEAF_BITS: u32 = 8;
 const RECENT: usize = 64;
@@ -151,26 +185,20 @@ impl Chunks {
         self.chunks.iter().filter(move |chunk| chunk.space == space)
     }
 
-    /// The start of the tags of a chunk's products: the whole tag for a huge page; for a small one,
-    /// the page's number in the chunk is added. [`UNKNOWN`] if the chunk is new.
-    #[inline]
-    pub fn begins(&mut self, space: SpaceId, number: u64) -> u32 {
+    /// What finds the tags of a space's chunks.
+    #[inline(always)]
+    pub fn finder(&mut self, space: SpaceId) -> Finder<'_> {
         let space = &mut self.spaces[space as usize];
-        let region = number >> LEAF_BITS;
-        let recent = &mut space.recent[region as usize % RECENT];
-        if recent.0 != region {
-            let Some(&leaf) = space.regions.get(&region) else {
-                return UNKNOWN;
-            };
-            *recent = (region, leaf);
+        Finder {
+            recent: &mut space.recent,
+            regions: &space.regions,
+            leaves: &self.leaves,
         }
-        let at = number as usize % (1 << LEAF_BITS);
-        self.leaves[recent.1 as usize * (1 << LEAF_BITS) + at]
     }
 
     /// The dense number of a chunk, assigned now if it is new; `None` when there are no tags left.
     pub fn dense(&mut self, space: SpaceId, number: u64) -> Option<u32> {
-        match self.begins(space, number) {
+        match self.finder(space).begins(number) {
             UNKNOWN => self.insert(space, number),
             tag => Some(self.dense_of(tag)),
         }

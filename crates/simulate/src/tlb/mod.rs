@@ -33,6 +33,8 @@ mod machine;
 #[cfg(test)]
 mod naive;
 mod order;
+mod ordered;
+mod recency;
 mod recent;
 mod replacement;
 mod reuse;

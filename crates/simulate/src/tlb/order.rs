@@ -2,13 +2,17 @@
 //! before those with one, the lowest of them first.
 
 use super::machine::Array as Description;
+use super::ordered::{Ordered, Uses};
+use super::recency::{Matrix, Nibbles};
 use super::replacement::{Draws, Replacement, plru_touch, plru_victim};
 
 /// The order of all sets of an array.
 #[derive(Clone, Debug)]
 pub enum Order {
+    /// LRU of up to 8 ways.
+    Few(Matrix),
     /// LRU of up to 16 ways.
-    Few(Nibbles),
+    More(Nibbles),
     /// LRU of more ways.
     Many(Ring<true>),
     /// FIFO.
@@ -19,21 +23,12 @@ pub enum Order {
     Random(Random),
 }
 
-/// The operations of each replacement order.
-pub trait Ordered {
-    /// Records that an entry was used.
-    fn used(&mut self, set: usize, way: usize);
-    /// Chooses the way to replace, and counts it as filled.
-    fn replace(&mut self, set: usize) -> usize;
-    /// Records that a way lost its entry; `is_empty` shows which ways of its set have none.
-    fn emptied(&mut self, set: usize, way: usize, is_empty: impl Fn(usize) -> bool);
-}
-
 /// Runs the same code for each kind of order.
 macro_rules! with_order {
     ($order:expr, $kind:ident => $body:expr) => {
         match $order {
             Order::Few($kind) => $body,
+            Order::More($kind) => $body,
             Order::Many($kind) => $body,
             Order::Filled($kind) => $body,
             Order::Trees($kind) => $body,
@@ -48,7 +43,8 @@ impl Order {
         let ways = description.ways as usize;
         let sets = description.sets() as usize;
         match description.replacement {
-            Replacement::Lru if ways <= 16 => Self::Few(Nibbles::new(sets, ways)),
+            Replacement::Lru if ways <= 8 => Self::Few(Matrix::new(sets, ways)),
+            Replacement::Lru if ways <= 16 => Self::More(Nibbles::new(sets, ways)),
             Replacement::Lru => Self::Many(Ring::new(sets, ways)),
             Replacement::Fifo => Self::Filled(Ring::new(sets, ways)),
             Replacement::TreePlru => Self::Trees(Trees {
@@ -61,77 +57,6 @@ impl Order {
             }),
         }
     }
-}
-
-/// The ways, oldest first, after `way` has lost its entry.
-fn with_empty(mut ways: Vec<u8>, way: usize, is_empty: impl Fn(usize) -> bool) -> Vec<u8> {
-    ways.retain(|&other| usize::from(other) != way);
-    let before = |other: &&u8| usize::from(**other) < way && is_empty(usize::from(**other));
-    let at = ways.iter().take_while(before).count();
-    ways.insert(at, way as u8);
-    ways
-}
-
-/// A permutation of up to 16 ways in the nibbles of a word, the oldest lowest.
-#[derive(Clone, Debug)]
-pub struct Nibbles {
-    orders: Vec<u64>,
-    /// Position of the most recent way's lowest bit; nibbles above are 0.
-    newest: u32,
-}
-
-const ONES: u64 = 0x1111_1111_1111_1111;
-const EIGHTS: u64 = 0x8888_8888_8888_8888;
-
-impl Nibbles {
-    pub fn new(sets: usize, ways: usize) -> Self {
-        let oldest_first: Vec<u8> = (0..ways).map(|way| way as u8).collect();
-        Self {
-            orders: vec![nibbles(&oldest_first); sets],
-            newest: 4 * (ways as u32 - 1),
-        }
-    }
-}
-
-impl Ordered for Nibbles {
-    #[inline(always)]
-    fn used(&mut self, set: usize, way: usize) {
-        let order = &mut self.orders[set];
-        *order = moved_to_end(*order, way as u64, self.newest);
-    }
-
-    #[inline(always)]
-    fn replace(&mut self, set: usize) -> usize {
-        let order = &mut self.orders[set];
-        let oldest = *order & 0xF;
-        *order = *order >> 4 | oldest << self.newest;
-        oldest as usize
-    }
-
-    fn emptied(&mut self, set: usize, way: usize, is_empty: impl Fn(usize) -> bool) {
-        let order = self.orders[set];
-        let nibble = |at| (order >> (4 * at) & 0xF) as u8;
-        let oldest_first = (0..=self.newest / 4).map(nibble).collect();
-        self.orders[set] = nibbles(&with_empty(oldest_first, way, is_empty));
-    }
-}
-
-/// The permutation of these ways, the oldest first.
-fn nibbles(oldest_first: &[u8]) -> u64 {
-    let order = |order, way: &u8| order << 4 | u64::from(*way);
-    oldest_first.iter().rev().fold(0, order)
-}
-
-/// The permutation with `way` moved to its end, whose lowest bit is at `newest`.
-#[inline(always)]
-fn moved_to_end(order: u64, way: u64, newest: u32) -> u64 {
-    // The lowest nibble that becomes zero belongs to the way; higher ones may be marked too, by a
-    // borrow or because they belong to no way.
-    let differs = order ^ (way * ONES);
-    let zeros = differs.wrapping_sub(ONES) & !differs & EIGHTS;
-    let lowest = zeros & zeros.wrapping_neg();
-    let below = (lowest >> 3).wrapping_sub(1);
-    (order & below) | (order >> 4 & !below) | way << newest
 }
 
 /// The ways of each set in a ring: its head is the most recent, the one before the head the oldest.
@@ -191,19 +116,8 @@ impl<const IS_LRU: bool> Ring<IS_LRU> {
 
 impl<const IS_LRU: bool> Ordered for Ring<IS_LRU> {
     #[inline(always)]
-    fn used(&mut self, set: usize, way: usize) {
-        if IS_LRU {
-            self.make_head(set, way);
-        }
-    }
-
-    /// Makes the oldest way the most recent, which changes no link.
-    #[inline(always)]
-    fn replace(&mut self, set: usize) -> usize {
-        let head = usize::from(self.heads[set]);
-        let oldest = self.links[set * self.ways + head][0];
-        self.heads[set] = oldest;
-        usize::from(oldest)
+    fn lent(&mut self) -> impl Uses {
+        self
     }
 
     fn emptied(&mut self, set: usize, way: usize, is_empty: impl Fn(usize) -> bool) {
@@ -236,6 +150,24 @@ impl<const IS_LRU: bool> Ordered for Ring<IS_LRU> {
     }
 }
 
+impl<const IS_LRU: bool> Uses for &mut Ring<IS_LRU> {
+    #[inline(always)]
+    fn used(&mut self, set: usize, way: usize) {
+        if IS_LRU {
+            self.make_head(set, way);
+        }
+    }
+
+    /// Makes the oldest way the most recent, which changes no link.
+    #[inline(always)]
+    fn replace(&mut self, set: usize) -> usize {
+        let head = usize::from(self.heads[set]);
+        let oldest = self.links[set * self.ways + head][0];
+        self.heads[set] = oldest;
+        usize::from(oldest)
+    }
+}
+
 /// Tree bits, and which ways have no entry.
 #[derive(Clone, Debug)]
 pub struct Trees {
@@ -244,6 +176,17 @@ pub struct Trees {
 }
 
 impl Ordered for Trees {
+    #[inline(always)]
+    fn lent(&mut self) -> impl Uses {
+        self
+    }
+
+    fn emptied(&mut self, set: usize, way: usize, _: impl Fn(usize) -> bool) {
+        self.free.put(set, way);
+    }
+}
+
+impl Uses for &mut Trees {
     fn used(&mut self, set: usize, way: usize) {
         self.bits[set] = plru_touch(self.bits[set], self.free.ways, way);
     }
@@ -253,10 +196,6 @@ impl Ordered for Trees {
         let way = way.unwrap_or_else(|| plru_victim(self.bits[set], self.free.ways));
         self.used(set, way);
         way
-    }
-
-    fn emptied(&mut self, set: usize, way: usize, _: impl Fn(usize) -> bool) {
-        self.free.put(set, way);
     }
 }
 
@@ -268,15 +207,22 @@ pub struct Random {
 }
 
 impl Ordered for Random {
+    #[inline(always)]
+    fn lent(&mut self) -> impl Uses {
+        self
+    }
+
+    fn emptied(&mut self, set: usize, way: usize, _: impl Fn(usize) -> bool) {
+        self.free.put(set, way);
+    }
+}
+
+impl Uses for &mut Random {
     fn used(&mut self, _: usize, _: usize) {}
 
     fn replace(&mut self, set: usize) -> usize {
         let way = self.free.take(set);
         way.unwrap_or_else(|| self.draws.way(self.free.ways))
-    }
-
-    fn emptied(&mut self, set: usize, way: usize, _: impl Fn(usize) -> bool) {
-        self.free.put(set, way);
     }
 }
 
@@ -333,7 +279,7 @@ mod tests {
     /// Uses, replaces and empties ways at random, compared with a list that has the oldest first.
     #[test]
     fn orders_are_those_of_a_plain_list() {
-        for ways in [1, 2, 3, 6, 12, 15, 16, 17, 24, 64, 256] {
+        for ways in [1, 2, 3, 4, 6, 7, 8, 9, 12, 15, 16, 17, 24, 64, 256] {
             let mut order = Order::new(&description(ways));
             let mut list: Vec<usize> = (0..ways as usize).collect();
             let mut empty = vec![true; ways as usize];
@@ -342,14 +288,14 @@ mod tests {
                 let way = draws.way(ways as usize);
                 match draws.way(8) {
                     0..4 => {
-                        let way = with_order!(&mut order, order => order.replace(1));
+                        let way = with_order!(&mut order, order => order.lent().replace(1));
                         assert_eq!(way, list[0], "{ways} ways");
                         let first = list.remove(0);
                         list.push(first);
                         empty[first] = false;
                     }
                     4..7 if !empty[way] => {
-                        with_order!(&mut order, order => order.used(1, way));
+                        with_order!(&mut order, order => order.lent().used(1, way));
                         list.retain(|&other| other != way);
                         list.push(way);
                     }

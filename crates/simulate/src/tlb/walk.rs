@@ -196,9 +196,15 @@ impl Walker {
         size: PageSize,
         block: &mut Block,
     ) -> u64 {
-        for &entry in block.entries() {
-            let dense = chunks.dense_of(parts(entry).1);
+        // The chunk's dense number is what a tag says of its tables.
+        let within = match size {
+            PageSize::Small => self.page_bits,
+            PageSize::Huge => 0,
+        };
+        for at in 0..block.count() {
+            let dense = (parts(block.entries[at]).1 & !HUGE) >> within;
             self.know(machine, dense, || *chunks.get(dense));
+            block.entries[at] = u64::from(dense);
         }
         let lowest = lowest(size);
         let most = self.prefix_spaces.len() as u32;
@@ -206,9 +212,8 @@ impl Walker {
         for (remaining, cache) in &mut self.caches {
             if *remaining >= lowest {
                 let before = block.count;
-                let prefixes = &self.chunks_prefixes[*remaining as usize - 1];
-                let prefix = |entry| prefixes[chunks.dense_of(parts(entry).1) as usize];
-                cache.filter(block, most, |entry| (0, prefix(entry)));
+                let prefixes = &*self.chunks_prefixes[*remaining as usize - 1];
+                cache.filter(block, most, |dense| (0, prefixes[dense as usize]));
                 references += (before - block.count) as u64 * u64::from(*remaining - lowest + 1);
             }
         }
