@@ -46,6 +46,7 @@ fn kind(
     let follows = before.filter(|(other, _)| other.mapping.end == entry.mapping.start);
     match region_kind(entry) {
         RegionKind::Stack => MappingKind::Stack,
+        RegionKind::SharedAnonymous if is_java_heap(entry) => MappingKind::Anonymous,
         RegionKind::SharedAnonymous | RegionKind::Hugetlb => MappingKind::Shared,
         RegionKind::FilePrivate | RegionKind::FileShared => {
             let is_code = entry.file().is_some_and(|file| {
@@ -68,6 +69,13 @@ fn kind(
         },
         _ => MappingKind::Special,
     }
+}
+
+/// Whether a collector of Java has its heap there, which it maps several times (ZGC before JDK 21): nobody else
+/// shares it.
+fn is_java_heap(entry: &MapsEntry) -> bool {
+    let file = entry.mapping.path.rsplit(['/', ':']).next();
+    file.is_some_and(|name| name.starts_with("java_heap"))
 }
 
 /// Whether the mapping is inaccessible and as small as what protects the end of a stack.
@@ -114,4 +122,40 @@ pub fn is_64_bit(maps: &[MapsEntry]) -> bool {
     maps.iter()
         .map(|one| &one.mapping)
         .any(|mapping| mapping.start >= 1 << 32 && &*mapping.path != "[vsyscall]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pagewise_linux::proc::ProcRoot;
+    use std::fs;
+
+    /// What the mappings of a process with these lines of maps and smaps are for.
+    fn kinds(lines: &[&str]) -> Vec<MappingKind> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("7")).unwrap();
+        let residency = "Rss: 4 kB\nPss: 4 kB\nSwap: 0 kB\n";
+        let smaps: String = lines
+            .iter()
+            .map(|line| format!("{line}\n{residency}"))
+            .collect();
+        fs::write(folder.path().join("7/smaps"), smaps).unwrap();
+        let smaps = ProcRoot::at(folder.path()).smaps(7).unwrap().unwrap();
+        of(&smaps, &[]).iter().map(|one| one.kind).collect()
+    }
+
+    #[test]
+    fn a_java_heap_in_shared_memory_is_memory_of_the_program() {
+        let lines = [
+            "040000000000-040001000000 rw-s 00000000 00:01 2052 /memfd:java_heap (deleted)",
+            "080000000000-080001000000 rw-s 00000000 00:1c 9 /dev/shm/java_heap.0 (deleted)",
+            "7f0000000000-7f0001000000 rw-s 00000000 00:01 2053 /memfd:cache (deleted)",
+        ];
+        let expected = [
+            MappingKind::Anonymous,
+            MappingKind::Anonymous,
+            MappingKind::Shared,
+        ];
+        assert_eq!(kinds(&lines), expected);
+    }
 }
