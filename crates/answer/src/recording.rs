@@ -9,6 +9,7 @@ use pagewise_model::event::{Event, EventKind, EventSource};
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
+use pagewise_model::memory::TouchedMemory;
 use pagewise_model::profile::{CounterSeries, Observed, Profile};
 use pagewise_model::quantity;
 use pagewise_model::recording::{Collection, Counter, Sidecar};
@@ -64,6 +65,12 @@ impl Analysis {
     #[must_use]
     pub fn own_cost(&self) -> Option<Nanos> {
         self.knows_cost.then_some(self.sidecar.collection.own_cost)
+    }
+
+    /// Who touched the private memory first that was there at each look.
+    #[must_use]
+    pub fn touched(&self) -> Vec<TouchedMemory> {
+        pagewise_faults::touched(&self.attribution, &self.names, &self.sidecar)
     }
 
     /// Number of fault records.

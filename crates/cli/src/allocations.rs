@@ -7,7 +7,7 @@ use pagewise_linux::process::Launch;
 use pagewise_model::answer::Document;
 use pagewise_model::memory::{IN_USE, Memory};
 use pagewise_model::units::Bytes;
-use pagewise_operate::memory::{Ran, Rate, Sampling, program};
+use pagewise_operate::memory::{Ran, Rate, Sampling, Wanted, program};
 use std::path::PathBuf;
 
 /// How the program's allocations are sampled, if they are.
@@ -41,16 +41,16 @@ impl Stacks {
     ///
     /// # Errors
     /// If it cannot be started, sampled or waited for.
-    pub fn run(&self, launch: &Launch, leaks: bool) -> Result<Ran> {
+    pub fn run(&self, launch: &Launch, wanted: Wanted) -> Result<Ran> {
         if !self.stacks {
-            return program(launch, leaks);
+            return program(launch, wanted);
         }
         let rate = Rate {
             period: self.period,
             seed: self.seed,
         };
         let sampling = Sampling::new(launch, rate, own_library::sampler)?;
-        let mut ran = program(&sampling.applied(launch)?, leaks)?;
+        let mut ran = program(&sampling.applied(launch)?, wanted)?;
         sampling.add_to(&mut ran.document)?;
         Ok(ran)
     }

@@ -6,7 +6,7 @@ use crate::{status, terminal};
 use anyhow::{Context, Result};
 use pagewise_linux::process::{Input, Launch, Output, interrupt};
 use pagewise_operate::destination;
-use pagewise_operate::memory::{Scope, running, smallest, twice};
+use pagewise_operate::memory::{Scope, Wanted, running, smallest, twice};
 use pagewise_report::text;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -46,6 +46,10 @@ pub struct Args {
     /// Also keep the result in a file: pagewise diff compares two of them, pagewise report shows one again
     #[arg(long, value_name = "FILE", conflicts_with = "limit")]
     save: Option<PathBuf>,
+    /// Also show which call stacks touched the memory first that is there at the peak and at the end, by page
+    /// faults: of any program, also static ones and Go
+    #[arg(long, requires = "command", conflicts_with = "limit")]
+    touched: bool,
     #[command(flatten)]
     stacks: Stacks,
     /// A program to run and its arguments: looked at with its children at the peak and at the end
@@ -64,6 +68,7 @@ Examples:
   sudo pagewise memory -p 4242             a process of another user
   pagewise memory -- ./simulate input.dat  a program at its peak and its end
   pagewise memory --stacks -- ./simulate   and who allocated it
+  pagewise memory --touched -- ./simulate  and who touched it first
   pagewise memory --stacks --export pprof -o mem.pb.gz -- ./simulate
   sudo pagewise memory --limit -- ./simulate
                                            the smallest limit that it fits into
@@ -103,7 +108,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         None => {
             interrupt::install()?;
-            match args.stacks.run(&args.launch()?, args.leaks) {
+            let wanted = Wanted {
+                leaks: args.leaks,
+                touched: args.touched,
+            };
+            match args.stacks.run(&args.launch()?, wanted) {
                 Ok(ran) => (ran.document, status::of(ran.ending, ExitCode::SUCCESS)),
                 Err(error) => return status::failed_to_start(error),
             }

@@ -18,4 +18,4 @@ pub mod runtimes;
 mod touched;
 
 pub use causes::*;
-pub use measure::measure;
+pub use measure::{measure, touched};

@@ -9,7 +9,7 @@ use crate::churn::churn;
 use crate::flame::{Names, Weights, fault_map, flame, sites, weights};
 use crate::latency::{Times, times};
 use crate::numa::with_time;
-use crate::touched::with_touched;
+use crate::touched::all_named;
 use pagewise_model::account::{Account, FORKED, KernelWork, SPAWNED, TimePart};
 use pagewise_model::allocator::Allocator;
 use pagewise_model::answer::{Document, Subject};
@@ -17,7 +17,7 @@ use pagewise_model::findings::{
     Cause, Churn, FaultTime, Findings, MmCallCost, RegionKind, Run, Share,
 };
 use pagewise_model::loss::{LossKind, Losses};
-use pagewise_model::memory::Memory;
+use pagewise_model::memory::{Memory, TouchedMemory};
 use pagewise_model::profile::Profile;
 use pagewise_model::recording::Sidecar;
 use pagewise_model::symbol::SymbolTable;
@@ -113,9 +113,20 @@ pub fn measure(
 
 /// The account of memory, with the stacks that touched it first.
 fn memory(attribution: &Attribution, sidecar: &Sidecar, names: &Names<'_>) -> Option<Memory> {
-    let memory = sidecar.memory.as_ref()?;
-    let touched = attribution.touched();
-    Some(with_touched(memory, &touched, sidecar.started_clock, names))
+    let memory = sidecar.memory.clone()?;
+    let touched = all_named(&attribution.touched(), sidecar.started_clock, names);
+    Some(Memory { touched, ..memory })
+}
+
+/// Who touched the private memory first that was there at each look.
+#[must_use]
+pub fn touched(
+    attribution: &Attribution,
+    symbols: &SymbolTable,
+    sidecar: &Sidecar,
+) -> Vec<TouchedMemory> {
+    let names = Names::new(attribution.stacks(), symbols);
+    all_named(&attribution.touched(), sidecar.started_clock, &names)
 }
 
 /// The observed processes. Recordings of a whole machine and of other tools have no process.

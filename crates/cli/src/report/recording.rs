@@ -65,8 +65,7 @@ pub fn report(bytes: &MappedFile, file: &Path, request: &Request<'_>) -> Result<
 
 /// The memory at the largest look, by the stacks that touched it first.
 fn touched(analysis: &Analysis) -> Result<Profile> {
-    let memory = analysis.findings()?.evidence.memory;
-    let touched = memory.map(|memory| memory.touched).unwrap_or_default();
+    let touched = analysis.touched();
     if touched.is_empty() {
         bail!(
             "the recording does not say who touched the memory that was in use: pagewise doctor --record FILE -- CMD notes it, if at least 1 MiB was private"

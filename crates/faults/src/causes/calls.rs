@@ -50,6 +50,16 @@ impl Attributor {
         };
         self.settle(thread, true);
         let bytes = self.apply_entry(process, call, &mut args, stack);
+        let gives_back = match call {
+            MmCall::Munmap => true,
+            MmCall::Mmap => args[3] & MAP_FIXED != 0,
+            MmCall::Madvise => matches!(args[2], MADV_DONTNEED | MADV_DONTNEED_LOCKED),
+            MmCall::Brk | MmCall::Mprotect | MmCall::Mremap => false,
+        };
+        if gives_back {
+            let Range { start, end, .. } = self.range(process, args[0], args[1]);
+            self.touches.returned(sample.pid, (start, end), sample.time);
+        }
         let totals = self.tally.calls.entry(call).or_default();
         totals.calls += sample.period.max(1);
         totals.bytes = totals.bytes.saturating_add(bytes);

@@ -101,6 +101,11 @@ impl Attributor {
             .remaps
             .record((mmap.start, end), writable, before, shift);
         let (from, to) = brought.part;
+        // A change of protection keeps what is there.
+        if before.is_none_or(|(_, before)| before.writable == writable) {
+            self.touches.returned(mmap.pid, (from, to), mmap.time);
+        }
+        let held = &mut self.processes[process];
         held.regions
             .change(mmap.start, end, |region| region.newest = (from, to));
         self.note_growth_record(kind, to.saturating_sub(from), brought.again);

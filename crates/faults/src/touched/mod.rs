@@ -7,7 +7,7 @@
 mod named;
 mod shares;
 
-pub(crate) use named::with_touched;
+pub(crate) use named::all_named;
 pub(crate) use shares::{Owned, Shared};
 
 use pagewise_model::findings::Cause;
@@ -16,6 +16,7 @@ use pagewise_model::recording::Sidecar;
 use pagewise_model::stack::StackId;
 use pagewise_model::units::{Bytes, Nanos};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// A fault that made a page.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +39,7 @@ pub(crate) struct Touched {
     resident: Bytes,
     kept: u64,
     runs: Vec<PresentRun>,
-    touches: FxHashMap<u64, Touch>,
+    touches: BTreeMap<u64, Touch>,
     /// Whether faults are missing: those before the recording, or of the process that forked this one.
     is_late: bool,
 }
@@ -54,7 +55,7 @@ impl Touched {
             resident: present.resident,
             kept: runs.iter().map(|run| run.end - run.start).sum(),
             runs,
-            touches: FxHashMap::default(),
+            touches: BTreeMap::new(),
             is_late,
         }
     }
@@ -110,6 +111,16 @@ impl Touches {
         for look in self.after(pid, time) {
             if let Some(run) = look.run_at(address) {
                 look.touches.insert(shares::page_of(address, run), touch);
+            }
+        }
+    }
+
+    /// Memory was given back, or mapped anew: whoever touched it before made none of its pages.
+    pub(crate) fn returned(&mut self, pid: i32, (start, end): (u64, u64), time: Nanos) {
+        for look in self.after(pid, time).filter(|_| start < end) {
+            let pages: Vec<u64> = look.touches.range(start..end).map(|one| *one.0).collect();
+            for page in pages {
+                look.touches.remove(&page);
             }
         }
     }

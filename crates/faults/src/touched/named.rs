@@ -2,7 +2,7 @@
 
 use super::{Owned, Shared};
 use crate::flame::{Names, culprit};
-use pagewise_model::memory::{HolderFunction, Memory, TouchedMemory, TouchedStack};
+use pagewise_model::memory::{HolderFunction, TouchedMemory, TouchedStack};
 use pagewise_model::units::{Bytes, Estimate, Nanos};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -14,24 +14,16 @@ const LEAST_SHARE: f64 = 0.0005;
 /// Ends of a 95 % interval, in standard deviations.
 const DEVIATIONS: f64 = 1.96;
 
-/// The account of memory with what is known of who touched it; observing began at this time.
-pub(crate) fn with_touched(
-    memory: &Memory,
-    shared: &[Shared],
-    began: Nanos,
-    names: &Names<'_>,
-) -> Memory {
+/// Who touched the memory of each look; observing began at this time.
+pub(crate) fn all_named(shared: &[Shared], began: Nanos, names: &Names<'_>) -> Vec<TouchedMemory> {
     let worth = shared.iter().filter(|one| one.resident.0 >= WORTH);
-    let named = worth
+    worth
         .filter(|one| one.samples > 0)
         .map(|one| TouchedMemory {
             elapsed_ns: one.clock - began,
             ..named(one, names)
-        });
-    Memory {
-        touched: named.collect(),
-        ..memory.clone()
-    }
+        })
+        .collect()
 }
 
 /// What stacks of equal names add up to.

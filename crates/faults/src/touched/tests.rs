@@ -56,6 +56,25 @@ fn shares(touches: Touches) -> (Vec<(StackId, f64)>, f64) {
     )
 }
 
+/// The same pages were touched twice as densely before: by weight, they would be mostly F's.
+#[test]
+fn memory_that_was_mapped_anew_has_no_older_touches() {
+    let (start, middle, end) = (HEAP, HEAP + 50 * MIB, HEAP + 100 * MIB);
+    let mut found = touches(&[(start, end, false)], false);
+    touch(&mut found, (start, end), 8, F);
+    found.returned(7, (middle, end), Nanos(2));
+    touch(&mut found, (middle + PAGE, end), 16, G);
+    // What happens after the look, or to others, changes nothing.
+    found.returned(7, (start, end), Nanos(2000));
+    found.returned(8, (start, end), Nanos(2));
+    let (stacks, _) = shares(found);
+    assert_eq!(stacks.len(), 2);
+    for ((stack, mib), expected) in stacks.into_iter().zip([F, G]) {
+        assert_eq!(stack, expected);
+        assert!((mib - 50.0).abs() < 2.0, "{mib}");
+    }
+}
+
 #[test]
 fn pages_that_were_given_back_count_for_nobody() {
     // F touched 300 MiB, of which the first 200 are gone; G touched 100.

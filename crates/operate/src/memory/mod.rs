@@ -19,7 +19,7 @@ pub use limit::smallest;
 pub use look::Refusal;
 pub(crate) use peak::{Pace, PeakWatch, Start};
 pub(crate) use present::PagesWatch;
-pub use run::{Ran, program};
+pub use run::{Ran, Wanted, program};
 
 use look::{Leaks, Manner, Stops};
 use pagewise_answer::memory::explain;

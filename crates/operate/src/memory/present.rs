@@ -34,7 +34,7 @@ const MOST: usize = 16;
 const WORTH: u64 = 1 << 20;
 
 /// The private pages of the processes of a tree now.
-fn present(proc: &ProcRoot, pid: i32) -> Vec<PresentPages> {
+pub fn present(proc: &ProcRoot, pid: i32) -> Vec<PresentPages> {
     let size = |pid| {
         proc.statm(pid)
             .ok()
@@ -77,8 +77,14 @@ impl PagesWatch {
 
     /// What was seen: at the largest reading, and later where other pages were there then.
     pub fn stop(self) -> Vec<PresentPages> {
+        self.stop_with(Vec::new())
+    }
+
+    /// The same, with a reading of the end, if there was one.
+    pub fn stop_with(self, last: Vec<PresentPages>) -> Vec<PresentPages> {
         drop(self.over);
-        let seen = self.watcher.join().unwrap_or_default();
+        let mut seen = self.watcher.join().unwrap_or_default();
+        seen.take(last);
         seen.into_present()
     }
 }

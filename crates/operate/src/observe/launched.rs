@@ -106,13 +106,17 @@ fn left_running() -> Option<String> {
 }
 
 /// The machine, and our own settings, which the program inherits.
-fn host_of_own() -> HostSnapshot {
+pub(super) fn host_of_own() -> HostSnapshot {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     host::snapshot_with(own)
 }
 
 /// Lets the program call exec. If exec fails, the recording is removed again.
-fn release(gated: Gated, recording: &mut Recording, output: &Path) -> anyhow::Result<Running> {
+pub(super) fn release(
+    gated: Gated,
+    recording: &mut Recording,
+    output: &Path,
+) -> anyhow::Result<Running> {
     match gated.release() {
         Ok(running) => {
             recording.released();

@@ -1,6 +1,7 @@
 //! One observation, from launch to a finished perf.data file.
 
 mod ending;
+mod faults;
 mod file;
 mod identity;
 mod launched;
@@ -9,6 +10,7 @@ mod running;
 mod seen;
 
 pub use ending::{end, end_in_time};
+pub(crate) use faults::FaultRecording;
 pub use running::is_alive;
 
 use crate::memory::{Pace, PagesWatch, PeakWatch, Start};
@@ -188,6 +190,7 @@ impl MemoryWatch {
 }
 
 /// A program's identity, its end, and what could be seen only while it lived.
+#[derive(Default)]
 struct Outcome {
     pid: i32,
     command: Vec<String>,
