@@ -9,7 +9,7 @@ use super::replacement::{Draws, Replacement, plru_touch, plru_victim};
 /// The order of all sets of an array.
 #[derive(Clone, Debug)]
 pub enum Order {
-    /// LRU of up to 8 ways.
+    /// LRU of fewer than 8 ways.
     Few(Matrix),
     /// LRU of up to 16 ways.
     More(Nibbles),
@@ -43,7 +43,8 @@ impl Order {
         let ways = description.ways as usize;
         let sets = description.sets() as usize;
         match description.replacement {
-            Replacement::Lru if ways <= 8 => Self::Few(Matrix::new(sets, ways)),
+            // Replacing takes more instructions than in nibbles, a use fewer: for first levels.
+            Replacement::Lru if ways < 8 => Self::Few(Matrix::new(sets, ways)),
             Replacement::Lru if ways <= 16 => Self::More(Nibbles::new(sets, ways)),
             Replacement::Lru => Self::Many(Ring::new(sets, ways)),
             Replacement::Fifo => Self::Filled(Ring::new(sets, ways)),
