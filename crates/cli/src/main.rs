@@ -11,6 +11,7 @@ mod duration;
 mod export;
 mod fault_paths;
 mod fleet;
+mod foreign;
 mod gate;
 mod help;
 mod huge;

@@ -2,7 +2,7 @@
 //! format, by a single table of formats.
 
 use crate::fault_paths::Trace;
-use crate::{bytes, input};
+use crate::{bytes, foreign, input};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use pagewise_formats::sniff::{Format, HEAD, sniff};
 use pagewise_linux::sys::mapped_file::MappedFile;
@@ -62,8 +62,13 @@ pub fn open(path: &Path) -> Result<Opened> {
         Some(Format::FunctionGraph) => Opened::Trace(Trace::of_text(input, path)),
         Some(Format::PerfScript) => Opened::Profile(Text::PerfScript, input),
         Some(Format::Folded) => Opened::Profile(Text::Folded, input),
-        format @ (Some(Format::MemoryTrace | Format::PagingTrace | Format::Gzip | Format::Zstd)
-        | None) => Opened::Other(format, input),
+        None => match foreign::describe(&head) {
+            Some(what) => bail!("{what}"),
+            None => Opened::Other(None, input),
+        },
+        format @ Some(Format::MemoryTrace | Format::PagingTrace | Format::Gzip | Format::Zstd) => {
+            Opened::Other(format, input)
+        }
     })
 }
 

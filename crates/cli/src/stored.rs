@@ -2,6 +2,7 @@
 //! again.
 
 use anyhow::{Context, Result, bail};
+use pagewise_formats::sniff::HEAD;
 use pagewise_model::answer::{Head, Kind};
 use pagewise_model::findings::Findings;
 use serde::Deserialize;
@@ -25,7 +26,10 @@ pub fn kind(text: &[u8]) -> Result<(Kind, Head)> {
     match (known(&head, text)?, &head.kind) {
         (Some(kind), _) => Ok((kind, head)),
         (None, Some(kind)) => bail!("its kind is \"{kind}\", which this pagewise does not know"),
-        (None, None) => bail!("it is JSON, but not written by pagewise"),
+        (None, None) => match crate::foreign::describe(&text[..text.len().min(HEAD)]) {
+            Some(what) => bail!("{what}"),
+            None => bail!("it is JSON, but not written by pagewise"),
+        },
     }
 }
 
