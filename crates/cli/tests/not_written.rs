@@ -75,6 +75,32 @@ fn a_full_standard_output_is_named_as_such() {
 }
 
 #[test]
+fn an_output_that_fails_is_named_and_not_the_input() {
+    let folder = scene();
+    for arguments in [
+        &["report", "t.txt", "-o", "missing/page.html"][..],
+        &["report", "t.txt", "--export", "folded", "-o", "missing/x"],
+        &["report", "t.txt", "--export", "perfetto", "-o", "missing/x"],
+        &["diff", "t.txt", "t.txt", "-o", "missing/page.html"],
+    ] {
+        let message = failed(&mut command(folder.path(), arguments));
+        let expected = "pagewise: cannot write missing/";
+        assert!(message.starts_with(expected), "{arguments:?}: {message}");
+    }
+    let tables = [
+        "report",
+        "t.txt",
+        "--export",
+        "parquet",
+        "-o",
+        "t.txt/tables",
+    ];
+    let message = failed(&mut command(folder.path(), &tables));
+    let expected = "pagewise: cannot make the folder t.txt/tables";
+    assert!(message.starts_with(expected), "{message}");
+}
+
+#[test]
 fn reports_and_rows_do_not_go_into_the_pipe_of_another_user() {
     let folder = scene();
     let pipe = pipe(folder.path());

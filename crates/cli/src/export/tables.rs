@@ -59,6 +59,11 @@ pub struct Included {
 }
 
 impl Included {
+    /// Whether anything is.
+    pub fn is_any(&self) -> bool {
+        !self.include.is_empty()
+    }
+
     /// What to write as it is.
     pub fn parts(&self) -> Include {
         let has = |part| self.include.contains(&part);

@@ -60,7 +60,7 @@ pub struct Args {
     files: Vec<PathBuf>,
 
     /// Print JSON (schema: pagewise help schema.json), one document per file
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["export", "push"])]
     json: bool,
 
     /// With --json on traces, also include the sums needed to merge reports from many hosts
@@ -93,10 +93,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "export")]
     before: Option<PathBuf>,
 
-    /// Most calls in an export of single calls (perfetto); beyond that, only every nth top-level
-    /// call is exported
-    #[arg(long, value_name = "CALLS", default_value_t = 2_000_000)]
-    export_limit: u64,
+    /// Most calls in --export perfetto of a trace (default: 2000000); beyond that, only every nth
+    /// top-level call is exported
+    #[arg(long, value_name = "CALLS", requires = "export")]
+    export_limit: Option<u64>,
 
     /// A trace of the same workload with only the fault's root function, to measure what tracing
     /// itself cost (for function_graph traces; estimated without it)
@@ -301,7 +301,10 @@ fn named(file: &Path, error: anyhow::Error) -> anyhow::Error {
     let name = name_of(file);
     let text = format!("{error:#}");
     let mut words = text.split(|c: char| c.is_whitespace() || c == ':');
-    match words.any(|word| word == name) {
+    let is_of_output = ["cannot write", "cannot make"]
+        .iter()
+        .any(|start| text.starts_with(start));
+    match is_of_output || words.any(|word| word == name) {
         true => error,
         false => error.context(name),
     }

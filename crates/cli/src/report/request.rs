@@ -96,11 +96,14 @@ type Rule = (
     &'static str,
 );
 
+/// Most calls in an export of single calls, if no other limit is given.
+const MOST_CALLS: u64 = 2_000_000;
+
 const TRACES: &str = "function_graph traces";
 const SAMPLES: &str = "recordings of samples";
 
 /// What each option applies to. Those that apply to all inputs are missing.
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     (
         "--annotate",
         |args| args.annotate.is_some(),
@@ -166,6 +169,12 @@ const RULES: [Rule; 12] = [
         |args| args.export.is_some() && args.folder().is_none(),
         &[Input::Trace, Input::Samples],
         "recordings (stored results can become tables: --export parquet -o FOLDER)",
+    ),
+    (
+        "--export-limit",
+        |args| args.export_limit.is_some(),
+        &[Input::Trace],
+        TRACES,
     ),
     (
         "--sums",
@@ -238,6 +247,15 @@ impl Args {
                 redact: self.redact,
             }));
         };
+        if self.export_limit.is_some() && format.name != "perfetto" {
+            bail!(
+                "--export-limit is for --export perfetto; {} has no single calls",
+                format.name
+            );
+        }
+        if self.included.is_any() && self.folder().is_none() {
+            bail!("--include is for a folder of tables: --export parquet -o FOLDER");
+        }
         let folder = self.folder().filter(|_| input != Input::Trace);
         if let Some(folder) = folder {
             if event.is_some() || before.is_some() {
@@ -245,7 +263,7 @@ impl Args {
             }
             return Ok(Action::Tables(Tables { folder, include }));
         }
-        let limit = self.export_limit;
+        let limit = self.export_limit.unwrap_or(MOST_CALLS);
         let output = self.output.as_deref();
         Ok(Action::Export(Export {
             format,
@@ -297,6 +315,11 @@ mod tests {
             (&["--range", "1ms.."], Input::Samples, Input::Stored),
             (&["--export", "folded"], Input::Trace, Input::Stored),
             (&["--json", "--sums"], Input::StoredTrace, Input::Samples),
+            (
+                &["--export", "perfetto", "--export-limit", "5"],
+                Input::Trace,
+                Input::Samples,
+            ),
         ] {
             let args = args(words);
             assert!(args.request(good).is_ok(), "{words:?}");
@@ -315,6 +338,42 @@ mod tests {
         let of_event = args(&[&words[..], &["--event", "cycles"]].concat());
         let error = of_event.request(Input::Samples).err().expect("refused");
         assert!(error.to_string().contains("leave out --event"), "{error}");
+    }
+
+    #[test]
+    fn an_option_is_refused_for_formats_it_is_not_for() {
+        for (words, message) in [
+            (
+                &["--export", "folded", "--export-limit", "5"][..],
+                "--export-limit is for --export perfetto",
+            ),
+            (
+                &["--export", "parquet", "-o", "t", "--export-limit", "5"],
+                "--export-limit is for --export perfetto",
+            ),
+            (
+                &["--export", "folded", "--include", "paths"],
+                "--include is for a folder of tables",
+            ),
+            (
+                &[
+                    "--export",
+                    "parquet",
+                    "-o",
+                    "x.parquet",
+                    "--include",
+                    "paths",
+                ],
+                "--include is for a folder of tables",
+            ),
+        ] {
+            let error = args(words).request(Input::Trace).err().expect("refused");
+            assert!(error.to_string().starts_with(message), "{words:?}: {error}");
+        }
+        for words in [&["--export-limit", "5"][..], &["--json", "--export", "svg"]] {
+            let line = ["report", "FILE"].iter().chain(words);
+            assert!(Line::try_parse_from(line).is_err(), "{words:?}");
+        }
     }
 
     #[test]
