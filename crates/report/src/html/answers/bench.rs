@@ -26,7 +26,14 @@ pub fn render_allocators(document: &Document<AllocatorBench>, text: &str) -> Res
         })
         .collect()
     };
-    let mut sheets = Vec::new();
+    let behaviour = found.sentences().map(|one| vec![Cell::from(one)]);
+    let columns = [("what it does with memory that is freed", Look::Text)];
+    let mut sheets = vec![sheet(
+        "behaviour",
+        "Each allocator",
+        &columns,
+        behaviour.collect(),
+    )];
     for (is_together, title) in [
         (false, "one block"),
         (true, "16 KiB blocks, freed together"),
@@ -75,7 +82,12 @@ pub fn render_allocators(document: &Document<AllocatorBench>, text: &str) -> Res
         tiles: Vec::new(),
         sheets,
     };
-    render_sheets(document, "What allocators cost", &sheets, text)
+    // All of them are a table: the heading is about the system's.
+    let short = Document {
+        verdict: found.sentences().next().unwrap_or_default(),
+        ..document.clone()
+    };
+    render_sheets(&short, "What allocators cost", &sheets, text)
 }
 
 fn sheets_id(is_together: bool) -> &'static str {

@@ -47,7 +47,7 @@ fn patterns(found: &[MinedPattern]) -> Sheet {
         match &one.tree {
             None => vec![shortened(&one.items), support],
             Some(tree) => vec![
-                Cell::from(&*tree.outline),
+                outlined(&tree.outline),
                 support,
                 Cell::figure(
                     percent(tree.corrected_time_share),
@@ -112,6 +112,29 @@ fn shortened(items: &[String]) -> Cell {
     }
 }
 
+/// The first functions of a call tree, and how many there are.
+fn outlined(outline: &str) -> Cell {
+    let words = || outline.split(' ');
+    let functions = words().filter(|word| !matches!(*word, "{" | "}")).count();
+    if functions <= ITEMS {
+        return outline.into();
+    }
+    let (mut shown, mut open, mut met) = (Vec::new(), 0_usize, 0);
+    for word in words() {
+        match word {
+            "{" => open += 1,
+            "}" => open = open.saturating_sub(1),
+            _ if met == ITEMS => break,
+            _ => met += 1,
+        }
+        shown.push(word);
+    }
+    shown.push("…");
+    shown.extend(std::iter::repeat_n("}", open));
+    let more = counted((functions - ITEMS) as u64, "more call");
+    Cell::from(shown.join(" ")).with_note(format!("{more}; JSON has all"))
+}
+
 fn sequences(found: &[Vec<String>]) -> Sheet {
     let rows = found.iter().take(ROWS).map(|items| vec![shortened(items)]);
     Sheet {
@@ -122,5 +145,18 @@ fn sequences(found: &[Vec<String>]) -> Sheet {
             &[("sequence", Look::Code)],
             rows.collect(),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_tree_is_shown_by_its_beginning_with_braces_that_close() {
+        assert_eq!(outlined("a { b c }").text, "a { b c }");
+        let large = outlined("a { b { c d e } f { g h { i j } } k }");
+        assert_eq!(large.text, "a { b { c d e } f { g h { … } } }");
+        assert_eq!(large.note, "3 more calls; JSON has all");
     }
 }
