@@ -33,7 +33,7 @@ Examples:
   pagewise diff a.json b.json                            results of --json
   pagewise diff ten.json eleven.json                     of memory --save
   pagewise diff x.data x.data --range-a 4s..5s --range-b rest
-  pagewise diff a.data b.data --fail-if \"+10% memcpy\"  for CI: exit code 1";
+  pagewise diff a.data b.data --fail-if \"+10% fill\"  for CI: exit code 1";
 
 pub const LONG_ABOUT: &str = "\
 Show what differs between two recordings
