@@ -355,7 +355,9 @@ fn fault_time(
             .total_ns
             .and_then(|total| attribute::share_of(total.scaled(busiest), sidecar.cost.wall)),
         mm_calls: mm_calls(attribution, sidecar),
+        populate_requested: populate_requested(attribution, sidecar),
         forks: attribution.tally.forks,
+        spawned: attribution.tally.spawned,
         lock_wait: (lock_waits > 0).then_some(lock_wait),
         lock_waits,
     }
@@ -378,6 +380,17 @@ fn lock_waits(attribution: &Attribution, names: &Names<'_>) -> (u64, Nanos) {
         .fold((0, Nanos(0)), |sum, (_, held)| {
             (sum.0 + held.0, sum.1 + held.1)
         })
+}
+
+/// What mmap was asked to populate, scaled up as the calls are.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "bytes of one run are far below 2^53"
+)]
+fn populate_requested(attribution: &Attribution, sidecar: &Sidecar) -> Bytes {
+    let recorded = attribution.tally.populate_requested as f64;
+    Bytes((recorded / recorded_share(sidecar)).round() as u64)
 }
 
 /// Costs of memory calls, scaled up from the part of the run in which they were recorded.

@@ -304,9 +304,15 @@ pub struct FaultTime {
     pub share_of_wall: Option<Estimate>,
     /// System calls on memory.
     pub mm_calls: Vec<MmCallCost>,
+    /// Bytes that calls of mmap asked to be populated (`MAP_POPULATE`).
+    #[serde(default)]
+    pub populate_requested: Bytes,
     /// Processes that the program forked.
     #[serde(default)]
     pub forks: u64,
+    /// Those of them that executed another program.
+    #[serde(default)]
+    pub spawned: u64,
     /// Time that threads waited for `mmap_lock`, where it could be seen.
     pub lock_wait: Option<Nanos>,
     /// Number of those waits.

@@ -94,7 +94,9 @@ pub fn trials(
 
 /// Path of our library for `command`, if the command can load it and it has something to do.
 fn own_library(findings: &Findings, command: &[OsString], library: OwnLibrary) -> Option<String> {
-    if findings.file_reads.iter().all(|file| file.is_code) {
+    let reads = findings.file_reads.iter().any(|file| !file.is_code);
+    let populates = findings.time.populate_requested.0 > 0;
+    if !reads && !populates {
         return None;
     }
     let program = Launch::of(command)?.path().ok()?;

@@ -1,13 +1,16 @@
-//! Advice to the kernel on the files that a program maps: `PAGEWISE_FILES` contains the advice for each
-//! mapping of a file, in place of what the program itself asks for. Works without the pager.
+//! What a program asks of its mappings, changed by the user: `PAGEWISE_FILES` contains the advice for each
+//! mapping of a file, in place of the program's own; `PAGEWISE_POPULATE=off` takes MAP_POPULATE out of its
+//! calls of mmap. Works without the pager.
 
 use crate::sys::{call3, environment};
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// The variable.
 const VARIABLE: &str = "PAGEWISE_FILES";
-/// Its values, with the advice for each (`madvise(2)`).
+/// Whether mmap populates what the program asks it to (`off`: pages come when they are touched).
+const POPULATE: &str = "PAGEWISE_POPULATE";
+/// Values of the first, with the advice for each (`madvise(2)`).
 const VALUES: [(&str, c_int); 4] = [
     ("random", libc::MADV_RANDOM),
     ("sequential", libc::MADV_SEQUENTIAL),
@@ -24,9 +27,17 @@ const LEAST_BYTES: usize = 1 << 20;
 const NONE: i32 = -1;
 
 static ADVICE: AtomicI32 = AtomicI32::new(NONE);
+static POPULATES: AtomicBool = AtomicBool::new(true);
 
-/// Reads the user's setting. An invalid value is reported and ignored.
+/// Reads the user's settings. An invalid value is reported and ignored.
 pub fn prepare() {
+    match environment::variable(POPULATE).as_deref() {
+        None | Some("on") => {}
+        Some("off") => POPULATES.store(false, Ordering::Relaxed),
+        Some(wish) => {
+            crate::paging::fatal::say(format_args!("{POPULATE}={wish}: it must be on or off"))
+        }
+    }
     let Some(wish) = environment::variable(VARIABLE) else {
         return;
     };
@@ -53,6 +64,19 @@ pub fn advise(start: usize, length: usize, protection: c_int, fd: c_int) {
         protection,
         fd,
     );
+}
+
+/// The flags of a call of mmap without MAP_POPULATE, if the user wishes so: it is a hint, which never makes the
+/// call fail (mmap(2)).
+pub fn flags_of(flags: c_int) -> c_int {
+    without_populating(POPULATES.load(Ordering::Relaxed), flags)
+}
+
+fn without_populating(populates: bool, flags: c_int) -> c_int {
+    match populates {
+        true => flags,
+        false => flags & !libc::MAP_POPULATE,
+    }
 }
 
 /// What is passed to the kernel in place of the program's own advice: the user's, where both are about how
@@ -158,6 +182,15 @@ mod tests {
             !small.contains("rr") && !code.contains("rr"),
             "{small} {code}"
         );
+    }
+
+    #[test]
+    fn populating_is_left_out_on_request_alone() {
+        let plain = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let asked = plain | libc::MAP_POPULATE;
+        assert_eq!(without_populating(true, asked), asked);
+        assert_eq!(without_populating(false, asked), plain);
+        assert_eq!(without_populating(false, plain), plain);
     }
 
     #[test]

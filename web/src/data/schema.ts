@@ -5414,6 +5414,7 @@ export interface FaultTime {
    * System calls on memory.
    */
   mm_calls: MmCallCost[];
+  populate_requested: Bytes;
   /**
    * Share of CPU time (0 to 1).
    */
@@ -5422,6 +5423,10 @@ export interface FaultTime {
    * Share of wall time of the busiest thread (0 to 1).
    */
   share_of_wall: Estimate | null;
+  /**
+   * Those of them that executed another program.
+   */
+  spawned: number;
   /**
    * All faults together, in nanoseconds, entry and exit of the exception included.
    */

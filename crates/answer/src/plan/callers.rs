@@ -7,7 +7,7 @@ use super::symptom::Symptom;
 use pagewise_families::{self as families, families};
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::allocator::{Allocator, AllocatorKind};
-use pagewise_model::findings::{Cause, Churn, Findings, Site};
+use pagewise_model::findings::{Cause, Churn, Findings, RegionKind, Site};
 use pagewise_model::units::Nanos;
 
 /// CPU time from which a runtime's settings are worth trying.
@@ -16,6 +16,9 @@ pub(super) const WORTH_TRYING: Nanos = Nanos(150_000_000);
 /// Memory counts as moving if a process's first touches are this many times the pages of its peak
 /// resident memory…
 const MOVING: f64 = 2.0;
+
+/// … and certainly, if they are this many times as many.
+const FAR_ABOVE: f64 = 4.0;
 
 /// Faults that are first touches only by their address: a runtime that places its memory elsewhere
 /// each time (V8 draws addresses at random) touches no page twice, nor does an allocator whose blocks grow
@@ -31,6 +34,15 @@ pub(super) fn moved(findings: &Findings) -> f64 {
             Owner::Runtime(_) | Owner::Allocator
         );
     if moves { first - held } else { 0.0 }
+}
+
+/// Whether faults on memory that seems to have been returned before are far more than the pages that the
+/// process ever held at a time: then most of them are, however few samples hit a page twice.
+pub(super) fn exceeds_its_peak(findings: &Findings) -> bool {
+    let churn = findings.by_cause.iter().filter(|line| line.key.is_churn());
+    let faults: f64 = churn.map(|line| line.faults.value).sum();
+    let held = findings.cost.max_rss.0 as f64 / findings.host.page_size.max(1) as f64;
+    held > 0.0 && faults >= FAR_ABOVE * held && is_one_process(findings)
 }
 
 /// Blocks with an allocator's header show who maps them; otherwise the stacks of the calls do. The
@@ -59,6 +71,12 @@ fn seen_owner(findings: &Findings, kind: Symptom, by_calls: Owner) -> Owner {
         {
             by_calls
         }
+        // Stacks of threads are mapped as such (MAP_STACK), also where the calls show no caller.
+        Symptom::ChurnMmap | Symptom::ChurnMadvise
+            if by_calls == Owner::Unknown && is_of_stacks(findings, kind) =>
+        {
+            Owner::Threads
+        }
         // Whole stacks show more than headers: the first bytes of any mapping may be written first.
         Symptom::ChurnMmap if by_calls == Owner::Program => Owner::Program,
         Symptom::ChurnMmap => match findings.churn.allocator_blocks {
@@ -82,6 +100,22 @@ fn seen_owner(findings: &Findings, kind: Symptom, by_calls: Owner) -> Owner {
         Symptom::ChurnMadvise => by_calls,
         _ => Owner::Allocator,
     }
+}
+
+/// Share of the faults of one kind on stacks from which they are about stacks.
+const MOSTLY_STACKS: f64 = 0.5;
+
+fn is_of_stacks(findings: &Findings, kind: Symptom) -> bool {
+    let routes = findings.churn.routes.iter();
+    let of_kind = routes.filter(|route| Symptom::of_churn(route.cause, route.region) == kind);
+    let (mut all, mut on_stacks) = (0.0, 0.0);
+    for route in of_kind {
+        all += route.faults;
+        if route.region == RegionKind::Stack {
+            on_stacks += route.faults;
+        }
+    }
+    all > 0.0 && on_stacks >= MOSTLY_STACKS * all
 }
 
 /// The runtimes in the process whose heap malloc has no part in: of unnamed code that releases pages by

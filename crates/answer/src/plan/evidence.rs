@@ -6,7 +6,7 @@ use super::grade::range;
 use super::reads::{Order, order_of};
 use super::symptom::Symptom;
 use super::waits::{limit_hits, seen_reclaim};
-use super::{numa, own_settings, phrases, works};
+use super::{numa, own_settings, phrases, starts, works};
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::account::CALLOC;
 use pagewise_model::allocator::AllocatorKind;
@@ -69,12 +69,14 @@ fn of_its_own(findings: &Findings, symptom: &Case) -> Vec<String> {
         Symptom::NumaBalancing | Symptom::NumaRemote | Symptom::NumaOneNode => {
             numa::evidence(findings, symptom)
         }
+        Symptom::StartEach | Symptom::ThreadEach => starts::evidence(findings, symptom),
         Symptom::ForkTables
         | Symptom::ForkSpawn
         | Symptom::ForkEach
         | Symptom::TlbFlush
         | Symptom::ServedFaults
         | Symptom::Registering
+        | Symptom::Populating
         | Symptom::LockQueue
         | Symptom::FileRemap => works::evidence(findings, symptom),
         Symptom::ChurnBrk

@@ -31,6 +31,7 @@ mod reads;
 mod refuted;
 mod rules;
 mod sparse;
+mod starts;
 mod symptom;
 mod symptoms;
 mod trials;

@@ -96,6 +96,9 @@ phrases! {
         flushing(share);
         serving(share);
         registering(share);
+        populating(size, held);
+        each_program(number, time);
+        each_thread(number, time);
         locking(share);
         asking(functions);
         queueing(share);

@@ -1,5 +1,6 @@
 //! The kinds of problems that can be found, with the names used in rules, words and answers.
 
+use pagewise_model::findings::{Cause, RegionKind};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
@@ -60,6 +61,10 @@ symptoms! {
     ForkSpawn = "fork.spawn",
     /// Processes are forked for a little work each.
     ForkEach = "fork.each",
+    /// Programs are started for a little work each.
+    StartEach = "start.each",
+    /// Threads are started for a little work each.
+    ThreadEach = "thread.each",
     /// Pages of mapped files fault.
     File = "file",
     /// Pages of private file mappings are copied at their first write.
@@ -107,6 +112,8 @@ symptoms! {
     ServedFaults = "faults.served",
     /// Buffers are registered for each request.
     Registering = "pin.each",
+    /// The program has its mappings populated when it makes them.
+    Populating = "populate.each",
     /// NUMA balancing takes time.
     NumaBalancing = "numa.balancing",
     /// Memory is on other nodes than the one whose CPUs use it.
@@ -141,6 +148,16 @@ impl Symptom {
         self.is_churn() || [Self::FirstTouch, Self::ReadFirst, Self::FreshMemory].contains(&self)
     }
 
+    /// The kind of churn of memory of this kind that was released this way.
+    pub(super) fn of_churn(cause: Cause, region: RegionKind) -> Self {
+        match (cause, region) {
+            (_, RegionKind::ThreadArena) => Self::ChurnThreadArena,
+            (Cause::RefaultAfterBrk, _) | (_, RegionKind::Heap) => Self::ChurnBrk,
+            (Cause::RefaultAfterMunmap, _) => Self::ChurnMmap,
+            _ => Self::ChurnMadvise,
+        }
+    }
+
     /// Whether memory is freed and touched again.
     pub(super) fn is_churn(self) -> bool {
         use Symptom::*;
@@ -148,12 +165,13 @@ impl Symptom {
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnPopulated
             | ChurnProbable => true,
             FirstTouch | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback
-            | ForkCopies | ForkTables | ForkSpawn | ForkEach | File | FileCopies | Shared
-            | FileRemap | FileReads | FirstRun | Swap | UnknownFaults | WriteProtect
-            | HotAllocator | HotCollector | LockQueue | CallocZeroing | Runtime | Limit
-            | Killed | Thrashing | Reclaim | LockWait | LockSpin | TlbFlush | ServedFaults
-            | Registering | NumaBalancing | NumaRemote | NumaOneNode | KernelThreads
-            | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => false,
+            | ForkCopies | ForkTables | ForkSpawn | ForkEach | StartEach | ThreadEach | File
+            | FileCopies | Shared | FileRemap | FileReads | FirstRun | Swap | UnknownFaults
+            | WriteProtect | HotAllocator | HotCollector | LockQueue | CallocZeroing | Runtime
+            | Limit | Killed | Thrashing | Reclaim | LockWait | LockSpin | TlbFlush
+            | ServedFaults | Registering | Populating | NumaBalancing | NumaRemote
+            | NumaOneNode | KernelThreads | KernelWork | KernelUnexplained | Healthy | Open
+            | Short | Computing => false,
         }
     }
 
@@ -165,6 +183,7 @@ impl Symptom {
             self,
             ServedFaults
                 | Registering
+                | Populating
                 | LockQueue
                 | Shared
                 | File
@@ -174,6 +193,8 @@ impl Symptom {
                 | ForkTables
                 | ForkSpawn
                 | ForkEach
+                | StartEach
+                | ThreadEach
         )
     }
 
@@ -187,9 +208,11 @@ impl Symptom {
         use Symptom::*;
         match self {
             ChurnPopulated | HotAllocator | HotCollector | LockQueue | CallocZeroing
-            | ForkTables | ForkSpawn | ForkEach | LockSpin | TlbFlush | ServedFaults
-            | Registering | NumaBalancing | NumaRemote | NumaOneNode | KernelWork
-            | KernelUnexplained | Healthy | Open | Short | Computing => true,
+            | ForkTables | ForkSpawn | ForkEach | StartEach | ThreadEach | LockSpin | TlbFlush
+            | ServedFaults | Registering | Populating | NumaBalancing | NumaRemote
+            | NumaOneNode | KernelWork | KernelUnexplained | Healthy | Open | Short | Computing => {
+                true
+            }
             ChurnBrk | ChurnMmap | ChurnMadvise | ChurnThreadArena | ChurnProbable | FirstTouch
             | ReadFirst | FreshMemory | HugeSparse | HugeZeroing | HugeFallback | ForkCopies
             | File | FileCopies | Shared | FileRemap | FileReads | FirstRun | Swap

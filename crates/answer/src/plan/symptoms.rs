@@ -1,15 +1,15 @@
 //! The problems that the figures show, each with its faults and its cost.
 
-use super::callers::{callers, moved, owner};
+use super::callers::{callers, exceeds_its_peak, moved, owner};
 use super::case::{
     Case, Owner, faults_of, mainly_threads, plain, share_of_faults, share_of_work, together,
 };
 use super::symptom::Symptom;
-use super::{kernel, numa, waits, works};
+use super::{kernel, numa, starts, waits, works};
 use pagewise_faults::account::SPARSE;
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::account::CALLOC;
-use pagewise_model::findings::{Cause, Findings, RegionKind};
+use pagewise_model::findings::{Cause, Findings};
 use pagewise_model::histogram::Histogram;
 use pagewise_model::units::Estimate;
 use std::cmp::Ordering;
@@ -36,7 +36,8 @@ const MUCH_CHURN: f64 = 0.5;
 pub(super) fn of(findings: &Findings) -> Vec<Case> {
     let mut symptoms = Vec::new();
     let ratio = findings.churn.refault_ratio;
-    let untold = ratio.is_some_and(|ratio| ratio.low < HARDLY_CHURN && ratio.high > MUCH_CHURN);
+    let untold = ratio.is_some_and(|ratio| ratio.low < HARDLY_CHURN && ratio.high > MUCH_CHURN)
+        && !exceeds_its_peak(findings);
     if untold {
         symptoms.push(fresh_memory(findings));
     } else {
@@ -57,12 +58,14 @@ pub(super) fn of(findings: &Findings) -> Vec<Case> {
     symptoms.extend(calloc_zeroing(findings));
     symptoms.extend(waits::all(findings));
     symptoms.extend(works::all(findings));
+    symptoms.extend(starts::all(findings));
     symptoms.extend(numa::all(findings));
     waits::limited(findings, &mut symptoms);
     works::one_of_locks(findings, &mut symptoms);
     numa::of_hinting_faults(findings, &mut symptoms);
     works::forked_for_each(findings, &mut symptoms);
     works::served_by_the_program(findings, &mut symptoms);
+    starts::take_in_their_faults(findings, &mut symptoms);
     symptoms.sort_by(|a, b| {
         let lost = |one: &Case| (one.certainly_lost(findings), one.lost(findings));
         lost(b).partial_cmp(&lost(a)).unwrap_or(Ordering::Equal)
@@ -99,7 +102,7 @@ fn churn(findings: &Findings) -> Vec<Case> {
             .churn
             .routes
             .iter()
-            .filter(|route| churn_kind(route.cause, route.region) == kind);
+            .filter(|route| Symptom::of_churn(route.cause, route.region) == kind);
         let mut sizes = Histogram::default();
         let mut faults = 0.0;
         let mut causes = Vec::new();
@@ -120,15 +123,6 @@ fn churn(findings: &Findings) -> Vec<Case> {
         (faults > 0.0).then_some(symptom)
     })
     .collect()
-}
-
-fn churn_kind(cause: Cause, region: RegionKind) -> Symptom {
-    match (cause, region) {
-        (_, RegionKind::ThreadArena) => Symptom::ChurnThreadArena,
-        (Cause::RefaultAfterBrk, _) | (_, RegionKind::Heap) => Symptom::ChurnBrk,
-        (Cause::RefaultAfterMunmap, _) => Symptom::ChurnMmap,
-        _ => Symptom::ChurnMadvise,
-    }
 }
 
 /// Calls that return memory or request it, from which on they are many.

@@ -147,6 +147,12 @@ const ENVIRONMENT: &[Entry] = &[
         commands: &["run", "doctor"],
     },
     Entry {
+        name: "PAGEWISE_POPULATE",
+        text: "For a program with Pagewise's library in LD_PRELOAD: off takes MAP_POPULATE out of its calls of mmap. \
+               doctor advises it.",
+        commands: &["run", "doctor"],
+    },
+    Entry {
         name: "PAGEWISE_PORT",
         text: "The port that the server listens on; doctor sets it for the command of --load.",
         commands: &["doctor"],

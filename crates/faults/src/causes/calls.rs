@@ -196,6 +196,9 @@ impl Attributor {
     fn mapped(&mut self, process: usize, start: u64, call: &CallUnderWay) {
         let flags = call.args[3];
         let range = self.range(process, start, call.args[1]);
+        if flags & MAP_POPULATE != 0 {
+            self.tally.populate_requested += range.end.saturating_sub(range.start);
+        }
         if flags & MAP_ANONYMOUS == 0 || range.start >= range.end {
             return;
         }

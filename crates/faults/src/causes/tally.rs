@@ -134,6 +134,8 @@ pub struct Tally {
     pub growth_sizes: BTreeMap<RegionKind, Histogram>,
     /// System calls on memory.
     pub calls: BTreeMap<MmCall, CallTotals>,
+    /// Bytes that mmap was asked to populate.
+    pub populate_requested: u64,
     /// Waits for sleeping reader-writer locks, by stack: number and time.
     pub lock_waits: FxHashMap<Option<StackId>, (u64, Nanos)>,
     /// Separately mapped blocks, by whose code had mapped the freed memory.

@@ -36,6 +36,7 @@ pub unsafe extern "C" fn mmap(
     fd: c_int,
     offset: i64,
 ) -> *mut c_void {
+    let flags = mapped_files::flags_of(flags);
     let call = |flags: c_int| {
         // SAFETY: the program's own call.
         unsafe {

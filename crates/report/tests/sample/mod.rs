@@ -573,6 +573,8 @@ fn fault_time() -> FaultTime {
         share_of_cpu: Some(estimate(0.672, 0.621, 0.718)),
         share_of_wall: Some(estimate(0.665, 0.615, 0.711)),
         forks: 0,
+        populate_requested: Bytes(0),
+        spawned: 0,
         mm_calls: vec![
             MmCallCost {
                 call: "brk".into(),

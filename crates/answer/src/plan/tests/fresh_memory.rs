@@ -38,6 +38,28 @@ fn what_may_be_churn_as_well_as_first_touches_is_called_neither() {
 }
 
 #[test]
+fn more_faults_than_a_process_has_pages_are_on_returned_memory() {
+    let of = |rss: u64| {
+        let mut findings = churning(
+            run(40, 690, 200_000),
+            Cause::RefaultAfterMunmap,
+            RegionKind::Anonymous,
+            114_000.0,
+            32 << 20,
+        );
+        findings.cost.max_rss = Bytes(rss);
+        findings.churn.refault_ratio = Some(Estimate {
+            value: 0.57,
+            low: 0.06,
+            high: 0.99,
+        });
+        concluded(findings).diagnoses[0].id.clone()
+    };
+    assert_eq!(of(32 << 20), "churn.mmap");
+    assert_eq!(of(450 << 20), "fresh_memory");
+}
+
+#[test]
 fn evidence_tells_the_interval_of_a_share_that_is_hardly_known() {
     let known = hardly_told(0.0, 0.4);
     let evidence = &known.diagnoses[0].evidence[0];

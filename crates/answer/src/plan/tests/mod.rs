@@ -13,6 +13,7 @@ mod open;
 mod overridden;
 mod runtimes;
 mod sparse;
+mod starts;
 mod time;
 mod waits;
 mod works;

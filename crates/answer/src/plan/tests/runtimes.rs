@@ -92,6 +92,27 @@ fn few_stacks_of_threads_do_not_hide_an_allocators_blocks() {
 }
 
 #[test]
+fn stacks_whose_callers_are_unknown_are_told_by_their_mapping() {
+    let of = |region| {
+        let churned = churning(
+            run(150, 1700, 480_000),
+            Cause::RefaultAfterMunmap,
+            region,
+            460_000.0,
+            80 << 20,
+        );
+        let answer = concluded(churned);
+        let advised = answer.advice.first().map(|one| one.rule.clone());
+        (answer.diagnoses[0].headline.clone(), advised)
+    };
+    let (headline, advised) = of(RegionKind::Stack);
+    assert!(headline.starts_with("Stacks of threads"), "{headline}");
+    assert_eq!(advised.as_deref(), Some("threads.keep"));
+    let (headline, _) = of(RegionKind::Anonymous);
+    assert!(!headline.starts_with("Stacks of threads"), "{headline}");
+}
+
+#[test]
 fn memory_that_a_runtime_maps_elsewhere_each_time_is_churn() {
     let answer = concluded(moving(&BY_V8));
     let first = &answer.diagnoses[0];
