@@ -3,7 +3,7 @@
 //! Symptoms ([`symptom`]) are derived from the figures ([`symptoms`]), described in plain words
 //! ([`diagnose`], [`mod@evidence`], [`mod@verdict`]), and matched with rules that turn them into
 //! advice ([`advise`]) with a predicted gain ([`crate::gain`]). Rules and words are data,
-//! `crates/answer/rules/*.toml` ([`rules`], [`wording`], [`say`]). If a prediction is too small to
+//! `crates/answer/rules/*.toml` ([`rules`], [`wording`], [`phrases`]). If a prediction is too small to
 //! matter, nothing is advised: a setting that does not help can hurt.
 
 mod activity;
