@@ -55,7 +55,7 @@ impl Callers {
             let cut: Vec<f64> = totals
                 .map(|(&total, &is_cut)| if is_cut { total } else { 0.0 })
                 .collect();
-            by_function(union, &cut)
+            union.by_function(&cut)
         });
         let stray = [0, 1].map(
             |side| match early[side].iter().any(|&amount| amount > 0.0) {
@@ -82,7 +82,7 @@ impl Callers {
         cuts: &Cuts,
     ) -> usize {
         let (a, b) = (cuts.function(union, 0), cuts.function(union, 1));
-        let stray = [0, 1].map(|side| by_function(union, &self.stray[side]));
+        let stray = [0, 1].map(|side| union.by_function(&self.stray[side]));
         let of_functions = chosen.functions.iter().map(|&at| {
             let (less, difference) = lesser(a[at].1, b[at].1);
             let is_broken = self.shares[1 - less] > 0.0 && is_nowhere(&union.frames[at]);
@@ -133,18 +133,6 @@ fn begins(union: &Union) -> Vec<FrameId> {
 /// A frame without a name and a file: a word that a broken chain took for an address.
 fn is_nowhere(frame: &Frame) -> bool {
     frame.unnamed.is_some() && frame.module.is_empty()
-}
-
-/// Sums of nodes by function, each once on a path.
-fn by_function(union: &Union, amounts: &[f64]) -> Vec<f64> {
-    let mut sums = vec![0.0; union.frames.len()];
-    for (node, _, frame) in union.tree.nodes() {
-        let at = node.0 as usize;
-        if union.outermost[at] {
-            sums[frame.0 as usize] += amounts[at];
-        }
-    }
-    sums
 }
 
 /// For each node: how much of it is below what a broken chain took for a caller, further in.

@@ -94,15 +94,12 @@ impl Cuts {
 
     /// Amounts of a function in A or B: self, and including callees.
     pub(super) fn function(&self, union: &Union, side: usize) -> Vec<(f64, f64)> {
-        let mut sums = vec![(0.0, 0.0); union.frames.len()];
+        let mut own = vec![0.0; union.frames.len()];
         for (node, _, frame) in union.tree.nodes() {
-            let (at, sum) = (node.0 as usize, &mut sums[frame.0 as usize]);
-            sum.0 += self.owns[side][at];
-            if union.outermost[at] {
-                sum.1 += self.totals[side][at];
-            }
+            own[frame.0 as usize] += self.owns[side][node.0 as usize];
         }
-        sums
+        let whole = union.by_function(&self.totals[side]);
+        own.into_iter().zip(whole).collect()
     }
 
     pub(super) fn candidates(&self, union: &Union) -> Chosen {
@@ -130,13 +127,8 @@ impl Cuts {
                 totals[node as usize] += amount;
             }
             union.tree.accumulate(&mut totals);
-            let mut by_frame = vec![0.0; union.frames.len()];
-            for (node, _, frame) in union.tree.nodes() {
-                if union.outermost[node.0 as usize] {
-                    by_frame[frame.0 as usize] += totals[node.0 as usize];
-                }
-            }
-            let of_functions = chosen.functions.iter().map(|&at| by_frame[at]);
+            let by_function = union.by_function(&totals);
+            let of_functions = chosen.functions.iter().map(|&at| by_function[at]);
             let of_nodes = chosen.nodes.iter().map(|&at| totals[at]);
             for (series, value) in series.iter_mut().zip(of_functions.chain(of_nodes)) {
                 series.push(value);

@@ -20,6 +20,18 @@ pub(super) struct Union {
 }
 
 impl Union {
+    /// Sums of nodes by function, each once on a path.
+    pub(super) fn by_function(&self, amounts: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.frames.len()];
+        for (node, _, frame) in self.tree.nodes() {
+            let at = node.0 as usize;
+            if self.outermost[at] {
+                sums[frame.0 as usize] += amounts[at];
+            }
+        }
+        sums
+    }
+
     pub(super) fn of(a: &Profile, b: &Profile) -> Self {
         let mut table = FrameTable::default();
         let mut tree = StackTree::default();
