@@ -40,7 +40,9 @@ pub fn read(input: impl Read) -> io::Result<Profile> {
         if !weights.admits(weight) {
             return losses.add(LossKind::ImpossibleWeight, 1);
         }
-        let frames = stack.split(|&b| b == b';');
+        // heaptrack_print ends each stack by one more semicolon.
+        let frames = stack.strip_suffix(b";").unwrap_or(stack);
+        let frames = frames.split(|&b| b == b';');
         samples.push(ProfileSample {
             time: 0,
             thread: 0,
@@ -225,6 +227,15 @@ mod tests {
         );
         assert!(!profile.has_times);
         assert_eq!((profile.threads.len(), profile.events.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_semicolon_behind_the_last_function_is_no_function() {
+        let profile = read(&b"main (wl.c);fill (wl.c); 6399\nmain (wl.c);fill (wl.c) 1\n"[..]);
+        let profile = profile.expect("memory is readable");
+        let leaf = profile.frame_of(profile.samples.stacks.at(0));
+        assert_eq!(&*leaf.expect("a frame").name, "fill (wl.c)");
+        assert_eq!(profile.samples.stacks.at(0), profile.samples.stacks.at(1));
     }
 
     #[test]
