@@ -1,6 +1,6 @@
 //! What each mapping of a process is for.
 
-use pagewise_linux::proc::{MapsEntry, SmapsEntry, region_kind};
+use pagewise_linux::proc::{MapsEntry, Residency, SmapsEntry, region_kind};
 use pagewise_memory::{MappingFacts, MappingKind};
 use pagewise_model::findings::RegionKind;
 use pagewise_model::units::Bytes;
@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 /// Largest gap below a stack (`pthread_attr_setguardsize(3)`): a page by default, 64 KiB on some
 /// machines.
 const LARGEST_GUARD: u64 = 64 << 10;
+
+/// Stacks that are smaller may be used whole.
+const SMALLEST_BLOCK: Bytes = Bytes(128 << 10);
 
 /// The mappings, in which threads have these stack pointers.
 pub fn of(smaps: &[SmapsEntry], stack_pointers: &[u64]) -> Vec<MappingFacts> {
@@ -21,7 +24,10 @@ pub fn of(smaps: &[SmapsEntry], stack_pointers: &[u64]) -> Vec<MappingFacts> {
     let mut found = Vec::with_capacity(smaps.len());
     for one in smaps {
         let has_stack = stack_pointers.iter().any(|sp| one.entry.contains(*sp));
-        let kind = kind(&one.entry, before, &code, has_stack);
+        let kind = match kind(&one.entry, before, &code, has_stack) {
+            MappingKind::Stack if !has_stack && is_block(one) => MappingKind::Anonymous,
+            kind => kind,
+        };
         before = Some((&one.entry, kind));
         let residency = &one.residency;
         found.push(MappingFacts {
@@ -78,6 +84,17 @@ fn is_java_heap(entry: &MapsEntry) -> bool {
     file.is_some_and(|name| name.starts_with("java_heap"))
 }
 
+/// Whether all pages behind a guard are in memory, by the program's own doing: some allocators guard each
+/// block. A stack is used from its upper end, and hardly ever to the last page.
+fn is_block(one: &SmapsEntry) -> bool {
+    let Residency {
+        size, rss, swap, ..
+    } = one.residency;
+    let is_locked = one.flags.iter().any(|flag| flag == "lo");
+    let is_main_stack = region_kind(&one.entry) == RegionKind::Stack;
+    !is_main_stack && !is_locked && size >= SMALLEST_BLOCK && rss + swap >= size
+}
+
 /// Whether the mapping is inaccessible and as small as what protects the end of a stack.
 fn is_guard(entry: &MapsEntry) -> bool {
     let mapping = &entry.mapping;
@@ -130,14 +147,15 @@ mod tests {
     use pagewise_linux::proc::ProcRoot;
     use std::fs;
 
+    const LITTLE: &str = "Rss: 4 kB\nPss: 4 kB\nSwap: 0 kB";
+
     /// What the mappings of a process with these lines of maps and smaps are for.
-    fn kinds(lines: &[&str]) -> Vec<MappingKind> {
+    fn kinds(lines: &[(&str, &str)]) -> Vec<MappingKind> {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("7")).unwrap();
-        let residency = "Rss: 4 kB\nPss: 4 kB\nSwap: 0 kB\n";
         let smaps: String = lines
             .iter()
-            .map(|line| format!("{line}\n{residency}"))
+            .map(|(line, residency)| format!("{line}\n{residency}\n"))
             .collect();
         fs::write(folder.path().join("7/smaps"), smaps).unwrap();
         let smaps = ProcRoot::at(folder.path()).smaps(7).unwrap().unwrap();
@@ -156,6 +174,28 @@ mod tests {
             MappingKind::Anonymous,
             MappingKind::Shared,
         ];
-        assert_eq!(kinds(&lines), expected);
+        assert_eq!(kinds(&lines.map(|line| (line, LITTLE))), expected);
+    }
+
+    #[test]
+    fn what_is_full_behind_a_guard_is_a_block_and_no_stack() {
+        let guard = |at: &str| format!("{at}000000-{at}001000 ---p 00000000 00:00 0");
+        let behind = |at: &str| format!("{at}001000-{at}041000 rw-p 00000000 00:00 0");
+        let full = "Size: 256 kB\nRss: 248 kB\nSwap: 8 kB\nVmFlags: rd wr mr mw me ac";
+        let locked = "Size: 256 kB\nRss: 256 kB\nVmFlags: rd wr mr mw me lo ac";
+        let used = "Size: 256 kB\nRss: 252 kB\nVmFlags: rd wr mr mw me ac";
+        let lines = [("7f0000", full), ("7f0100", locked), ("7f0200", used)];
+        let texts = lines.map(|(at, residency)| (guard(at), behind(at), residency));
+        let both = texts
+            .iter()
+            .flat_map(|(guard, behind, residency)| [(&**guard, LITTLE), (&**behind, *residency)]);
+        let found = kinds(&both.collect::<Vec<_>>());
+        let behind: Vec<MappingKind> = found.into_iter().skip(1).step_by(2).collect();
+        let expected = [
+            MappingKind::Anonymous,
+            MappingKind::Stack,
+            MappingKind::Stack,
+        ];
+        assert_eq!(behind, expected);
     }
 }
