@@ -105,6 +105,14 @@ const OF_TABLES: [&str; 6] = [
     "fault_bench",
 ];
 
+/// Whether the budget of a tuning was too short for a single setting: its page then has no table. A busy machine
+/// can make it so.
+fn tried_nothing(document: &Value) -> bool {
+    document["evidence"]["tuning"]["time_and_memory"]
+        .as_array()
+        .is_some_and(Vec::is_empty)
+}
+
 fn done(words: &[&str]) -> Vec<u8> {
     let output = pagewise(words);
     let message = String::from_utf8_lossy(&output.stderr);
@@ -144,7 +152,7 @@ fn each_document_fits_its_schema_and_is_read_back_as_it_was() {
             "{words:?}: report --json prints another document"
         );
         assert!(!done(&["report", &path]).is_empty(), "{words:?}");
-        if OF_TABLES.contains(&kind) {
+        if OF_TABLES.contains(&kind) && !tried_nothing(&printed) {
             let page = own("page.html");
             done(&["report", &path, "-o", &page]);
             let page = std::fs::read_to_string(page).expect("a page");
@@ -160,6 +168,17 @@ fn each_document_fits_its_schema_and_is_read_back_as_it_was() {
     assert!(page.contains("\"run_diff\":{"));
 }
 
+/// The diagnoses but for those by rules on the samples' functions, which `report` adds where a program hit one of
+/// them, such as an I/O scheduler on a busy disk.
+fn of_the_account(document: &Value) -> Vec<&Value> {
+    let all = document["diagnoses"].as_array().expect("a list").iter();
+    all.filter(|one| {
+        let id = one["id"].as_str();
+        id.is_some_and(|id| !id.starts_with("profile."))
+    })
+    .collect()
+}
+
 /// What a proof changed is in the recording, too.
 #[test]
 fn a_recording_says_what_its_proof_showed() {
@@ -172,7 +191,8 @@ fn a_recording_says_what_its_proof_showed() {
     let live: Value = serde_json::from_slice(&done(&words.concat())).expect("JSON");
     assert!(live["proof"].is_object(), "{live}");
     let kept: Value = serde_json::from_slice(&done(&["report", "--json", &data])).expect("JSON");
-    for part in ["verdict", "diagnoses", "advice", "proof"] {
+    for part in ["verdict", "advice", "proof"] {
         assert_eq!(kept[part], live[part], "{part}");
     }
+    assert_eq!(of_the_account(&kept), of_the_account(&live));
 }
