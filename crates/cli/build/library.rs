@@ -2,8 +2,8 @@
 //! into libraries to preload.
 //!
 //! It is a separate workspace, so that it requires only what the libraries need. The outer build has
-//! already fetched that, because the command line names the same crates among what it depends on. So nothing is fetched
-//! here, and a build without a network or with vendored sources works.
+//! already fetched that, because the command line names the same crates among what it depends on. So
+//! nothing is fetched here, and a build without a network or with vendored sources works.
 
 use crate::flags::renamed;
 use crate::old_glibc;

@@ -9,6 +9,7 @@
 pub const PAGE_SHIFT: u32 = 12;
 /// Bytes in a page.
 pub const PAGE_BYTES: usize = 1 << PAGE_SHIFT;
+const _: () = assert!(PAGE_BYTES as u64 == pagewise_wire::PAGE_BYTES);
 /// Base-2 logarithm of the pages in a whole chunk, which is 1 GiB.
 pub const CHUNK_SHIFT: u32 = 18;
 /// Pages in a whole chunk.

@@ -20,8 +20,6 @@ const LEAST_STORE: u64 = 1 << 20;
 /// # Errors
 /// With the reason and a remedy.
 pub fn check(settings: &mut Settings, say: &dyn Fn(&str)) -> Result<()> {
-    // Elsewhere nothing runs under a budget.
-    #[cfg(target_arch = "x86_64")]
     if let Err(errno) = try_store(Path::new(OsStr::from_bytes(settings.store.as_bytes()))) {
         let place = settings.store.to_string_lossy();
         bail!("--store {place}: {}", store::refusal(errno));
@@ -34,7 +32,6 @@ pub fn check(settings: &mut Settings, say: &dyn Fn(&str)) -> Result<()> {
 
 /// Whether this process could create a store at `path`, as the pager does it; nothing is left behind. The
 /// `errno` if not.
-#[cfg(target_arch = "x86_64")]
 fn try_store(path: &Path) -> Result<(), i32> {
     let errno = |error: std::io::Error| error.raw_os_error().unwrap_or_default();
     let mode = path.metadata().map_err(errno)?.mode();
