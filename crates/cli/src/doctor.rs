@@ -5,7 +5,7 @@ mod server;
 use crate::duration::{parse as duration, positive};
 use crate::export::{Written, tables};
 use crate::progress::Progress;
-use crate::{own_library, status, terminal};
+use crate::{own_library, recorded, status, terminal};
 use anyhow::{Context, Result};
 use pagewise_linux::perf::Mode;
 use pagewise_linux::process::{Input, Launch, Output, interrupt};
@@ -176,8 +176,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let by = signal_name(signal);
         writeln!(io::stderr(), "pagewise: the program was killed by {by}")?;
     }
+    let is_kept = args.record.is_none() || observation.is_whole;
+    if !is_kept {
+        recorded::tell_cut(&observation.path);
+    }
     Ok(match observation.ending.shell_status() {
-        0 if !is_delivered => ExitCode::FAILURE,
+        0 if !(is_delivered && is_kept) => ExitCode::FAILURE,
         status => status::shell(status),
     })
 }
@@ -296,7 +300,7 @@ fn write_report(args: &Args, findings: &Findings) -> Result<bool> {
 
 fn cannot_write(report: &Path) -> String {
     let path = report.display();
-    format!("cannot write the report {path} (choose another with -o FILE)")
+    format!("the report is not written; choose another place than {path} with -o FILE")
 }
 
 /// The signal that killed the program, except signals with which we end it if `was_asked`.

@@ -35,12 +35,17 @@ pub fn record_for(options: &ObserveOptions, quiet: bool, shown: &Path) -> Result
     }
     Ok(match observation.ending.shell_status() {
         0 if !observation.is_whole => {
-            let name = shown.display();
-            terminal::tell(&format!("pagewise: {name} is not whole: the disk is full"));
+            tell_cut(shown);
             ExitCode::FAILURE
         }
         status => status::shell(status),
     })
+}
+
+/// Even with --quiet: what was not recorded is missing from each answer about the file.
+pub fn tell_cut(recording: &Path) {
+    let name = recording.display();
+    terminal::tell(&format!("pagewise: {name} is not whole: the disk is full"));
 }
 
 /// The same under the name that the user knows.

@@ -169,6 +169,52 @@ fn tables_are_refused_in_a_folder_that_another_opened_to_all() {
     let message = failed(&mut command(folder.path(), &arguments));
     assert!(message.contains("another user (id 1)"), "{message}");
     assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
+    // Who may rename the folder could put another in its place.
+    let arguments = ["report", "t.txt", "--export", "parquet", "-o", "open/new"];
+    let message = failed(&mut command(folder.path(), &arguments));
+    assert!(message.contains("another user (id 1)"), "{message}");
+    fs::set_permissions(&open, Permissions::from_mode(0o1777)).unwrap();
+    let made = command(folder.path(), &arguments).output().expect("runs");
+    assert!(made.status.success(), "{made:?}");
+}
+
+/// What a recording on a full disk lost is an error, whoever made it.
+#[test]
+fn a_recording_that_a_full_disk_cut_is_an_error() {
+    let folder = scene();
+    let churn = "i=0; while [ $i -lt 600 ]; do /bin/true; i=$((i + 1)); done";
+    let small = "mount -t tmpfs -o size=200k none small && cd small && exec \"$0\" \"$@\"";
+    fs::create_dir(folder.path().join("small")).expect("a folder");
+    let namespaces: &[&str] = if is_root(folder.path()) {
+        &["--mount"]
+    } else {
+        &["--map-root-user", "--mount"]
+    };
+    let may_mount = Command::new("unshare")
+        .current_dir(folder.path())
+        .args(namespaces)
+        .args(["sh", "-c", small, "true"])
+        .output();
+    if !may_mount.is_ok_and(|output| output.status.success()) {
+        skipped!("no file system may be mounted here");
+        return;
+    }
+    let page = folder.path().join("page.html");
+    let page = page.to_str().expect("text");
+    for arguments in [
+        vec!["record", "-o", "r.data"],
+        vec!["doctor", "-q", "--record", "r.data", "-o", page],
+    ] {
+        let mut command = Command::new("unshare");
+        command.current_dir(folder.path()).args(namespaces);
+        command.args(["sh", "-c", small, env!("CARGO_BIN_EXE_pagewise")]);
+        command.args(&arguments).args(["--", "sh", "-c", churn]);
+        let message = failed(&mut command);
+        assert!(
+            message.contains("pagewise: r.data is not whole: the disk is full"),
+            "{arguments:?}: {message}"
+        );
+    }
 }
 
 #[test]

@@ -84,19 +84,33 @@ pub fn check(path: &Path) -> Result<()> {
     }
 }
 
-/// Makes a folder for results, or checks that one that is there is not open to the writing of others.
+/// Makes a folder for results, or checks that one that is there is not open to the writing of others; nor may
+/// others be able to put a folder of theirs in its place.
 ///
 /// # Errors
-/// If it cannot be made, or another user owns it and lets all others write to it.
+/// If it cannot be made, or another user owns it or the folder around it and lets all others write to it.
 pub fn make_folder(path: &Path) -> Result<()> {
     let cannot = || format!("cannot make the folder {}", path.display());
+    let around = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(around).with_context(cannot)?;
+    // With the sticky bit, as /tmp has it, only its owner can rename what is in it.
+    refuse_others(around, |mode| mode & 0o002 != 0 && mode & 0o1000 == 0)?;
     fs::create_dir_all(path).with_context(cannot)?;
-    let found = fs::metadata(path).with_context(cannot)?;
+    refuse_others(path, |mode| mode & 0o002 != 0)
+}
+
+/// Refuses a folder of another user where `is_open` says so of its mode.
+fn refuse_others(folder: &Path, is_open: impl Fn(u32) -> bool) -> Result<()> {
+    let found = fs::metadata(folder)
+        .with_context(|| format!("cannot use the folder {}", folder.display()))?;
     let is_trusted = [0, effective_user()].contains(&found.uid());
-    if !is_trusted && found.permissions().mode() & 0o002 != 0 {
+    if !is_trusted && is_open(found.permissions().mode()) {
         bail!(
             "the folder {} belongs to another user (id {}), and all may write to it; name a folder of your own",
-            path.display(),
+            folder.display(),
             found.uid()
         );
     }
