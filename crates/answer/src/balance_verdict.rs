@@ -238,11 +238,30 @@ fn bounded_by_chase(evidence: &Evidence<'_>, chase: Estimate) -> (HugeVerdict, S
         false => "a program that only chases pointers through this much memory gains nothing here"
             .to_owned(),
     };
+    let added = match evidence.huge == evidence.slots {
+        true => "They add",
+        false => "All of them would add",
+    };
     let sentence = format!(
-        "{} of {} slots are huge. All of them would add {}; {chased}. --apply measures it; --progress names what counts as work.",
-        evidence.huge, evidence.slots, evidence.growth,
+        "{} of {} slots are huge. {added} {}; {chased}. {}",
+        evidence.huge,
+        evidence.slots,
+        evidence.growth,
+        next(evidence),
     );
     (verdict, sentence)
+}
+
+/// Why it was not measured, or what would measure it.
+fn next(evidence: &Evidence<'_>) -> &'static str {
+    let has_changed = evidence.points.iter().any(|point| point.changes > 0);
+    let was_counted = evidence.points.iter().any(|point| point.cost_ns.is_some());
+    match (has_changed, was_counted) {
+        (false, false) => "--apply measures it; --progress names what counts as work.",
+        (false, true) => "--apply measures it.",
+        (true, false) => "What they gain was not measured, as no work was counted.",
+        (true, true) => what_is_missing(evidence),
+    }
 }
 
 fn unknown(evidence: &Evidence<'_>, sentence: &str) -> (HugeVerdict, String) {
@@ -377,5 +396,21 @@ mod tests {
         assert!(sentence.contains("takes 30 % less CPU time"), "{sentence}");
         chased.chase = Some(Estimate::exact(0.1));
         assert!(verdict(&chased).1.contains("gains nothing here"));
+    }
+
+    #[test]
+    fn nobody_is_asked_for_what_was_given() {
+        let said = |points: &[BalancePoint]| {
+            let mut evidence = evidence(points, &[]);
+            evidence.chase = Some(Estimate::exact(-0.3));
+            verdict(&evidence).1
+        };
+        assert!(said(&[]).ends_with("--apply measures it; --progress names what counts as work."));
+        assert!(said(&[point(0, Some(1.0), None)]).ends_with(" --apply measures it."));
+        let changed = BalancePoint {
+            changes: 3,
+            ..point(100, None, None)
+        };
+        assert!(said(&[changed]).ends_with("as no work was counted."));
     }
 }

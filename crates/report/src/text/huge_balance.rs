@@ -122,8 +122,8 @@ fn memory(found: &Balance) -> String {
     if found.applied {
         let _ = write!(
             text,
-            " before, {} now, {} at most",
-            found.after.rss, found.peak_rss
+            " at the first look, {} now ({} of it added by huge pages), {} at most",
+            found.after.rss, found.verdict.rss_growth, found.peak_rss
         );
     }
     if let Some(most) = found.max_rss {

@@ -37,7 +37,7 @@ function tiles(balance: Balance): Child[] {
   const kept = max_rss === null ? "" : `${bytes(max_rss)} promised: ${peak_rss <= max_rss ? "kept" : "exceeded by the program itself"}`;
   return [
     tile("Huge pages", share(after), `${share(before)} before, ${bytes(balance.huge_page)} each`, after.blocked > 0 ? `${count(after.blocked)} more left alone` : ""),
-    tile("Resident memory", bytes(after.rss), `${byteChange(after.rss - before.rss)} against before, ${bytes(peak_rss)} at most`, kept),
+    tile("Resident memory", bytes(after.rss), `${byteChange(after.rss - before.rss)} since the first look, ${bytes(peak_rss)} at most`, balance.applied ? `${bytes(balance.verdict.rss_growth)} of it added by huge pages` : "", kept),
     balance.applied && tile("Changes", count(balance.built.count + balance.split.count), made("built", balance.built), made("split", balance.split)),
     tile("Controller", percent(balance.controller_cpu / Math.max(1, balance.elapsed)), `of a CPU: ${nanos(balance.controller_cpu)} in ${nanos(balance.elapsed)}`, balance.applied ? balance.controller : "dry run: nothing was changed"),
   ];
