@@ -233,9 +233,13 @@ fn refuse(error: clap::Error) -> ! {
 
 /// Whether `doctor` was given neither a program nor a process.
 fn lacks_program(error: &clap::Error) -> bool {
-    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let says = |kind, words| {
+        let text = error.get(kind).map(ToString::to_string);
+        text.is_some_and(|text| text.contains(words))
+    };
     error.kind() == ErrorKind::MissingRequiredArgument
-        && usage.is_some_and(|usage| usage.contains("pagewise doctor "))
+        && says(ContextKind::Usage, "pagewise doctor ")
+        && says(ContextKind::InvalidArg, "--pid")
 }
 
 /// If a word was refused where a program goes after `--`, or a process after `-p`, adds how to write that.

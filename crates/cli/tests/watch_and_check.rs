@@ -190,8 +190,14 @@ fn the_output_file_has_the_rows_in_the_format_of_its_name() {
 
 #[test]
 fn mistakes_are_told_plainly() {
-    let cases: [(&[&str], i32, &str); 6] = [
+    let cases: [(&[&str], i32, &str); 8] = [
         (&["watch"], 2, "required"),
+        (
+            &["watch", "--", "A=1", "true"],
+            127,
+            "as in: env NAME=VALUE",
+        ),
+        (&["watch", "--", "sleep 1"], 127, "words of their own"),
         (
             &["watch", "--interval", "1ms", "-p", "1"],
             2,

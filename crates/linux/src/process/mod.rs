@@ -38,7 +38,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the program's standard output and error go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,12 +90,29 @@ pub struct Launch {
     pub input: Input,
 }
 
+/// What to type instead of a program that is not there.
+fn remedy(program: &OsStr) -> &'static str {
+    let words = program.to_string_lossy();
+    if let Some((name, _)) = words.split_once('=')
+        && !name.is_empty()
+        && !name.contains('/')
+    {
+        return "without a shell, variables are set by env, as in: env NAME=VALUE PROGRAM";
+    }
+    match words.split_once(' ') {
+        Some((first, _)) if !first.contains('/') || Path::new(first).exists() => {
+            "give it and its arguments as words of their own, or use sh -c 'COMMAND'"
+        }
+        _ => "check the spelling, or give its path",
+    }
+}
+
 /// Why a program could not be started or waited for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No such program.
-    #[error("there is no program '{}': check the spelling, or give its path", .program.display())]
+    #[error("there is no program '{}': {}", .program.display(), remedy(program))]
     NotFound {
         /// Name as given.
         program: OsString,
