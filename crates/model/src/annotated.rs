@@ -28,6 +28,8 @@ pub struct AnnotatedEvent {
     pub own: u64,
     /// The same with those that end in what it called.
     pub with_callees: u64,
+    /// How many samples that are, whatever their weight.
+    pub samples: u64,
 }
 
 /// A line of a function's source.

@@ -25,8 +25,8 @@ const SOURCES: [&str; 24] = [
     "zig", "d", "f", "f90", "f95", "swift", "nim", "s", "S", "adb",
 ];
 
-/// Weights of stacks, by stack and event.
-type Weights = HashMap<StackId, Vec<u64>>;
+/// Weights of stacks' samples, or their numbers, by stack and event.
+type Sums = HashMap<StackId, Vec<u64>>;
 
 /// The samples of a function. `done` receives the offset below which the file is no longer needed.
 ///
@@ -36,7 +36,7 @@ pub fn annotate(data: &PerfData<'_>, function: &str, done: impl FnMut(usize)) ->
     let mut files = Files::of(data);
     let (events, of_source) = events(data);
     let mut stacks = StackTable::default();
-    let mut weights = Weights::new();
+    let (mut weights, mut samples) = (Sums::new(), Sums::new());
     let mut words: Vec<u8> = Vec::new();
     data.read(
         |event| {
@@ -49,10 +49,11 @@ pub fn annotate(data: &PerfData<'_>, function: &str, done: impl FnMut(usize)) ->
             };
             chain(&sample, unwound.as_deref(), &mut words);
             let stack = stacks.intern(sample.pid, Callchain::from_le_bytes(&words));
-            let sums = weights
-                .entry(stack)
-                .or_insert_with(|| vec![0; events.len()]);
-            sums[event] = sums[event].saturating_add(sample.period.max(1));
+            for (sums, by) in [(&mut weights, sample.period.max(1)), (&mut samples, 1)] {
+                let none = || vec![0; events.len()];
+                let sum = &mut sums.entry(stack).or_insert_with(none)[event];
+                *sum = sum.saturating_add(by);
+            }
         },
         done,
     );
@@ -62,7 +63,7 @@ pub fn annotate(data: &PerfData<'_>, function: &str, done: impl FnMut(usize)) ->
     let wanted: Vec<FrameKey> = found.keys.keys().copied().collect();
     let places: HashMap<FrameKey, CodePlace> =
         wanted.iter().copied().zip(files.places(&wanted)).collect();
-    Ok(found.sums(&events, &stacks, &weights, &places))
+    Ok(found.sums(&events, &stacks, (&weights, &samples), &places))
 }
 
 /// Names of events, each once, and the event of each source.
@@ -162,13 +163,13 @@ impl Found {
         self,
         events: &[String],
         stacks: &StackTable,
-        weights: &Weights,
+        (weights, samples): (&Sums, &Sums),
         places: &HashMap<FrameKey, CodePlace>,
     ) -> Annotated {
         let none = || vec![0_u64; events.len()];
         let mut lines: BTreeMap<Option<CodeLine>, AnnotatedLine> = BTreeMap::new();
         let mut instructions: BTreeMap<u64, AnnotatedInstruction> = BTreeMap::new();
-        let (mut all, mut own, mut whole) = (none(), none(), none());
+        let (mut all, mut own, mut whole, mut seen) = (none(), none(), none(), none());
         for (&stack, weights) in weights {
             add(&mut all, weights);
             // A recursive function is on a stack once, and each of its lines.
@@ -203,6 +204,7 @@ impl Found {
             }
             if !met.is_empty() {
                 add(&mut whole, weights);
+                add(&mut seen, &samples[&stack]);
             }
         }
         let has_lines = lines.keys().any(Option::is_some);
@@ -219,6 +221,7 @@ impl Found {
             all: all[at],
             own: own[at],
             with_callees: whole[at],
+            samples: seen[at],
         });
         Annotated {
             missing: (!has_lines).then(|| {

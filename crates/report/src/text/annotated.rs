@@ -5,7 +5,7 @@ use super::columns::{Row, figures, words};
 use super::page::{Ink, Page};
 use crate::visible::visible;
 use pagewise_model::annotated::{Annotated, AnnotatedEvent};
-use pagewise_model::quantity::{percent, share};
+use pagewise_model::quantity::{counted, percent, share};
 
 /// Most instructions that are listed: those with most samples.
 const INSTRUCTIONS: usize = 20;
@@ -19,10 +19,10 @@ pub fn verdict(found: &Annotated) -> String {
         .filter(|event| event.with_callees > 0)
         .map(|event| {
             format!(
-                "{} of {} ({} with what it calls)",
+                "{} of {} ({})",
                 percent(share(event.own, event.all)),
                 event.name,
-                percent(share(event.with_callees, event.all))
+                with_callees(event)
             )
         });
     let message: Vec<String> = message.collect();
@@ -32,6 +32,15 @@ pub fn verdict(found: &Annotated) -> String {
         format!(" ({})", found.module)
     };
     format!("{}{module} takes {}.", found.function, message.join(", "))
+}
+
+/// What it takes with its callees, and of how many samples all that is a share.
+pub(crate) fn with_callees(event: &AnnotatedEvent) -> String {
+    format!(
+        "{} with what it calls; {}",
+        percent(share(event.with_callees, event.all)),
+        counted(event.samples, "sample")
+    )
 }
 
 /// Events that were sampled in the function, with their numbers.
@@ -105,6 +114,7 @@ mod tests {
             all: 200,
             own,
             with_callees,
+            samples: with_callees / 4,
         };
         let place = Some(("/src/a.c".to_owned(), 7));
         let found = Annotated {
@@ -126,7 +136,7 @@ mod tests {
         };
         let text = render(&found, 100, Style::PLAIN);
         assert!(
-            text.contains("fill (a.out) takes 25 % of cpu-clock (50 % with what it calls)"),
+            text.contains("fill (a.out) takes 25 % of cpu-clock (50 % with what it calls; 25"),
             "{text}"
         );
         let line = text

@@ -4,7 +4,7 @@ use super::sheet;
 use crate::html::Error;
 use crate::html::document::render_sheets_of;
 use crate::html::sheets::{Cell, Look, Said, Sheets, Tile, Tone};
-use crate::text::annotated::{place, sampled, verdict};
+use crate::text::annotated::{place, sampled, verdict, with_callees};
 use pagewise_model::annotated::{Annotated, AnnotatedEvent};
 use pagewise_model::quantity::{percent, share};
 
@@ -54,10 +54,7 @@ pub fn render_annotated(found: &Annotated, text: &str) -> Result<String, Error> 
     let tiles = events.iter().map(|(_, event)| Tile {
         name: event.name.clone(),
         figure: percent(share(event.own, event.all)),
-        note: format!(
-            "{} with what it calls",
-            percent(share(event.with_callees, event.all))
-        ),
+        note: with_callees(event),
     });
     let sheets = Sheets {
         badge: ("One function".to_owned(), Tone::Neutral),
