@@ -99,12 +99,50 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 
 /// Writes lines to standard error, names in them made safe.
 pub fn tell(text: &str) {
+    let broken;
+    let room = match io::stderr().is_terminal() {
+        true => rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col.into()),
+        false => 0,
+    };
+    let text = match room {
+        0 => text,
+        room => {
+            broken = between_words(text, room);
+            &broken
+        }
+    };
     // If standard error cannot be written, that is no reason to stop.
     let _ = writeln!(
         io::stderr(),
         "{}",
         passed(&displayable(text), Content::Text)
     );
+}
+
+/// Text whose lines have at most `room` columns, but for longer words: a path or a command is still
+/// one to copy. Lines that begin with a space are laid out already.
+fn between_words(text: &str, room: usize) -> String {
+    let mut broken = String::new();
+    for (at, line) in text.split('\n').enumerate() {
+        broken.push_str(if at > 0 { "\n" } else { "" });
+        if line.starts_with(' ') {
+            broken.push_str(line);
+            continue;
+        }
+        let mut used = 0;
+        for (at, word) in line.split(' ').enumerate() {
+            let columns = word.chars().count();
+            let (space, taken) = match at {
+                0 => ("", 0),
+                _ if used + 1 + columns > room => ("\n", 0),
+                _ => (" ", used + 1),
+            };
+            broken.push_str(space);
+            broken.push_str(word);
+            used = taken + columns;
+        }
+    }
+    broken
 }
 
 /// In ASCII where the locale shows no more.
@@ -190,6 +228,19 @@ mod tests {
             let off: &'static [(&str, &str)] = Box::leak(Box::new(off));
             assert!(!with(off), "{off:?}");
         }
+    }
+
+    #[test]
+    fn messages_are_broken_between_words() {
+        let text = "pagewise: a/path/of/many/folders is one\n  as  laid out, however long\n\nend";
+        let broken =
+            "pagewise: a/path/of/many/folders\nis one\n  as  laid out, however long\n\nend";
+        assert_eq!(
+            between_words(text, 20),
+            "pagewise:\n".to_owned() + &broken[10..]
+        );
+        assert_eq!(between_words(text, 34), broken);
+        assert_eq!(between_words(text, 80), text);
     }
 
     #[test]
