@@ -72,8 +72,9 @@ impl Callers {
         }
     }
 
-    /// Withdraws the differences, of functions and then of stacks, that missing callers explain.
-    /// Returns how many were significant.
+    /// Withdraws the differences, of functions and then of stacks, that missing callers explain, and those of
+    /// what broken chains took for callers: where a chain breaks is a matter of how a run was recorded.
+    /// Returns how many of the former were significant.
     pub fn withdraw(
         &self,
         tested: &mut [Tested],
@@ -84,10 +85,12 @@ impl Callers {
         let (a, b) = (cuts.function(union, 0), cuts.function(union, 1));
         let stray = [0, 1].map(|side| union.by_function(&self.stray[side]));
         let of_functions = chosen.functions.iter().map(|&at| {
+            if is_nowhere(&union.frames[at]) {
+                return Explained::Broken;
+            }
             let (less, difference) = lesser(a[at].1, b[at].1);
-            let is_broken = self.shares[1 - less] > 0.0 && is_nowhere(&union.frames[at]);
             let explained = self.hidden[less][at] + stray[1 - less][at];
-            is_broken || explained >= EXPLAINED * difference
+            Explained::by_callers(explained >= EXPLAINED * difference)
         });
         let of_stacks = chosen.nodes.iter().map(|&at| {
             let (less, difference) = lesser(cuts.totals[0][at], cuts.totals[1][at]);
@@ -97,20 +100,39 @@ impl Callers {
                 self.hidden[less][of] + self.in_cut[less][of]
             });
             let mut frames = union.tree.frames(node);
-            let is_broken = self.shares[1 - less] > 0.0
-                && frames.any(|frame| is_nowhere(&union.frames[frame.0 as usize]));
+            if frames.any(|frame| is_nowhere(&union.frames[frame.0 as usize])) {
+                return Explained::Broken;
+            }
             let explained = elsewhere + self.stray[1 - less][at];
-            is_broken || self.is_cut[1 - less][at] || explained >= EXPLAINED * difference
+            Explained::by_callers(self.is_cut[1 - less][at] || explained >= EXPLAINED * difference)
         });
         let explained = of_functions.chain(of_stacks);
         let mut withdrawn = 0;
-        for (tested, is_explained) in tested.iter_mut().zip(explained) {
-            if is_explained && self.shares != [0.0, 0.0] {
-                withdrawn += usize::from(tested.is_significant());
-                tested.matters = false;
-            }
+        for (tested, explained) in tested.iter_mut().zip(explained) {
+            let is_lacking = explained != Explained::No && self.shares != [0.0, 0.0];
+            withdrawn += usize::from(is_lacking && tested.is_significant());
+            tested.matters &= !is_lacking && explained != Explained::Broken;
         }
         withdrawn
+    }
+}
+
+/// What explains a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Explained {
+    No,
+    /// One side lacks callers.
+    Callers,
+    /// It is one of words that a broken chain took for addresses.
+    Broken,
+}
+
+impl Explained {
+    fn by_callers(is_explained: bool) -> Self {
+        match is_explained {
+            true => Self::Callers,
+            false => Self::No,
+        }
     }
 }
 

@@ -519,3 +519,25 @@ fn what_grew_is_found_although_one_side_lacks_its_callers() {
         found.notes
     );
 }
+
+#[test]
+fn what_broken_chains_took_for_callers_is_no_difference() {
+    let run = |is_broken: bool, seed| {
+        let mut random = Random::seeded(seed);
+        let period = 1_000_000_000 / 99;
+        let mut maker = Maker::default();
+        for at in 0..60 * 99 {
+            let function = ["sort", "sort", "read"][random.below(3) as usize];
+            let stack = match is_broken && random.below(3) > 0 {
+                true => format!("?;?;{function}"),
+                false => function.to_owned(),
+            };
+            maker.sample_of(0, 0, at * period, &stack, period);
+        }
+        maker.finish()
+    };
+    let (whole, broken) = (run(false, 1), run(true, 2));
+    for found in [compared(&whole, &broken, 1), compared(&broken, &whole, 1)] {
+        assert!(is_quiet(&found), "{}", found.verdict);
+    }
+}
