@@ -58,7 +58,7 @@ pub(super) fn is_start(frame: &Frame) -> bool {
 /// The files of one side's functions, where each name is in one file alone.
 pub(super) struct Files<'a> {
     of: FxHashMap<&'a str, Option<&'a str>>,
-    /// The functions that are not inlined everywhere.
+    /// The functions that are inlined nowhere.
     called: FxHashSet<&'a str>,
 }
 
@@ -69,12 +69,15 @@ impl<'a> Files<'a> {
             let file = of.entry(&*frame.name).or_insert(Some(&*frame.module));
             *file = file.filter(|known| *known == &*frame.module);
         }
-        let called = profile.frames.iter();
-        let called = called.filter(|frame| frame.kind != FrameKind::Inlined);
-        Self {
-            of,
-            called: called.map(|frame| &*frame.name).collect(),
+        let (inlined, called): (Vec<&Frame>, Vec<&Frame>) = profile
+            .frames
+            .iter()
+            .partition(|frame| frame.kind == FrameKind::Inlined);
+        let mut called: FxHashSet<&str> = called.iter().map(|frame| &*frame.name).collect();
+        for frame in inlined.iter().filter(|frame| !has_none(frame)) {
+            called.remove(&*frame.name);
         }
+        Self { of, called }
     }
 
     /// Whether a frame of the other side is of an inlined call; perf 6.1 calls whole functions inlined.

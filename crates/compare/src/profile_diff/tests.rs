@@ -376,6 +376,19 @@ fn spellings_of_another_tool_are_the_same_functions() {
     let (a, b) = (profile_of(&[(&inlined, 3)]), profile_of(&[(&whole, 3)]));
     assert_eq!(Union::of(&a, &b).frames.len(), 1);
     assert_eq!(Union::of(&a, &a).frames.len(), 2);
+    // So is what is inlined in some places, and called in others.
+    let stacks = |module| {
+        let (inlined, called) = (frame("inl", module, FrameKind::Inlined), user("inl", "wl"));
+        let main = user("main", "wl");
+        profile_of(&[(&[main.clone(), inlined][..], 3), (&[main, called][..], 1)])
+    };
+    let (recorded, of_text) = (stacks("wl"), stacks(""));
+    let union = Union::of(&recorded, &of_text);
+    let nodes = |profile: &Profile, side| -> Vec<usize> {
+        let samples = profile.samples.iter();
+        samples.map(|sample| union.place(side, &sample)).collect()
+    };
+    assert_eq!(nodes(&recorded, 0), nodes(&of_text, 1));
     // Overloads stay apart where both sides have them.
     let overloads = [user("a::f(int)", "wl"), user("a::f(long)", "wl")];
     let profile = profile_of(&[(&overloads, 3)]);
