@@ -44,12 +44,15 @@ impl Union {
         let places = sides.map(|(profile, files)| {
             let mut numbers: FxHashMap<(FrameId, &str), FrameId> = FxHashMap::default();
             let mut places = vec![NodeId::ROOT; profile.stacks.len()];
+            // Where what a node calls goes on.
+            let mut below = places.clone();
             let leaves: FxHashSet<NodeId> = profile.samples.iter().map(|one| one.stack).collect();
             for (node, parent, frame) in profile.stacks.nodes() {
-                let above = places[parent.0 as usize];
+                let above = below[parent.0 as usize];
                 let of = &profile.frames[frame.0 as usize];
+                let at = node.0 as usize;
                 if inlined_differ && files.is_inlined(of) {
-                    places[node.0 as usize] = above;
+                    (places[at], below[at]) = (above, above);
                     continue;
                 }
                 let module = normal_module(files.file(profile, parent, of));
@@ -71,10 +74,11 @@ impl Union {
                 let repeats = tree.frame(above) == Some(*number);
                 // How many calls were inlined is not known of code without names.
                 let is_merged = repeats && (nameless.contains(module) || of.is_of_broken_chain());
-                places[node.0 as usize] = match is_merged {
+                places[at] = match is_merged {
                     true => above,
                     false => tree.child(above, *number),
                 };
+                below[at] = if is_end_of_broken { above } else { places[at] };
             }
             places
         });
