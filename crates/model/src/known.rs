@@ -78,18 +78,6 @@ impl<V: Copy + Default> Known<V> {
         ))
     }
 
-    /// The key of any number of texts one after another; the same bytes split elsewhere have
-    /// another.
-    #[inline]
-    pub fn key_of_all<'t>(&self, texts: impl Iterator<Item = &'t [u8]>) -> TextKey {
-        let [a, b, c, d] = self.keys;
-        let both = texts.fold((0, 0), |(high, low), text| {
-            let lanes = [a ^ high, b ^ low, c ^ low, d ^ high];
-            hash(&self.keys, lanes, text)
-        });
-        key(both)
-    }
-
     /// The value stored for a text.
     #[inline]
     pub fn find(&self, key: TextKey) -> Option<V> {

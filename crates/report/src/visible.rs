@@ -22,7 +22,10 @@ pub fn is_active(c: char) -> bool {
 /// and tab become `\n` and `\t`.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_active) {
+    let is_harmless = |byte: u8| (b' '..0x7f).contains(&byte);
+    // Almost all texts are ASCII, whose bytes are tested many at a time.
+    if text.bytes().fold(true, |all, byte| all & is_harmless(byte)) || !text.chars().any(is_active)
+    {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);

@@ -1,9 +1,9 @@
 //! Call chains as blocks of text, each parsed once.
 //!
 //! Addresses of callers repeat from sample to sample; that of the innermost frame mostly does not.
-//! So the text after the first line is looked up as a whole. If it is new, it is looked up again
-//! without its addresses, since another process has the same functions at other addresses; only
-//! lines of functions in a new order of calls are parsed one by one.
+//! So the text after the first line is looked up as a whole. If it is new, each of its lines is
+//! looked up without its address, since another process has the same functions at other addresses;
+//! only lines that are new themselves are parsed.
 //!
 //! With many stacks, each look-up waits for memory. So samples are looked up in batches, one kind
 //! of look-up for all of them before the next: the processor then waits for many at a time.
@@ -11,18 +11,22 @@
 use super::blocks::split_line;
 use super::frame;
 use crate::profile_text::{Known, Spellings, Stacks, TextKey};
+use memchr::memchr_iter;
 use pagewise_model::profile::{Frame, FrameId, NodeId, StackTree};
 
 /// Frames and stacks, and the texts from which they came.
 pub(super) struct Chains {
     spellings: Spellings,
+    /// Frames by their lines without addresses: places of calls, of which there are few.
+    lines: Known<FrameId>,
     pub stacks: Stacks,
-    /// Callers by their lines, and by their lines without addresses.
+    /// Callers by their lines, and by the bytes of their frames' numbers.
     callers: Known<NodeId>,
     functions: Known<NodeId>,
     /// Stacks that were extended recently: callers, the called function, and both together.
     extended: Box<[(NodeId, FrameId, NodeId)]>,
     chain: Vec<FrameId>,
+    numbers: Vec<u8>,
 }
 
 /// How many extended stacks are remembered, in 192 KiB.
@@ -45,11 +49,13 @@ impl Default for Chains {
     fn default() -> Self {
         Self {
             spellings: Spellings::default(),
+            lines: Known::default(),
             stacks: Stacks::default(),
             callers: Known::default(),
             functions: Known::default(),
             extended: vec![Default::default(); EXTENDED].into(),
             chain: Vec::new(),
+            numbers: Vec::new(),
         }
     }
 }
@@ -131,19 +137,21 @@ impl Chains {
         if let Some(node) = self.callers.find(chain.callers_key) {
             return Some(node);
         }
-        let mut are_frames = true;
-        let texts = lines(chain.callers).map(|line| {
-            are_frames &= line.first() == Some(&b'\t');
-            frame::text(line)
-        });
-        let key = self.functions.key_of_all(texts);
-        if !are_frames {
-            return None;
+        self.chain.clear();
+        self.numbers.clear();
+        for line in lines(chain.callers) {
+            if line.first() != Some(&b'\t') {
+                return None;
+            }
+            let frame = self.frame(line);
+            self.chain.push(frame);
+            self.numbers.extend_from_slice(&frame.0.to_le_bytes());
         }
+        let key = self.functions.key(&self.numbers);
         let node = match self.functions.find(key) {
             Some(node) => node,
             None => {
-                let node = self.read(chain.callers);
+                let node = self.stacks.intern(self.chain.iter().rev().copied());
                 self.functions.add(key, node);
                 node
             }
@@ -152,22 +160,24 @@ impl Chains {
         Some(node)
     }
 
-    fn read(&mut self, callers: &[u8]) -> NodeId {
-        self.chain.clear();
-        for line in lines(callers) {
-            let frame = self.frame(line);
-            self.chain.push(frame);
-        }
-        self.stacks.intern(self.chain.iter().rev().copied())
-    }
-
     /// The frame of a line.
     #[inline]
     pub fn frame(&mut self, line: &[u8]) -> FrameId {
         let text = frame::text(line);
+        let key = self.lines.key(text);
+        match self.lines.find(key) {
+            Some(frame) => frame,
+            None => self.new_line(text, key),
+        }
+    }
+
+    #[cold]
+    fn new_line(&mut self, text: &[u8], key: TextKey) -> FrameId {
         let (function, object) = frame::around_offset(text);
-        let key = self.spellings.key_of_parts(function, object);
-        self.frame_of_key(text, key)
+        let spelling = self.spellings.key_of_parts(function, object);
+        let frame = self.frame_of_key(text, spelling);
+        self.lines.add(key, frame);
+        frame
     }
 
     /// The frame of an inlined call, as a line behind it says.
@@ -194,13 +204,12 @@ fn place_of(callers: NodeId, called: FrameId) -> usize {
 
 /// The lines of a text, without anything after its last newline.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let line;
-        (line, rest) = match rest {
-            [] => return None,
-            text => split_line(text),
-        };
-        Some(line)
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    let ends = memchr_iter(b'\n', text).chain([text.len()]);
+    let mut start = 0;
+    ends.map(move |end| {
+        let line = &text[start..end];
+        start = end + 1;
+        line
     })
 }

@@ -69,11 +69,23 @@ fn named_or_hidden<'t>(address: &[u8], text: &'t [u8]) -> &'t [u8] {
     }
 }
 
-/// Whether blanks and then hexadecimal digits fill all columns.
+/// Whether blanks and then hexadecimal digits, as perf writes them, fill all columns.
 #[inline]
 fn is_padded_address(columns: &[u8; 16]) -> bool {
-    let blanks = columns.iter().take_while(|&&b| b == b' ').count();
-    blanks < 16 && columns[blanks..].iter().all(|&b| IS_HEX[b as usize])
+    const fn each(byte: u8) -> u128 {
+        u128::from_le_bytes([byte; 16])
+    }
+    let columns = u128::from_le_bytes(*columns);
+    let blanks = (columns ^ each(b' ')).trailing_zeros() / u8::BITS * u8::BITS;
+    if blanks == u128::BITS {
+        return false;
+    }
+    // Blanks before the digits become zeros.
+    let digits = columns ^ (each(b' ' ^ b'0') & ((1 << blanks) - 1));
+    // The highest bit of each byte that is at least as great; no ASCII byte carries into the next.
+    let from = |byte: u8| digits.wrapping_add(each(0x80 - byte));
+    let is_digit = (from(b'0') & !from(b'9' + 1)) | (from(b'a') & !from(b'f' + 1));
+    (!digits & is_digit & each(0x80)) == each(0x80)
 }
 
 /// Which bytes are hexadecimal digits.
@@ -106,6 +118,9 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
 /// +addr`) it comes after the address of the data, which has a name and a file, too, where it lies
 /// in a mapping; instruction bytes and registers may follow.
 pub(super) fn on_first_line(text: &[u8]) -> Option<&[u8]> {
+    if text.is_empty() {
+        return None;
+    }
     let ends = [&b" insn:"[..], b" ABI:"].map(|mark| memmem::find(text, mark));
     let end = ends.into_iter().flatten().min().unwrap_or(text.len());
     let text = text[..end].trim_ascii_end();

@@ -64,8 +64,7 @@ fn usual(line: &[u8]) -> Option<Header<'_>> {
     let (before, cpu) = line[..bracket].split_last_chunk::<4>()?;
     let &[b'[', cpu @ ..] = cpu else { return None };
     let task = before.strip_suffix(b" ")?.trim_ascii();
-    let blank = memchr::memrchr(b' ', task)?;
-    if !ids(task, (blank + 1, task.len())) || memchr::memchr(b'\t', task).is_some() {
+    if !ends_in_ids(task) {
         return None;
     }
     let rest = line[bracket..].strip_prefix(b"] ")?.trim_ascii_start();
@@ -83,9 +82,10 @@ fn usual(line: &[u8]) -> Option<Header<'_>> {
         Some((period, [b' ', rest @ ..])) => (Some(period), rest),
         _ => (None, rest),
     };
-    let end = memchr::memchr(b' ', rest).unwrap_or(rest.len());
+    let end = rest.iter().position(|&b| b == b' ' || b == b'\t');
+    let end = end.unwrap_or(rest.len());
     let name = rest[..end].strip_suffix(b":")?;
-    if memchr::memchr(b'\t', name).is_some() || name.is_empty() {
+    if rest.get(end) == Some(&b'\t') || name.is_empty() {
         return None;
     }
     Some(Header {
@@ -100,6 +100,22 @@ fn usual(line: &[u8]) -> Option<Header<'_>> {
         event: Some(name.strip_suffix(b":").unwrap_or(name)),
         rest: rest[end..].trim_ascii(),
     })
+}
+
+/// Whether a task ends in a blank and `123` or `123/456`, and has no tabs.
+#[inline]
+fn ends_in_ids(task: &[u8]) -> bool {
+    let (mut digits, mut has_slash) = (0, false);
+    for (at, byte) in task.iter().enumerate().rev() {
+        match byte {
+            b'0'..=b'9' => digits += 1,
+            _ if !(1..=10).contains(&digits) => return false,
+            b'/' if !has_slash => (digits, has_slash) = (0, true),
+            b' ' => return !task[..at].contains(&b'\t'),
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// The digits that a text begins with, at most eighteen, and what follows.

@@ -110,6 +110,8 @@ struct Reader {
     tasks: Known<u32>,
     threads: Threads,
     event_names: Known<u16>,
+    /// The last sample's event.
+    last_event: (Vec<u8>, u16),
     events: Vec<ProfileEvent>,
     samples: Samples,
     losses: Losses,
@@ -135,6 +137,7 @@ impl Default for Reader {
             tasks: Known::default(),
             threads: Threads::default(),
             event_names: Known::default(),
+            last_event: Default::default(),
             events: Vec::new(),
             samples: Samples::default(),
             losses: Losses::default(),
@@ -326,11 +329,23 @@ impl Reader {
     #[inline]
     fn event(&mut self, header: &Header<'_>) -> Option<u16> {
         let name = header.event.unwrap_or(b"samples");
+        if name == self.last_event.0 {
+            return Some(self.last_event.1);
+        }
+        let event = self.other_event(name, header.period)?;
+        self.last_event.0.clear();
+        self.last_event.0.extend_from_slice(name);
+        self.last_event.1 = event;
+        Some(event)
+    }
+
+    /// An event other than that of the last sample.
+    fn other_event(&mut self, name: &[u8], period: Option<u64>) -> Option<u16> {
         let key = self.event_names.key(name);
         if let Some(event) = self.event_names.find(key) {
             return Some(event);
         }
-        let new = self::event(name, header.period);
+        let new = self::event(name, period);
         let next = self.events.len();
         // Only the names of one event on several kinds of cores are two spellings of one.
         let known = memchr::memchr(b'/', name)

@@ -129,6 +129,13 @@ impl Stacks {
 
 /// Text of a file with arbitrary bytes: invalid UTF-8 and control characters are replaced.
 pub(super) fn plain(text: &[u8]) -> Box<str> {
+    // Almost all texts are ASCII, whose bytes are tested many at a time.
+    let is_plain = |byte: u8| (b' '..0x7f).contains(&byte);
+    if text.iter().fold(true, |all, &byte| all & is_plain(byte))
+        && let Ok(text) = std::str::from_utf8(text)
+    {
+        return text.into();
+    }
     let text = String::from_utf8_lossy(text);
     match text.contains(|c: char| c.is_control()) {
         true => text.replace(|c: char| c.is_control(), "\u{fffd}").into(),

@@ -295,6 +295,9 @@ fn unnamed(frame: &Frame, reason: Unnamed) -> String {
 /// A function's name without its arguments: up to the first parenthesis that is not inside
 /// brackets, and begins neither a Go method's receiver (`.(*T)`) nor `(anonymous namespace)`.
 fn without_arguments(name: &str) -> &str {
+    if !name.contains('(') {
+        return name;
+    }
     let mut depth = 0_i32;
     let mut before = ' ';
     for (at, c) in name.char_indices() {

@@ -217,26 +217,34 @@ impl FrameLists {
     }
 }
 
+/// Sorted once: a name that another begins with comes before it, and followed by `;` before or after
+/// it. So the names whose `;` is still to come are a stack, each the beginning of the next.
 fn ranks(names: &[String]) -> Vec<Ranks> {
-    let alone = names
-        .iter()
-        .zip(0_u32..)
-        .map(|(name, at)| (name.clone(), at, true));
-    let before_callees = names
-        .iter()
-        .zip(0_u32..)
-        .map(|(name, at)| (format!("{name};"), at, false));
-    let mut sorted: Vec<(String, u32, bool)> = alone.chain(before_callees).collect();
+    let mut sorted: Vec<(&str, u32)> = names.iter().map(String::as_str).zip(0_u32..).collect();
     sorted.sort_unstable();
     let mut ranks = vec![Ranks::default(); names.len()];
-    for ((_, name, is_alone), rank) in sorted.into_iter().zip(0_u32..) {
-        let of = &mut ranks[name as usize];
-        match is_alone {
-            true => of.alone = rank,
-            false => of.before_callees = rank,
+    let mut open: Vec<(&str, u32)> = Vec::new();
+    let mut next = 0..;
+    let mut rank = || next.next().unwrap_or(u32::MAX);
+    for (name, number) in sorted {
+        while let Some((_, before)) = open.pop_if(|&mut (before, _)| comes_before(before, name)) {
+            ranks[before as usize].before_callees = rank();
         }
+        ranks[number as usize].alone = rank();
+        open.push((name, number));
+    }
+    for (_, before) in open.into_iter().rev() {
+        ranks[before as usize].before_callees = rank();
     }
     ranks
+}
+
+/// Whether a name followed by `;` comes before a name that is greater than it.
+fn comes_before(name: &str, greater: &str) -> bool {
+    match greater.as_bytes().strip_prefix(name.as_bytes()) {
+        Some(rest) => rest.first() >= Some(&b';'),
+        None => true,
+    }
 }
 
 fn number(at: usize) -> u32 {
