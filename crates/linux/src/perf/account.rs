@@ -326,8 +326,11 @@ impl Account {
             kind::MMAP2 | kind::MMAP | kind::COMM | kind::FORK | kind::EXIT => {
                 self.kin.follow(record);
                 self.chains.learn_record(record);
-                self.born += u64::from(word32(record, 0) == kind::FORK);
-                self.add(self.source_of_side(record), false);
+                let source = self.source_of_side(record);
+                // Another source with mappings reports each birth, too.
+                let is_first = source == self.lifetimes;
+                self.born += u64::from(is_first && word32(record, 0) == kind::FORK);
+                self.add(source, false);
             }
             kind::LOST => self.lost += word64(record, 16),
             kind::THROTTLE => self.throttled += 1,
@@ -335,12 +338,13 @@ impl Account {
         }
     }
 
-    /// Follows births, ends and execs of threads. Doing it twice changes nothing.
+    /// The source that wrote a record: the kernel gives births and ends to each source that has mappings.
     fn source_of_side(&self, record: &[u8]) -> Option<usize> {
-        match word32(record, 0) {
+        let known = self.by_id.get(&side_band::id(record)).copied();
+        known.or(match word32(record, 0) {
             kind::MMAP2 | kind::MMAP if misc(record) & MISC_MMAP_DATA != 0 => self.mappings,
             _ => self.lifetimes,
-        }
+        })
     }
 
     fn count_sample(&mut self, record: &[u8]) {

@@ -40,6 +40,11 @@ pub(super) fn time(record: &[u8]) -> u64 {
     word64(record, record.len().saturating_sub(24))
 }
 
+/// The identifier of the event by which it was written.
+pub(super) fn id(record: &[u8]) -> u64 {
+    word64(record, record.len().saturating_sub(8))
+}
+
 /// Process and thread that wrote it. A thread that ends is the one that is reported.
 pub(super) fn writer(record: &[u8]) -> [i32; 2] {
     let at = record.len().saturating_sub(32);

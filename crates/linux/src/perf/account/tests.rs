@@ -26,10 +26,11 @@ fn account() -> Account {
             unit(Role::Lifetimes, Source::lifetimes(access)),
             unit(Role::Paired, Source::each_fault(Fault::MinorEnd, access)),
             unit(Role::Cpu, Source::cpu(99, false, access)),
+            unit(Role::Mappings, Source::mappings(access)),
         ],
         ..Plan::default()
     };
-    Account::new(&plan, &[vec![1], vec![7, 8], vec![20, 21]])
+    Account::new(&plan, &[vec![1], vec![7, 8], vec![20, 21], vec![30]])
 }
 
 fn record(kind: u32, words: &[u64]) -> Vec<u8> {
@@ -53,7 +54,7 @@ fn samples_count_for_the_source_of_their_id() {
     .concat();
     account.count(&span);
     let counts: Vec<u64> = account.counts().iter().map(|count| count.count).collect();
-    assert_eq!(counts, [0, 2, 0]);
+    assert_eq!(counts, [0, 2, 0, 0]);
     assert_eq!(account.span(), Some((400, 500)));
     assert_eq!(account.losses(None).of(LossKind::UnknownRecord), 1);
     assert_eq!(account.losses(None).of(LossKind::RingOverrun), 21);
@@ -209,6 +210,19 @@ fn of_all_lifetimes_those_of_our_descendants_are_kept() {
     assert_eq!(account.threads().len(), 3);
     assert!(account.keep_ours(&[]).is_empty(), "others are forgotten");
     assert_eq!(account.undecided, [] as [u8; 0]);
+}
+
+#[test]
+fn a_birth_costs_each_source_that_reports_it_and_is_one_birth() {
+    let mut account = account();
+    account.add_threads(&[40]);
+    let mut again = fork(50, 40, 10);
+    let id = again.len() - 8;
+    again[id..].copy_from_slice(&30_u64.to_le_bytes());
+    account.count(&[fork(50, 40, 10), again].concat());
+    assert_eq!(account.take_births(), 1);
+    assert_eq!(account.take(Role::Lifetimes).records, 1);
+    assert_eq!(account.take(Role::Mappings).records, 1);
 }
 
 #[test]
