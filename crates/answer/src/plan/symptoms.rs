@@ -128,6 +128,9 @@ fn churn(findings: &Findings) -> Vec<Case> {
 /// Calls that return memory or request it, from which on they are many.
 const MANY_CALLS: u64 = 1000;
 
+/// The share of the CPU time that populating takes at least where all of a program's memory is locked.
+const LEAST_POPULATING: f64 = 0.01;
+
 /// Memory that the allocator returns and requests again, and that the kernel populates each time: all
 /// memory of the program is locked, so there are no faults.
 #[allow(clippy::cast_precision_loss, reason = "2^53 ns is 104 days")]
@@ -145,7 +148,8 @@ fn populated(findings: &Findings) -> Option<Case> {
         Owner::Unknown => of_heap.map(|one| one.calls).sum::<u64>() >= MANY_CALLS,
         _ => false,
     };
-    if populating.value <= 0.0 || !many || !by_allocator {
+    // A sample or two have another reason: each start of a program populates its stack.
+    if populating.low < LEAST_POPULATING || !many || !by_allocator {
         return None;
     }
     let calls = kernel::memory_calls(findings).into_iter();
