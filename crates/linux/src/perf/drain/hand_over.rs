@@ -240,11 +240,12 @@ impl Drain {
                 let threads = self.account.threads();
                 let cost = self.switches.cost(&self.proc, threads, monotonic_now());
                 // Timers that are off cost nothing.
-                if governor.resumes_at().is_none() {
+                if governor.is_on() {
                     governor.spend(cost);
                 }
             }
-            match governor.verdict(monotonic_now()) {
+            let passed = self.passed(*role, monotonic_now());
+            match governor.verdict(passed) {
                 Some(Verdict::Pause) => {
                     governor.paused(monotonic_now());
                     self.set(*role, false);
