@@ -10,5 +10,6 @@ pub mod memory;
 pub mod page_sizes;
 pub mod plan;
 pub mod recording;
+mod withheld;
 
 pub use findings::findings;

@@ -1,24 +1,25 @@
 //! From a recording's events to causes and names: the one path used by `doctor`, `report` and all
 //! other readers of recordings.
 
-use crate::plan::{self, Rules, Symptom};
+use crate::plan::{self, Rules};
+use crate::withheld::{withhold_judgement, withhold_without_end};
 use pagewise_faults::{Attribution, Attributor};
 use pagewise_formats::perf_data::{Cut, PerfData, command_line};
 use pagewise_model::contention::Contention;
 use pagewise_model::event::{Event, EventKind, EventSource};
-use pagewise_model::findings::{Diagnosis, Findings, Severity};
+use pagewise_model::findings::Findings;
 use pagewise_model::host::HostSnapshot;
 use pagewise_model::loss::Losses;
 use pagewise_model::memory::TouchedMemory;
 use pagewise_model::profile::{CounterSeries, Observed, Profile};
-use pagewise_model::quantity;
+use pagewise_model::profile_findings::ProfileFindings;
 use pagewise_model::recording::{Collection, Counter, Sidecar};
 use pagewise_model::run::Ending;
 use pagewise_model::secrets;
 use pagewise_model::stack::FrameKey;
 use pagewise_model::symbol::{NamedList, SymbolTable};
 use pagewise_model::units::Nanos;
-use pagewise_profile::ProfileCollector;
+use pagewise_profile::{ProfileCollector, ProfileRules, add_samples, summarise};
 use pagewise_rules::RuleError;
 use std::path::Path;
 
@@ -61,6 +62,26 @@ impl Analysis {
         self.profile
     }
 
+    /// The profile, if it has samples.
+    #[must_use]
+    pub fn sampled(&self) -> Option<&Profile> {
+        self.profile().filter(|profile| !profile.samples.is_empty())
+    }
+
+    /// What the samples show by themselves.
+    ///
+    /// # Errors
+    /// When a built-in rule has a mistake.
+    pub fn of_samples(&self, profile: &Profile) -> Result<ProfileFindings, RuleError> {
+        Ok(self.summary(profile, &ProfileRules::shipped()?))
+    }
+
+    fn summary(&self, profile: &Profile, rules: &ProfileRules) -> ProfileFindings {
+        let mut summary = summarise(profile, rules);
+        summary.own_cost = self.own_cost();
+        summary
+    }
+
     /// Estimated nanoseconds that recording cost, if the recorder measured it.
     #[must_use]
     pub fn own_cost(&self) -> Option<Nanos> {
@@ -98,7 +119,7 @@ impl Analysis {
         self.sidecar.surroundings.page_reads = page_reads;
     }
 
-    /// The complete findings, with advice for the recorded machine.
+    /// The complete findings, those of its samples included, with advice for the recorded machine.
     ///
     /// # Errors
     /// When a built-in rule has a mistake.
@@ -117,6 +138,14 @@ impl Analysis {
         }
         if let Some(cut) = &self.cut {
             withhold_without_end(&mut findings, cut, self.samples());
+        }
+        if let Some(profile) = self.sampled() {
+            let rules = ProfileRules::shipped()?;
+            let rules = match self.knows_cost {
+                true => rules.beside_faults(),
+                false => rules,
+            };
+            add_samples(&mut findings, self.summary(profile, &rules));
         }
         if let Some(concluded) = self.sidecar.concluded.clone() {
             findings.verdict = concluded.verdict;
@@ -341,76 +370,6 @@ pub fn is_about_faults(kind: &EventKind) -> bool {
         EventKind::PageFault | EventKind::MinorFault | EventKind::MajorFault => true,
         EventKind::Tracepoint(name) => name.starts_with("exceptions:page_fault"),
         EventKind::Cpu | EventKind::Dummy | EventKind::Other(_) => false,
-    }
-}
-
-/// Without CPU times nothing can be called healthy or costly: reports that instead, with advice.
-fn withhold_judgement(findings: &mut Findings, without_address: f64) {
-    let churn: f64 = findings
-        .by_cause
-        .iter()
-        .filter(|share| share.key.is_churn())
-        .map(|share| share.faults.value)
-        .sum();
-    let all: f64 = findings
-        .by_cause
-        .iter()
-        .map(|share| share.faults.value)
-        .sum();
-    findings.verdict =
-        "What page faults cost here is not known: this file has no CPU times.".to_owned();
-    findings
-        .diagnoses
-        .retain(|d| d.severity != Severity::Healthy && d.id != Symptom::Short.id());
-    if without_address > 0.5 {
-        findings
-            .diagnoses
-            .insert(0, addresses_missing(without_address));
-        return;
-    }
-    let unknown = Diagnosis {
-        headline: "The causes of faults are shown; their share of the time is not known".to_owned(),
-        explanation: "perf records events, not what the program used. Run the program under pagewise doctor to find out whether a fix pays off."
-            .to_owned(),
-        evidence: vec![format!(
-            "{} of {} page faults touched memory again that had been returned",
-            quantity::percent(churn / all.max(1.0)),
-            quantity::rounded(all)
-        )],
-        ..Diagnosis::named("cost_unknown", Severity::Note)
-    };
-    findings.diagnoses.insert(0, unknown);
-}
-
-/// Fewer samples than this say nothing about a recording of which an unknown part is missing: a
-/// share may be off by 10 percentage points (binomial, 95 %).
-const FEWEST_WITHOUT_END: u64 = 100;
-
-/// Says first that the end is missing, and judges nothing by a few samples.
-fn withhold_without_end(findings: &mut Findings, cut: &str, samples: u64) {
-    if samples < FEWEST_WITHOUT_END {
-        findings.diagnoses.clear();
-        findings.advice.clear();
-        findings.verdict = format!(
-            "{cut} What is left has {}: too few to judge by.",
-            quantity::counted(samples, "page fault")
-        );
-        return;
-    }
-    findings.verdict = format!("{cut} {}", findings.verdict);
-}
-
-/// What to record so that causes can be found.
-fn addresses_missing(share: f64) -> Diagnosis {
-    Diagnosis {
-        headline: "The causes of faults cannot be found: the file has no fault addresses".to_owned(),
-        explanation: "Whether a fault touched new memory, memory that had been returned, or a file follows from its address. perf records addresses only with -d: perf record -d -g -e page-faults. Or run the program under pagewise doctor."
-            .to_owned(),
-        evidence: vec![format!(
-            "{} of the page faults have no address",
-            quantity::percent(share)
-        )],
-        ..Diagnosis::named("addresses_missing", Severity::Note)
     }
 }
 

@@ -7,7 +7,6 @@ use pagewise_model::event::EventSource;
 use pagewise_model::findings::Findings;
 use pagewise_model::profile::Profile;
 use pagewise_model::profile_findings::ProfileFindings;
-use pagewise_profile::{ProfileRules, add_samples, summarise};
 
 /// Content of a recording.
 pub enum Seen<'a> {
@@ -23,33 +22,18 @@ pub enum Seen<'a> {
 /// If it has nothing to report on.
 pub fn seen<'a>(data: &PerfData<'_>, analysis: &'a Analysis) -> Result<Seen<'a>> {
     let sources = data.sources();
-    let profile = analysis
-        .profile()
-        .filter(|profile| !profile.samples.is_empty());
+    let profile = analysis.sampled();
     // Our own recordings have totals and a timeline even if perf events were forbidden.
     let has_totals = data.sidecar().is_some();
     let asked_for_faults = sources.iter().any(|source| is_about_faults(&source.kind));
     let has_faults =
         analysis.samples() > 0 || (has_totals && (asked_for_faults || profile.is_none()));
-    let rules = ProfileRules::shipped()?;
-    let rules = match has_faults && has_totals {
-        true => rules.beside_faults(),
-        false => rules,
-    };
-    let summary = |profile: &Profile| {
-        let mut summary = summarise(profile, &rules);
-        summary.own_cost = analysis.own_cost();
-        summary
-    };
     match (has_faults, profile) {
-        (true, profile) => {
-            let mut findings = analysis.findings()?;
-            if let Some(profile) = profile {
-                add_samples(&mut findings, summary(profile));
-            }
-            Ok(Seen::Run(Box::new(findings), profile))
-        }
-        (false, Some(profile)) => Ok(Seen::Profile(Box::new(summary(profile)), profile)),
+        (true, profile) => Ok(Seen::Run(Box::new(analysis.findings()?), profile)),
+        (false, Some(profile)) => Ok(Seen::Profile(
+            Box::new(analysis.of_samples(profile)?),
+            profile,
+        )),
         (false, None) if data.cut().is_some() => bail!(
             "it has no samples. {}",
             data.cut().map_or_else(String::new, Cut::sentence)
