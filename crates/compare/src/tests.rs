@@ -176,7 +176,7 @@ fn a_clear_gain_is_told_in_words() {
     assert_eq!(comparison.verdict, Verdict::Faster);
     assert_eq!(
         sentence(&comparison),
-        "2.00× faster (95 % interval [1.99, 2.01], 8 pairs), faults −93 %, peak memory +34.0 MiB"
+        "2.00× faster in CPU time (95 % interval [1.99, 2.01], 8 pairs), faults −93 %, peak memory +34.0 MiB"
     );
 }
 

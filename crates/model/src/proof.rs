@@ -63,6 +63,20 @@ pub struct Comparison {
     pub verdict: Verdict,
 }
 
+impl Comparison {
+    /// The gain that stands first wherever one figure is shown: that of CPU time, which predictions are about, or that
+    /// of elapsed time where only it is certain, or it is certainly larger, as where a program waits less.
+    #[must_use]
+    pub fn leading(&self) -> (&Estimate, Clock) {
+        let (wall, cpu) = (&self.wall_speedup, &self.cpu_speedup);
+        let only_elapsed = wall.low > 1.0 && cpu.low <= 1.0;
+        match only_elapsed || wall.low > cpu.high {
+            true => (wall, Clock::Wall),
+            false => (cpu, Clock::Cpu),
+        }
+    }
+}
+
 /// A finished experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -101,5 +115,34 @@ impl Clock {
             Self::Wall => &comparison.wall_speedup,
             Self::Cpu => &comparison.cpu_speedup,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leads(wall: [f64; 3], cpu: [f64; 3]) -> Clock {
+        let estimate = |[low, value, high]: [f64; 3]| Estimate { value, low, high };
+        let comparison = Comparison {
+            arm: String::new(),
+            wall_speedup: estimate(wall),
+            cpu_speedup: estimate(cpu),
+            fault_ratio: Estimate::exact(1.0),
+            rss_change_bytes: 0.0,
+            p_adjusted: 0.0,
+            pairs: 8,
+            verdict: Verdict::Faster,
+        };
+        comparison.leading().1
+    }
+
+    #[test]
+    fn cpu_time_leads_unless_elapsed_time_gained_more_for_certain() {
+        assert_eq!(leads([1.8, 2.0, 2.2], [1.9, 2.1, 2.3]), Clock::Cpu);
+        assert_eq!(leads([1.0, 1.5, 2.2], [1.3, 1.4, 1.5]), Clock::Cpu);
+        assert_eq!(leads([2.8, 3.0, 3.2], [1.1, 1.2, 1.3]), Clock::Wall);
+        assert_eq!(leads([1.1, 1.3, 1.5], [0.9, 1.1, 1.4]), Clock::Wall);
+        assert_eq!(leads([0.9, 1.0, 1.1], [0.9, 1.0, 1.1]), Clock::Cpu);
     }
 }

@@ -11,6 +11,12 @@ export function provedBy(proof: Proof | null, { rule }: Advice): Comparison | nu
   return found ?? null;
 }
 
+/** The gain that stands first, and what it is a gain in: as `Comparison::leading` in crates/model decides. */
+export function leading({ wall_speedup: wall, cpu_speedup: cpu }: Comparison): { gain: Comparison["cpu_speedup"]; clock: string } {
+  const isElapsed = (wall.low > 1 && cpu.low <= 1) || wall.low > cpu.high;
+  return isElapsed ? { gain: wall, clock: "elapsed time" } : { gain: cpu, clock: "CPU time" };
+}
+
 export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;

@@ -11,7 +11,7 @@ use pagewise_compare::{Criteria, promised};
 use pagewise_model::account::TimePart;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
-use pagewise_model::proof::{Comparison, Proof, Verdict};
+use pagewise_model::proof::{Clock, Comparison, Proof, Verdict};
 use pagewise_model::quantity::{factor_digits, percent, percent_seen};
 use pagewise_model::ratio::Ratio;
 use pagewise_model::units::Estimate;
@@ -364,13 +364,11 @@ fn by_proof(proof: &Proof, advice: &[Advice]) -> String {
         .map_or(1, |one| one.settings.0.len());
     let measured = proof.comparisons.iter().find(|one| one.arm == *name);
     let shown = proof.confirmation.as_ref().or(measured);
-    // Time that a program no longer waits is not CPU time.
-    let clock = |shown: &Comparison| match shown.wall_speedup.low > shown.cpu_speedup.high {
-        true => (shown.wall_speedup, phrases::elapsed_time()),
-        false => (shown.cpu_speedup, phrases::cpu_time()),
-    };
-    let message = shown.map(clock);
-    match message.and_then(|(gain, of)| faster(&gain, &of, Source::Measured)) {
+    let leading = shown.map(|shown| match shown.leading() {
+        (gain, Clock::Wall) => (gain, phrases::elapsed_time()),
+        (gain, Clock::Cpu) => (gain, phrases::cpu_time()),
+    });
+    match leading.and_then(|(gain, of)| faster(gain, &of, Source::Measured)) {
         Some(gain) => phrases::proved(count(settings), gain),
         None => phrases::proved_faster(count(settings)),
     }

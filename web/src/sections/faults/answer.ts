@@ -6,6 +6,7 @@ import { timeBar } from "../../draw/timeBar";
 import { bytes, compact, count, factor, factorRange, nanos, percent, percentRange, percentSeen, predictedFactor } from "../../format";
 import { explained, term } from "../../glossary";
 import { avoidable, cpuParts, elapsedParts, faultNanos } from "../../layout/cost";
+import { leading } from "../../layout/proof";
 import type { Answer } from "../answer";
 import { failure, SEVERITY, tile } from "../head";
 
@@ -67,10 +68,11 @@ const LEAST_GAIN = 1.05;
 function gainTile({ findings: { cost }, exports }: Report, { proof, advice }: Page): HTMLElement {
   const proved = proof?.confirmation ?? proof?.comparisons.find((c) => c.arm === proof.winner);
   if (proved && proved.verdict === "faster") {
+    const { gain, clock } = leading(proved);
     return tile(
       ["Speed with the fix, ", h("strong", { class: "good-ink" }, "proved")],
-      inked(factor(proved.wall_speedup.value), "good-ink"),
-      `in elapsed time, 95 % interval ${factorRange(proved.wall_speedup)}`,
+      inked(factor(gain.value), "good-ink"),
+      `in ${clock}, 95 % interval ${factorRange(gain)}`,
       `${count(proved.pairs)} pairs of runs`,
     );
   }

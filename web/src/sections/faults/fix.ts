@@ -6,7 +6,7 @@ import { copyBox } from "../../draw/copy";
 import { tabs } from "../../draw/tabs";
 import { byteChange, bytes, factor, factorRange, percent, predictedFactor } from "../../format";
 import { explained } from "../../glossary";
-import { provedBy } from "../../layout/proof";
+import { leading, provedBy } from "../../layout/proof";
 import type { Section } from "../section";
 
 const exportsOf = ({ faults, memory }: Page): [string, string][][] => faults?.exports ?? memory?.exports ?? [];
@@ -63,14 +63,17 @@ function predictedGain(advice: Advice): Child[] {
 }
 
 /** What runs with the setting showed. */
-const provedGain = ({ cpu_speedup, fault_ratio, rss_change_bytes }: Comparison): Child[] => [
-  h("dt", {}, "Proved speed"),
-  h("dd", {}, h("strong", {}, factor(cpu_speedup.value)), ` in CPU time (${factorRange(cpu_speedup)})`),
-  h("dt", {}, "Faults left"),
-  h("dd", {}, percent(fault_ratio.value)),
-  h("dt", {}, "Memory"),
-  h("dd", {}, byteChange(rss_change_bytes)),
-];
+const provedGain = (proved: Comparison): Child[] => {
+  const { gain, clock } = leading(proved);
+  return [
+    h("dt", {}, "Proved speed"),
+    h("dd", {}, h("strong", {}, factor(gain.value)), ` in ${clock} (${factorRange(gain)})`),
+    h("dt", {}, "Faults left"),
+    h("dd", {}, percent(proved.fault_ratio.value)),
+    h("dt", {}, "Memory"),
+    h("dd", {}, byteChange(proved.rss_change_bytes)),
+  ];
+};
 
 /** What it would gain, or gained. Of memory, the reason says it. */
 function promise({ faults, proof }: Page, advice: Advice): Child[] {
