@@ -11,6 +11,15 @@ use pagewise_model::findings::{Cause, Churn, ChurnRoute, Findings, RegionKind, S
 const MALLOPT: &str = "mallopt()";
 /// The functions that return free memory on request: glibc's symbol, and the part inlined into it or not.
 const TRIMS: [&str; 3] = ["malloc_trim", "__malloc_trim", "mtrim"];
+/// The functions that allocate aligned blocks (malloc/malloc.c), with the names that callers know them by.
+const ALIGNS: [&str; 6] = [
+    "_int_memalign",
+    "_mid_memalign",
+    "__libc_memalign",
+    "memalign",
+    "posix_memalign",
+    "aligned_alloc",
+];
 /// The share of the released memory from which calls decide.
 const MOST: f64 = 0.5;
 
@@ -54,11 +63,18 @@ fn is_trimmed(churn: &Churn) -> bool {
     if in_heap > 0.0 && in_heap >= MOST * faults(&mut churn.routes.iter()) {
         return true;
     }
-    let sites = &churn.release_sites;
-    let trims = |site: &&Site| site.stack.iter().any(|name| TRIMS.contains(&name.as_str()));
+    are_mostly_by(&churn.release_sites, &TRIMS)
+}
+
+/// Whether most of these sites are reached through one of `functions`.
+fn are_mostly_by(sites: &[Site], functions: &[&str]) -> bool {
+    let reaches = |site: &&Site| {
+        let mut stack = site.stack.iter();
+        stack.any(|name| functions.contains(&name.as_str()))
+    };
     let sum = |sites: &mut dyn Iterator<Item = &Site>| sites.map(|site| site.faults).sum::<f64>();
     let all = sum(&mut sites.iter());
-    all > 0.0 && sum(&mut sites.iter().filter(trims)) >= MOST * all
+    all > 0.0 && sum(&mut sites.iter().filter(reaches)) >= MOST * all
 }
 
 /// The largest block to which glibc adapts its threshold (malloc/malloc.c: DEFAULT_MMAP_THRESHOLD_MAX).
@@ -71,14 +87,17 @@ const OFTEN: u64 = 16;
 
 /// Whether blocks of one size are mapped and unmapped again and again: the first that is unmapped
 /// raises the threshold to its size (malloc/malloc.c, `free`) unless a threshold was set, by a variable
-/// or by mallopt, from wherever that was called.
+/// or by mallopt, from wherever that was called. Aligned blocks are mapped with room to align them, which is no part
+/// of the size that `free` adapts to, so that the next one is beyond the threshold again.
 fn does_not_adapt(findings: &Findings, glibc: &Allocator) -> bool {
     let mut names = glibc.settings.keys();
     let is_set = names.any(|name| FREEZING.contains(&name.as_str()));
     let mut kinds = findings.allocators.iter().map(|one| one.kind);
     let has_runtime = kinds.any(|kind| Runtimes::shipped().has(kind));
     // Heaps of threads end at 64 MiB, and what does not fit is mapped whatever the threshold.
-    if is_set || has_runtime || mainly_threads(findings) || !is_one_process(findings) {
+    let is_aligned = are_mostly_by(&findings.churn.regrow_sites, &ALIGNS);
+    if is_set || has_runtime || is_aligned || mainly_threads(findings) || !is_one_process(findings)
+    {
         return false;
     }
     let routes = findings.churn.routes.iter();

@@ -134,6 +134,17 @@ fn blocks_that_glibc_would_keep_show_a_threshold_in_force() {
     let threshold = ("MALLOC_MMAP_THRESHOLD_".to_owned(), "131072".to_owned());
     set.allocators[0].settings.extend([threshold]);
     assert_eq!(tunables(&concluded(set)).len(), 2);
+    // Aligned blocks are beyond the threshold that the last one left, too.
+    let mut aligned = mapped_blocks(200_704);
+    let maps = [
+        "main",
+        "posix_memalign",
+        "_mid_memalign",
+        "_int_memalign",
+        "mmap",
+    ];
+    aligned.churn.regrow_sites = vec![released_by(&maps)];
+    assert_eq!(tunables(&concluded(aligned)).len(), 2);
     // Blocks that grow are each beyond the threshold that the last one left.
     let mut growing = mapped_blocks(200_704);
     let mut sizes = Histogram::default();
