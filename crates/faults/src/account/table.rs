@@ -128,6 +128,9 @@ const CALL_PREFIXES: [&str; 9] = [
     "ksys_",
 ];
 
+/// Prefixes of functions that do the work of the call whose name follows (fs/read_write.c, kernel/futex/syscalls.c).
+const BODY_PREFIXES: [&str; 4] = ["do_sys_", "do_", "vfs_", "kernel_"];
+
 impl KernelTable {
     /// The built-in table.
     #[must_use]
@@ -183,11 +186,18 @@ impl KernelTable {
             .map_or_else(|| Reason::of(entry), |call| self.call(call, functions))
     }
 
-    /// The system call that ends by jumping to this function.
+    /// The system call that ends by jumping to this function: one that is named after it, or a body.
     fn with_body(&self, function: &str) -> Option<&str> {
         let plain = function.split('.').next().unwrap_or(function);
         let mut bodies = self.call.iter().map(|family| &family.bodies);
-        bodies.find_map(|bodies| bodies.get(plain).map(String::as_str))
+        let known = bodies.find_map(|bodies| bodies.get(plain));
+        let named_after = || {
+            let mut prefixes = BODY_PREFIXES.iter();
+            let name = prefixes.find_map(|prefix| plain.strip_prefix(prefix))?;
+            let mut calls = self.call.iter().flat_map(|family| &family.calls);
+            calls.find(|call| *call == name)
+        };
+        known.or_else(named_after).map(String::as_str)
     }
 
     fn call(&self, call: &str, functions: &[&str]) -> Reason {
@@ -323,6 +333,26 @@ mod tests {
         assert_eq!(reason(&stack).as_deref(), Some("fault"));
         assert_eq!(reason(&stack[..4]).as_deref(), Some("call.read"));
         assert_eq!(reason(&stack[..2]).as_deref(), Some("gate"));
+    }
+
+    #[test]
+    fn a_function_named_after_a_call_stands_in_its_place() {
+        let behind_the_gate = |function| reason(&["do_syscall_64", function, "vfs_readv"]);
+        for function in ["do_preadv", "do_readv", "vfs_read", "ksys_read"] {
+            assert_eq!(
+                behind_the_gate(function).as_deref(),
+                Some("call.read"),
+                "{function}"
+            );
+        }
+        assert_eq!(
+            reason(&["do_syscall_64", "do_sys_poll"]).as_deref(),
+            Some("call.wait")
+        );
+        assert_eq!(
+            reason(&["do_syscall_64", "do_work"]).as_deref(),
+            Some("gate")
+        );
     }
 
     #[test]
