@@ -123,6 +123,9 @@ pub struct Heap {
     pub modules: Vec<String>,
     /// Functions beneath which the runtime looks for garbage; the program waits for some of it.
     pub collector: Vec<String>,
+    /// Files that hold little else, whose functions without names count as the collector's.
+    #[serde(default)]
+    pub collector_files: Vec<String>,
 }
 
 impl Content for Family {}

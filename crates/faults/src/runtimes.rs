@@ -37,6 +37,11 @@ impl Runtimes {
         find(|heap| matches(&heap.collector, function))
     }
 
+    /// The runtime to whose collector the functions without names in this file belong.
+    pub fn collector_in(&self, file: &str) -> Option<AllocatorKind> {
+        find(|heap| matches(&heap.collector_files, file))
+    }
+
     /// Whether it manages a heap of its own.
     pub fn has(&self, kind: AllocatorKind) -> bool {
         of(kind).is_some_and(|family| family.heap.is_some())
@@ -80,6 +85,13 @@ mod tests {
             );
         }
         assert_eq!(collector("threadPaused"), None);
+    }
+
+    #[test]
+    fn a_stripped_collector_is_told_by_its_file() {
+        let collector = |file| Runtimes::shipped().collector_in(file);
+        assert_eq!(collector("libgc.so.1.5.1"), Some(AllocatorKind::Guile));
+        assert_eq!(collector("libguile-3.0.so.1.6.0"), None);
     }
 
     #[test]

@@ -410,8 +410,10 @@ fn leaf(profile: &Profile, stack: NodeId) -> Option<&Frame> {
 fn collecting<'a>(profile: &'a Profile, stack: NodeId, runtimes: &Runtimes) -> Option<&'a str> {
     let frames = profile.stacks.frames(stack);
     let frames = frames.filter_map(|id| profile.frames.get(id.0 as usize));
-    let named = frames.filter(|frame| frame.unnamed.is_none());
-    let found = named.filter(|frame| runtimes.collector_of(&frame.name).is_some());
+    let found = frames.filter(|frame| match frame.unnamed {
+        None => runtimes.collector_of(&frame.name).is_some(),
+        Some(_) => runtimes.collector_in(&frame.module).is_some(),
+    });
     found.last().map(|frame| &*frame.name)
 }
 
