@@ -94,6 +94,7 @@ fn a_kind_is_that_of_the_process_where_enough_were_measured() {
         advised(&with_mimalloc(findings)).join(" ")
     };
     assert_eq!(of("perl"), "speed.mimalloc");
-    assert_eq!(of("lua5.4"), "speed.mimalloc");
+    // Of six Lua programs two gained less than a tenth.
+    assert_eq!(of("lua5.4"), "");
     assert_eq!(of("python3"), "");
 }
