@@ -186,6 +186,7 @@ phrases! {
         with_arm(arm, gain);
         not_faster();
         refuted(names);
+        once(arm, times);
         open();
         faster_measured(times, clock, low, high);
         faster_predicted(times, clock, low, high);

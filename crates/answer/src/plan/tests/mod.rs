@@ -388,6 +388,19 @@ fn a_proof_takes_the_place_of_the_prediction_in_the_verdict() {
         "{}",
         faster.verdict
     );
+    let mut once = proof(None, Verdict::Undecided);
+    once.comparisons[0].pairs = 1;
+    once.comparisons[0].cpu_speedup = Estimate {
+        value: 4.0,
+        low: 0.0,
+        high: f64::MAX,
+    };
+    let message = proved(findings.clone(), once.clone()).verdict;
+    let expected = format!("one run with '{name}' was 4.0 times as fast in CPU time");
+    assert!(message.contains(&expected), "{message}");
+    once.comparisons[0].cpu_speedup.value = 1.1;
+    let message = proved(findings.clone(), once).verdict;
+    assert!(message.contains("Inconclusive"), "{message}");
     let same = proved(findings.clone(), proof(None, Verdict::NoDifference));
     assert!(
         same.verdict.contains("did not make it faster"),
