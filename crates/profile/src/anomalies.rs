@@ -23,6 +23,9 @@ pub(super) fn find(profile: &Profile, idle: &Idle, events: &[EventProfile]) -> V
     bursts.into_iter().chain(hot).chain(step).collect()
 }
 
+/// The name of the finding that the CPUs did more than usual for a while.
+pub(super) const BURST: &str = "profile.burst";
+
 fn burst(event: &EventProfile) -> Option<Diagnosis> {
     let burst = event.burst.as_ref()?;
     let seconds = |nanos: u64| nanos as f64 / 1e9;
@@ -33,7 +36,7 @@ fn burst(event: &EventProfile) -> Option<Diagnosis> {
         blame(burst)
     );
     Some(Diagnosis {
-        id: "profile.burst".to_owned(),
+        id: BURST.to_owned(),
         severity: Severity::Costly,
         headline,
         explanation: "A stall or a background job shows as a few moments unlike the rest. Its \

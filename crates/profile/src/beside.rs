@@ -1,7 +1,8 @@
 //! Combines the samples and the faults of one recording: more evidence, under one verdict.
 
+use super::anomalies::BURST;
 use pagewise_model::answer::Document;
-use pagewise_model::findings::{Diagnosis, Findings};
+use pagewise_model::findings::{Diagnosis, Findings, Severity};
 use pagewise_model::profile_findings::ProfileFindings;
 
 /// Adds the results of a recording's samples to those of its faults. The verdict is that of the
@@ -9,12 +10,17 @@ use pagewise_model::profile_findings::ProfileFindings;
 pub fn add_samples(findings: &mut Findings, samples: ProfileFindings) {
     let Document {
         verdict,
-        diagnoses,
+        mut diagnoses,
         losses,
         evidence,
         ..
     } = samples;
     findings.profile = Some(evidence);
+    // A program's phases differ in the work that they do; on a machine, more than usual needs a reason.
+    if !findings.collection.whole_machine {
+        let bursts = diagnoses.iter_mut().filter(|one| one.id == BURST);
+        bursts.for_each(|one| one.severity = one.severity.min(Severity::Note));
+    }
     let others = match findings.is_mostly_samples() {
         true => {
             findings.verdict = verdict;
@@ -39,7 +45,7 @@ fn insert(diagnoses: &mut Vec<Diagnosis>, new: Diagnosis) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagewise_model::findings::{Run, Severity};
+    use pagewise_model::findings::Run;
     use pagewise_model::loss::LossKind;
     use pagewise_model::profile_findings::ProfileSummary;
     use pagewise_model::units::Nanos;
@@ -80,5 +86,25 @@ mod tests {
         let of_another_tool = together(Nanos(0));
         assert_eq!(of_another_tool.verdict, "samples");
         assert_eq!(ids(&of_another_tool), ["lock", "churn", "pages"]);
+    }
+
+    #[test]
+    fn a_burst_is_costly_on_a_machine_only() {
+        let severity = |whole_machine| {
+            let mut findings = Document::of(Run::default());
+            findings.collection.whole_machine = whole_machine;
+            let mut samples = Document::of(ProfileSummary {
+                span: Nanos(1),
+                events: Vec::new(),
+                counters: Vec::new(),
+                unknown: Vec::new(),
+                own_cost: None,
+            });
+            samples.diagnoses = vec![Diagnosis::named(BURST, Severity::Costly)];
+            add_samples(&mut findings, samples);
+            findings.diagnoses[0].severity
+        };
+        assert_eq!(severity(false), Severity::Note);
+        assert_eq!(severity(true), Severity::Costly);
     }
 }
