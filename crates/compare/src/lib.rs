@@ -29,7 +29,7 @@ pub use needed::{Promise, promise};
 pub use pagewise_model::proof::Clock;
 pub use stopping::{FEWEST_PAIRS, Stopping, fewest_pairs, half_width};
 pub use verdict::{Criteria, faster_by};
-pub use words::{bytes_change, causal_doubt, promised, sentence};
+pub use words::{bytes_change, causal_doubt, promised, sentence, tried_once};
 
 use early::Sides;
 use pagewise_model::proof::{Comparison, Verdict};

@@ -211,7 +211,7 @@ fn memory_beyond_the_limit_and_slower_runs_are_refused() {
     let reversed = compare("arm", &arm, &baseline, &limit);
     assert_eq!(reversed.verdict, Verdict::Slower);
     assert!(
-        sentence(&reversed).starts_with("2.00× slower (95 % interval"),
+        sentence(&reversed).starts_with("2.00× slower in elapsed time (95 % interval"),
         "{reversed:?}"
     );
 }
@@ -224,6 +224,11 @@ fn too_few_runs_decide_nothing() {
     let single = compare("arm", &one, &runs(&[1.0], 1, 1), &Criteria::default());
     assert_eq!(single.verdict, Verdict::Undecided);
     assert_eq!(sentence(&single), "too few runs to compare");
+    let message = proof::summary(&[single], None, None, true);
+    assert!(
+        message.starts_with("Not proved: one run with 'arm' was 2.0 times as fast in CPU time"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -58,6 +58,20 @@ pub fn promised(comparison: &Comparison, arms: usize, criteria: &Criteria) -> Op
     Some(format!("{}, {}", likely(&found), more(found.more_pairs)))
 }
 
+/// From this gain on, one run says more than that nothing is decided.
+const LARGE: f64 = 1.2;
+
+/// The arm that was far faster in the only pair of runs for which there was time.
+#[must_use]
+pub fn tried_once<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Option<&'a Comparison> {
+    let gain = |one: &&Comparison| one.cpu_speedup.value;
+    let is_large = |one: &&Comparison| {
+        one.pairs == 1 && one.verdict == Verdict::Undecided && gain(one) >= LARGE
+    };
+    let large = comparisons.filter(is_large);
+    large.max_by(|a, b| gain(a).total_cmp(&gain(b)))
+}
+
 fn likely(found: &Promise) -> String {
     let clock = if found.by_cpu { " in CPU time" } else { "" };
     format!("probably {:.2} times as fast{clock}", found.speed)

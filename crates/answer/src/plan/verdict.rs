@@ -7,7 +7,7 @@ use super::open::Open;
 use super::symptom::Symptom;
 use super::{activity, kernel, leads, phrases};
 use crate::page_sizes;
-use pagewise_compare::{Criteria, promised};
+use pagewise_compare::{Criteria, promised, tried_once};
 use pagewise_model::account::TimePart;
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
@@ -388,24 +388,11 @@ fn unproved(proof: &Proof) -> String {
         _ if tried.iter().all(|one| one.verdict == Verdict::NotReached) => phrases::not_reached(),
         Some((one, gain)) => phrases::with_arm(&one.arm, gain),
         None if tried.iter().all(settled) => phrases::not_faster(),
-        None => match tried_once(&tried) {
+        None => match tried_once(tried.iter().copied()) {
             Some(one) => phrases::once(&one.arm, factor_digits(one.cpu_speedup.value)),
             None => phrases::open(),
         },
     }
-}
-
-/// From this gain on, one run says more than that nothing is decided.
-const LARGE: f64 = 1.2;
-
-/// The arm that was far faster in the only pair of runs for which there was time.
-fn tried_once<'a>(tried: &[&'a Comparison]) -> Option<&'a Comparison> {
-    let gain = |one: &&Comparison| one.cpu_speedup.value;
-    let is_large = |one: &&Comparison| {
-        one.pairs == 1 && one.verdict == Verdict::Undecided && gain(one) >= LARGE
-    };
-    let large = tried.iter().copied().filter(is_large);
-    large.max_by(|a, b| gain(a).total_cmp(&gain(b)))
 }
 
 fn count(settings: usize) -> String {

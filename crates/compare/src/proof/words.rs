@@ -1,9 +1,9 @@
 //! The texts about a proof.
 
 use super::fate::Fate;
-use crate::{Criteria, causal_doubt, noise, promised, sentence};
+use crate::{Criteria, causal_doubt, noise, promised, sentence, tried_once};
 use pagewise_model::proof::{Arm, Comparison, Proof, Verdict};
-use pagewise_model::quantity::shown_factor;
+use pagewise_model::quantity::{factor_digits, shown_factor};
 use pagewise_model::run::RunCost;
 
 /// Run-to-run differences from which the reader is informed.
@@ -46,6 +46,12 @@ fn unproved(comparisons: &[Comparison], is_open: bool) -> String {
     let likely = tried()
         .filter_map(|one| Some((one, promised(one, arms, &Criteria::default())?)))
         .max_by(|(a, _), (b, _)| a.cpu_speedup.value.total_cmp(&b.cpu_speedup.value));
+    if let (None, Some(one)) = (&likely, tried_once(tried())) {
+        let (arm, times) = (&one.arm, factor_digits(one.cpu_speedup.value));
+        return format!(
+            "Not proved: one run with '{arm}' was {times} times as fast in CPU time; a longer --budget can prove it."
+        );
+    }
     match (likely, comparisons) {
         (_, []) => "Not proved: there was no setting left to compare; the notes say why.".to_owned(),
         (Some((one, words)), several) if several.len() > 1 => {
