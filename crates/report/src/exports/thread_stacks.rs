@@ -250,3 +250,33 @@ fn comes_before(name: &str, greater: &str) -> bool {
 fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_the_ranks_of_all_texts_sorted() {
+        let parts = ["", "a", "-", "=", ":", "ab", "z"];
+        let mut names: Vec<String> = parts
+            .iter()
+            .flat_map(|first| parts.iter().map(move |second| format!("{first}{second}")))
+            .flat_map(|two| parts.iter().map(move |third| format!("{two}{third}")))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        // An order that is not that of the texts.
+        names.sort_by_key(|name| (name.len() % 3, name.chars().rev().collect::<String>()));
+        let ranks = ranks(&names);
+        let alone = names
+            .iter()
+            .zip(&ranks)
+            .map(|(name, of)| (of.alone, name.clone()));
+        let before = names.iter().zip(&ranks);
+        let before = before.map(|(name, of)| (of.before_callees, format!("{name};")));
+        let mut all: Vec<(u32, String)> = alone.chain(before).collect();
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        assert!(all.windows(2).all(|pair| pair[0].1 < pair[1].1));
+    }
+}
