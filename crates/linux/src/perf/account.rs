@@ -37,8 +37,6 @@ struct Tally {
     name: String,
     role: Role,
     unit_cost: u64,
-    /// CPU time that a sample stands for, of a source that misses none.
-    cpu_time: u64,
     time_offset: usize,
     thread_offset: usize,
     /// Where samples of CPU time have their call chain.
@@ -96,10 +94,6 @@ impl Account {
                 name: source.name.clone(),
                 role: unit.role,
                 unit_cost: source.unit_cost,
-                cpu_time: match unit.reach {
-                    Reach::Machine => source.cpu_time,
-                    Reach::Threads => 0,
-                },
                 time_offset: source.time_offset(),
                 thread_offset: source.thread_offset(),
                 chain_offset: match unit.role {
@@ -396,13 +390,6 @@ impl Account {
     pub fn samples_of(&self, role: Role) -> u64 {
         let of_role = self.tallies.iter().filter(|tally| tally.role == role);
         of_role.map(|tally| tally.count).sum()
-    }
-
-    /// CPU time of the observed threads so far, by its samples; `None` if nothing samples all of it.
-    pub fn cpu_time(&self) -> Option<Nanos> {
-        let sampled = self.tallies.iter().filter(|tally| tally.cpu_time > 0);
-        let times = sampled.map(|tally| tally.count.saturating_mul(tally.cpu_time));
-        times.reduce(u64::saturating_add).map(Nanos)
     }
 
     /// The records of `role` since the last call.

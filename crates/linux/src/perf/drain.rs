@@ -1,19 +1,17 @@
 //! The recorder's thread: moves records from the rings to the file, switches turns, and keeps costs
 //! within bounds. It sleeps until a ring is partly full or something is due.
 
-mod budget;
 mod copies;
 mod hand_over;
 mod output;
 
-use budget::{COPIES, GOVERNED, TIMERS, percent_on};
 use copies::Stacks;
 use output::Output;
 
 use super::account::{Account, EventCount};
 use super::build_ids::BuildIds;
 use super::closing;
-use super::governor::{Bound, Governor};
+use super::governor::Governor;
 use super::ladder::Ladder;
 use super::notes::Note;
 use super::opening::{Opened, families_of, threads_of};
@@ -94,7 +92,7 @@ pub(super) struct Drain {
     /// Since when faults have been recorded without a rest.
     faults_since: Option<Nanos>,
     fault_windows: Vec<(Nanos, Nanos)>,
-    governed: Vec<(Role, Bound)>,
+    governed: Vec<(Role, u64)>,
     governors: Vec<(Role, Governor)>,
     /// Samples of any process to be taken before CPU time is sampled less often; `None` once it is.
     dense_samples_left: Option<u64>,
@@ -139,6 +137,17 @@ const MOST_DENSE_SAMPLES: u64 = 4_096;
 const TELLING: Nanos = Nanos(1_000_000);
 /// A storm of births is expected to go on for this long after it was last seen.
 const AFTER_STORM: Nanos = Nanos(500_000_000);
+/// Shares of the elapsed time, in millionths, that governed units may cost the program. Memory
+/// calls have the largest, because causes of faults cannot be determined well without them.
+const GOVERNED: [(Role, u64); 3] = [
+    (Role::Mappings, 10_000),
+    (Role::Calls, 20_000),
+    (Role::Locks, 3_000),
+];
+/// The same for timers of threads beside records of faults; a profile that was asked for is not
+/// paused.
+const TIMERS: u64 = 10_000;
+
 impl Drain {
     pub fn new(
         opened: Opened,
@@ -179,7 +188,7 @@ impl Drain {
                 .chain(match (timers, planned(Role::CpuStacks)) {
                     (true, true) => Some((Role::CpuStacks, TIMERS)),
                     (true, false) => Some((Role::Cpu, TIMERS)),
-                    (false, true) => Some((Role::CpuStacks, COPIES)),
+                    (false, true) => Some((Role::CpuStacks, copies::SHARE)),
                     (false, false) => None,
                 })
                 .collect(),
@@ -259,7 +268,7 @@ impl Drain {
         }
         self.governors = std::mem::take(&mut self.governed)
             .into_iter()
-            .map(|(role, bound)| self.governor(role, bound, now))
+            .map(|(role, share)| (role, Governor::new(share, now)))
             .collect();
     }
 
@@ -316,17 +325,15 @@ impl Drain {
     }
 
     fn sleep(&self, now: Nanos) -> Nanos {
-        let turn = self
-            .rotation
-            .as_ref()
-            .map(|rotation| rotation.until() - now);
-        let due = turn.into_iter().chain(self.next_resume(now)).min();
+        let turn = self.rotation.as_ref().map(Rotation::until);
+        let resumes = self.governors.iter().filter_map(|(_, g)| g.resumes_at());
+        let due = turn.into_iter().chain(resumes).min();
         let is_trial = self.stacks == Some(Stacks::Chains) && self.account.chains_are_undecided();
         let longest = match is_trial {
             true => UNDECIDED_SLEEP,
             false => LONGEST_SLEEP,
         };
-        due.map_or(longest, |due| due.min(longest))
+        due.map_or(longest, |due| (due - now).min(longest))
     }
 
     /// Executes a command if there is one. True if it is to stop, or if the sender is gone.
@@ -485,5 +492,22 @@ impl Drain {
         }
         collection.notes = self.notes.iter().map(Note::text).collect();
         collection
+    }
+}
+
+fn percent_on(windows: &[(Nanos, Nanos)], elapsed: Nanos) -> u64 {
+    let on: Nanos = windows.iter().map(|&(from, to)| to - from).sum();
+    on.0.saturating_mul(100) / elapsed.0.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_of_the_whole_time() {
+        let windows = [(Nanos(0), Nanos(10)), (Nanos(50), Nanos(65))];
+        assert_eq!(percent_on(&windows, Nanos(100)), 25);
+        assert_eq!(percent_on(&windows, Nanos(0)), 2_500);
     }
 }

@@ -1,31 +1,20 @@
-//! Keeps units that record all the time, not in turns, within a share of a time that passes: of the clock,
-//! or of the program's CPU time.
+//! Keeps units that record all the time, not in turns, within a share of the time.
 
 use pagewise_model::units::Nanos;
 
-/// Watches the cost of one unit and decides when it must pause. Pure: times and cost are passed in, the
-/// windows in those of the clock, everything else in those of which it has a share.
+/// Watches the cost of one unit and decides when it must pause. Pure: time and cost are passed in.
 ///
 /// A pause lasts until the budget has caught up and has a fresh reserve, so that each period of
 /// recording has a useful length.
 #[derive(Debug)]
 pub(super) struct Governor {
-    /// Budget in millionths of the time that passed.
+    /// Budget in millionths of the elapsed time.
     share_ppm: u64,
-    /// What may be spent in advance, so that short programs are recorded in full.
-    head_start: Nanos,
     began: Nanos,
     spent: Nanos,
     /// Since when the unit has been on; `None` while paused.
     on_since: Option<Nanos>,
     windows: Vec<(Nanos, Nanos)>,
-}
-
-/// What a unit may cost.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bound {
-    pub share_ppm: u64,
-    pub head_start: Nanos,
 }
 
 /// What to switch.
@@ -35,16 +24,16 @@ pub(super) enum Verdict {
     Resume,
 }
 
+/// This much time's budget may be spent in advance, so that short programs are recorded in full.
+const HEAD_START_PER_PPM: u64 = 1_000_000_000 / 1_000_000;
 /// Reserve to build up before recording resumes.
 const RESERVE: Nanos = Nanos(2_000_000);
 
 impl Governor {
-    /// A unit that is on since `now`, when the time of which it has a share is `passed`.
-    pub fn new(bound: Bound, now: Nanos, passed: Nanos) -> Self {
+    pub fn new(share_ppm: u64, now: Nanos) -> Self {
         Self {
-            share_ppm: bound.share_ppm,
-            head_start: bound.head_start,
-            began: passed,
+            share_ppm,
+            began: now,
             spent: Nanos(0),
             on_since: Some(now),
             windows: Vec::new(),
@@ -56,12 +45,12 @@ impl Governor {
         self.spent += cost;
     }
 
-    /// The switch due when this much time has `passed`.
-    pub fn verdict(&self, passed: Nanos) -> Option<Verdict> {
-        let budget = self.budget(passed) + self.head_start;
+    /// The switch due at `now`.
+    pub fn verdict(&self, now: Nanos) -> Option<Verdict> {
+        let budget = self.budget(now);
         match self.on_since {
-            Some(_) if self.spent > budget => Some(Verdict::Pause),
-            None if self.spent + RESERVE <= budget => Some(Verdict::Resume),
+            Some(_) if self.spent > budget + self.head_start() => Some(Verdict::Pause),
+            None if self.spent + RESERVE <= budget + self.head_start() => Some(Verdict::Resume),
             _ => None,
         }
     }
@@ -78,19 +67,14 @@ impl Governor {
         self.on_since = Some(now);
     }
 
-    /// Whether the unit is on.
-    pub fn is_on(&self) -> bool {
-        self.on_since.is_some()
-    }
-
-    /// How much time must still pass until the unit may resume; `None` while it is on.
-    pub fn resumes_in(&self, passed: Nanos) -> Option<Nanos> {
-        if self.is_on() {
+    /// When the unit may next resume; `None` while it is on.
+    pub fn resumes_at(&self) -> Option<Nanos> {
+        if self.on_since.is_some() {
             return None;
         }
-        let missing = (self.spent + RESERVE) - self.head_start;
+        let missing = (self.spent + RESERVE) - self.head_start();
         let wait = missing.0.saturating_mul(1_000_000) / self.share_ppm;
-        Some((self.began + Nanos(wait)) - passed)
+        Some(self.began + Nanos(wait))
     }
 
     /// The times during which the unit was on without a gap, the last one ending at `now`.
@@ -99,9 +83,14 @@ impl Governor {
         self.windows
     }
 
-    fn budget(&self, passed: Nanos) -> Nanos {
-        let passed = u128::from((passed - self.began).0);
-        let budget = passed * u128::from(self.share_ppm) / 1_000_000;
+    /// The first second's budget.
+    fn head_start(&self) -> Nanos {
+        Nanos(self.share_ppm.saturating_mul(HEAD_START_PER_PPM))
+    }
+
+    fn budget(&self, now: Nanos) -> Nanos {
+        let elapsed = u128::from((now - self.began).0);
+        let budget = elapsed * u128::from(self.share_ppm) / 1_000_000;
         Nanos(u64::try_from(budget).unwrap_or(u64::MAX))
     }
 }
@@ -110,55 +99,44 @@ impl Governor {
 mod tests {
     use super::*;
 
-    const BOUND: Bound = Bound {
-        share_ppm: 10_000,
-        head_start: Nanos(10_000_000),
-    };
-
     #[test]
     fn a_cheap_unit_is_never_paused() {
-        let mut governor = Governor::new(BOUND, Nanos(5), Nanos(0));
+        let mut governor = Governor::new(10_000, Nanos(5));
         for second in 1..60 {
             governor.spend(Nanos(9_000_000));
-            assert_eq!(governor.verdict(Nanos(second * 1_000_000_000)), None);
+            assert_eq!(governor.verdict(Nanos(5 + second * 1_000_000_000)), None);
         }
         assert_eq!(governor.finish(Nanos(99)), [(Nanos(5), Nanos(99))]);
     }
 
-    /// What a unit costs that takes half of the program's time while it is on, and its windows: ten
-    /// seconds, in which the program runs one step of 100 µs in `every`.
-    fn costs(every: u64) -> (u64, usize) {
-        let mut governor = Governor::new(BOUND, Nanos(0), Nanos(0));
-        let mut total = 0;
+    #[test]
+    fn a_costly_unit_stays_within_its_share() {
+        let mut governor = Governor::new(10_000, Nanos(0));
+        let (mut on, mut total) = (true, 0);
+        // While on, it costs half of the time. One step is 100 µs; 10 s in all.
         for step in 1..=100_000_u64 {
             let now = Nanos(step * 100_000);
-            let passed = Nanos(step / every * 100_000);
-            if governor.is_on() && step % every == 0 {
+            if on {
                 governor.spend(Nanos(50_000));
                 total += 50_000;
             }
-            match governor.verdict(passed) {
-                Some(Verdict::Pause) => governor.paused(now),
+            match governor.verdict(now) {
+                Some(Verdict::Pause) => {
+                    governor.paused(now);
+                    on = false;
+                }
                 Some(Verdict::Resume) => {
-                    assert_eq!(governor.resumes_in(passed), Some(Nanos(0)));
+                    assert!(governor.resumes_at().unwrap() <= now);
                     governor.resumed(now);
+                    on = true;
                 }
                 None => {}
             }
         }
-        let windows = governor.finish(Nanos(10_000_000_000));
-        assert!(windows.windows(2).all(|pair| pair[0].1 < pair[1].0));
-        (total, windows.len())
-    }
-
-    #[test]
-    fn a_costly_unit_stays_within_its_share_of_the_time_that_passes() {
-        // 1 % of the time in which the program runs, the head start and one step's overshoot.
-        let (total, windows) = costs(1);
+        // 1 % of 10 s, the head start and one step's overshoot.
         assert!((90_000_000..=110_100_000).contains(&total), "{total}");
-        assert!(windows > 10);
-        let (total, windows) = costs(4);
-        assert!((30_000_000..=35_100_000).contains(&total), "{total}");
-        assert!(windows > 5);
+        let windows = governor.finish(Nanos(10_000_000_000));
+        assert!(windows.len() > 10);
+        assert!(windows.windows(2).all(|pair| pair[0].1 < pair[1].0));
     }
 }

@@ -18,8 +18,6 @@ pub(super) struct Source {
     pub attr: perf_event_attr,
     /// Cost of one record to the program in nanoseconds.
     pub unit_cost: u64,
-    /// Nanoseconds of CPU time that a sample stands for; 0 if it is none of CPU time.
-    pub cpu_time: u64,
     /// Which hits of a tracepoint are recorded.
     pub filter: Option<&'static CStr>,
 }
@@ -147,11 +145,10 @@ impl Source {
     /// machine counts them, otherwise by the clock.
     pub fn cpu(frequency: u64, stacks: bool, access: Access) -> Self {
         let cycles = Self::cycles(frequency, access);
-        let mut source = match perf_event::counts(&cycles.attr) {
+        let source = match perf_event::counts(&cycles.attr) {
             true => cycles,
             false => Self::cpu_clock(frequency, access),
         };
-        source.cpu_time = 1_000_000_000 / frequency.max(1);
         match stacks {
             true => Self {
                 unit_cost: unit_cost::CPU_STACK_COPY,
@@ -296,7 +293,6 @@ impl Source {
             name: name.to_owned(),
             attr,
             unit_cost,
-            cpu_time: 0,
             filter: None,
         }
     }

@@ -226,14 +226,6 @@ fn a_birth_costs_each_source_that_reports_it_and_is_one_birth() {
 }
 
 #[test]
-fn cpu_time_is_what_its_samples_stand_for() {
-    let mut account = account();
-    assert_eq!(account.cpu_time(), Some(Nanos(0)));
-    account.count(&[cpu_sample(40, 40), cpu_sample(40, 41)].concat());
-    assert_eq!(account.cpu_time(), Some(Nanos(2 * (1_000_000_000 / 99))));
-}
-
-#[test]
 fn births_are_reported() {
     // pid 40, parent 40; thread 41, parent thread 40.
     let fork = record(kind::FORK, &[40 | 40 << 32, 41 | 40 << 32, 0]);

@@ -1,9 +1,9 @@
 //! Stacks of CPU time: copied at first, then by frame pointers, and copied again where these break.
 //! A short program thus has whole stacks, and one with frame pointers costs no copies for long.
 
+use super::super::governor::Governor;
 use super::super::role::Role;
-use super::Drain;
-use super::budget::{COPIES, TIMERS};
+use super::{Drain, TIMERS};
 use crate::sys::perf_event::monotonic_now;
 
 /// How stacks of CPU time are recorded.
@@ -18,6 +18,10 @@ pub(super) enum Stacks {
 /// So many copies come before the first chains by frame pointers: if these break, few samples of
 /// the whole have no callers.
 const AT_FIRST: u64 = 100;
+/// The share of the elapsed time, in millionths, that copies may cost the program: some 400 copies
+/// per second, 3 MB. With many busy CPUs, chains by frame pointers take the rest of the time.
+pub(super) const SHARE: u64 = 3_200;
+
 impl Drain {
     /// Changes to chains once enough was copied, and back if these break.
     pub(super) fn change_stacks(&mut self) {
@@ -37,8 +41,8 @@ impl Drain {
         self.governors.retain(|(role, _)| *role != before);
         let now = monotonic_now();
         match (self.has_timers, after) {
-            (true, _) => self.governors.push(self.governor(after, TIMERS, now)),
-            (false, Role::CpuStacks) => self.governors.push(self.governor(after, COPIES, now)),
+            (true, _) => self.governors.push((after, Governor::new(TIMERS, now))),
+            (false, Role::CpuStacks) => self.governors.push((after, Governor::new(SHARE, now))),
             _ => {}
         }
         // They may pause, with chains in their place.

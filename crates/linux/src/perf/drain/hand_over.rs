@@ -240,12 +240,11 @@ impl Drain {
                 let threads = self.account.threads();
                 let cost = self.switches.cost(&self.proc, threads, monotonic_now());
                 // Timers that are off cost nothing.
-                if governor.is_on() {
+                if governor.resumes_at().is_none() {
                     governor.spend(cost);
                 }
             }
-            let passed = self.passed(*role, monotonic_now());
-            match governor.verdict(passed) {
+            match governor.verdict(monotonic_now()) {
                 Some(Verdict::Pause) => {
                     governor.paused(monotonic_now());
                     self.set(*role, false);
