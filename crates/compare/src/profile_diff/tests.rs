@@ -540,7 +540,7 @@ fn what_broken_chains_took_for_callers_is_no_difference() {
         let period = 1_000_000_000 / 99;
         let mut maker = Maker::default();
         for at in 0..60 * 99 {
-            let function = ["sort", "sort", "read"][random.below(3) as usize];
+            let function = ["sort", "sort", "read"][random.below(3)];
             let stack = match is_broken && random.below(3) > 0 {
                 // One sample that nothing is known of makes no function of what the others begin with.
                 true if at < 20 => "?".to_owned(),
