@@ -2,9 +2,10 @@
 
 use crate::Common;
 use crate::cluster::{Choice, Cluster};
+use crate::condition::predicate;
 use crate::data::{
-    Data, Files, Identifier, Run, Runs, Store, TABLES, Unusable, Usable, arrow_schema, checked,
-    in_types_of, without_views,
+    Data, Files, Identifier, Run, Runs, Seen, Store, TABLES, Unusable, Usable, arrow_schema,
+    checked, in_types_of, listed, without_views,
 };
 use crate::distributed::{self, Question};
 use crate::reading::reading;
@@ -18,8 +19,10 @@ use datafusion::logical_expr::AggregateUDF;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use pagewise_report::exports::parquet::Column;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -32,6 +35,10 @@ pub struct Engine {
     data: Data,
     runs: Runs,
     unusable: BTreeSet<Unusable>,
+    /// What the reader saw of the files of each table.
+    seen: BTreeMap<&'static str, Arc<Seen>>,
+    /// The tables of a query of the user.
+    provided: BTreeMap<&'static str, Vec<Usable>>,
     scans: Vec<Scan>,
     threads: usize,
     parts: usize,
@@ -60,6 +67,18 @@ pub struct Scan {
 impl Engine {
     /// Finds the tables and reads `runs`.
     pub fn open(common: &Common) -> Result<Self> {
+        Self::with_runs(common, true)
+    }
+
+    /// The same for a query of the user, which may have nothing to do with `runs`: to open one file more for
+    /// each host takes as long as some queries.
+    pub fn open_for(common: &Common, query: &str) -> Result<Self> {
+        let mut engine = Self::with_runs(common, names(query, "runs"))?;
+        engine.provide_for(query)?;
+        Ok(engine)
+    }
+
+    fn with_runs(common: &Common, are_read: bool) -> Result<Self> {
         let cpus = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         let (threads, parts) = match common.engine {
             Choice::Embedded => (common.threads.unwrap_or(cpus), 1),
@@ -93,8 +112,11 @@ impl Engine {
         let store = Store::of(&common.data, runtime.handle().clone())?;
         store.register(&context);
         let data = Data::find(store, &common.data)?;
-        let (runs, unusable) = Runs::read(&data)?;
-        if runs.runs.is_empty() {
+        let (runs, unusable) = match are_read {
+            true => Runs::read(&data)?,
+            false => (Runs::unread(&data), Vec::new()),
+        };
+        if are_read && runs.runs.is_empty() {
             let why = unusable.first().map_or(
                 "its tables have none: they are of a version before `runs`, or of another program"
                     .to_owned(),
@@ -117,6 +139,8 @@ impl Engine {
             data,
             runs,
             unusable: unusable.into_iter().collect(),
+            seen: BTreeMap::new(),
+            provided: BTreeMap::new(),
             scans: Vec::new(),
             threads,
             parts,
@@ -208,62 +232,87 @@ impl Engine {
         question: &Question<'_>,
         tables: &[(&str, &BTreeSet<usize>)],
     ) -> Result<Vec<RecordBatch>> {
-        let mut files: BTreeMap<&str, Vec<Usable>> = BTreeMap::new();
+        let mut files: BTreeMap<&'static str, Vec<Usable>> = BTreeMap::new();
         for &(name, folders) in tables {
-            let found = self.usable(name, folders)?;
+            let (name, found) = self.usable(name, folders)?;
+            self.provide(name, &found)?;
             files.insert(name, found);
         }
-        let first = self.attempt(question, &files);
-        let Err(error) = first else {
-            return first;
+        let error = match self.attempt(question, &files)? {
+            Ok(batches) => return Ok(batches),
+            Err(error) => error,
         };
-        // The end of each file was right. If it is one file's content, the query does without it.
+        // If it is the content of some files, the query does without them.
+        let mut provided = mem::take(&mut self.provided);
         let before = self.unusable.len();
-        for files in files.values_mut() {
-            files.retain(|file| match readable(&self.data.store, &file.path) {
-                Ok(()) => true,
-                Err(error) => {
-                    self.unusable.insert(Unusable {
-                        path: file.path.clone(),
-                        reason: format!("{error:#}"),
-                    });
-                    false
-                }
-            });
+        for (name, files) in files.iter_mut().chain(&mut provided) {
+            *files = self.readable(name, mem::take(files))?;
         }
-        match self.unusable.len() > before {
-            true => self.attempt(question, &files),
-            false => Err(error),
+        if self.unusable.len() == before {
+            return Err(error);
         }
+        for (name, files) in files.iter().chain(&provided) {
+            self.provide(name, files)?;
+        }
+        self.provided = provided;
+        self.attempt(question, &files)?
     }
 
-    /// The files of a table that can be opened.
-    fn usable(&mut self, table: &str, folders: &BTreeSet<usize>) -> Result<Vec<Usable>> {
-        let known = TABLES.iter().find(|(name, _)| *name == table);
-        let (_, columns) = known.with_context(|| format!("there is no table {table}"))?;
+    /// The files of a table that are there, and as far as anybody has looked at them, right.
+    fn usable(
+        &mut self,
+        table: &str,
+        folders: &BTreeSet<usize>,
+    ) -> Result<(&'static str, Vec<Usable>)> {
+        let (name, columns) = table_of(table)?;
         let files = folders
             .iter()
             .filter_map(|&folder| self.data.folders.get(folder));
-        let files = files.filter_map(|folder| folder.tables.get(table));
+        let files = files.filter_map(|folder| folder.tables.get(name));
         let known_bad = |path: &String| self.unusable.iter().any(|bad| bad.path == *path);
         let files: Vec<String> = files
             .flatten()
             .filter(|path| !known_bad(path))
             .cloned()
             .collect();
-        let (good, bad) = checked(&self.data.store, &files, columns);
+        let (good, bad) = match self.reads_here() {
+            true => listed(&files),
+            false => checked(&self.data.store, &files, columns),
+        };
         self.unusable.extend(bad);
+        Ok((name, good))
+    }
+
+    /// Whether the files are on this machine, and read by no cluster.
+    fn reads_here(&self) -> bool {
+        matches!(self.data.store, Store::Folder(_)) && self.cluster.is_none()
+    }
+
+    /// Those of a table's files that can be read to their end; the others are remembered.
+    fn readable(&mut self, table: &str, files: Vec<Usable>) -> Result<Vec<Usable>> {
+        let (_, columns) = table_of(table)?;
+        let paths: Vec<String> = files.into_iter().map(|file| file.path).collect();
+        let (mut good, bad) = checked(&self.data.store, &paths, columns);
+        self.unusable.extend(bad);
+        good.retain(|file| match readable(&self.data.store, &file.path) {
+            Ok(()) => true,
+            Err(error) => {
+                self.unusable.insert(Unusable {
+                    path: file.path.clone(),
+                    reason: format!("{error:#}"),
+                });
+                false
+            }
+        });
         Ok(good)
     }
 
+    /// The answer, or what was wrong as the files were read; an error if the question is.
     fn attempt(
         &mut self,
         question: &Question<'_>,
-        tables: &BTreeMap<&str, Vec<Usable>>,
-    ) -> Result<Vec<RecordBatch>> {
-        for (name, files) in tables {
-            self.provide(name, files)?;
-        }
+        tables: &BTreeMap<&'static str, Vec<Usable>>,
+    ) -> Result<Result<Vec<RecordBatch>>> {
         let mut scan = Scan {
             tables: tables.keys().map(|&name| name.to_owned()).collect(),
             rows_in_files: tables.values().flatten().map(|file| file.rows).sum(),
@@ -272,7 +321,10 @@ impl Engine {
         let context = &self.context;
         if let Some(cluster) = &self.cluster {
             let answer = distributed::answer(cluster, context, question);
-            let (batches, read) = self.runtime.block_on(answer)?;
+            let (batches, read) = match self.runtime.block_on(answer) {
+                Ok(answer) => answer,
+                Err(error) => return Ok(Err(error)),
+            };
             match read {
                 Ok(read) => {
                     (scan.files, scan.rows, scan.bytes) = (read.files, read.rows, read.bytes);
@@ -280,33 +332,48 @@ impl Engine {
                 }
                 Err(error) => self.unmeasured = Some(format!("{error:#}")),
             }
-            return Ok(batches);
+            return Ok(Ok(batches));
         }
-        let (batches, plan) = self.runtime.block_on(async {
+        let plan = self.runtime.block_on(async {
             let plan = context.sql_with_options(question.sql, reading()).await?;
-            let plan = plan.create_physical_plan().await?;
-            let batches = collect(Arc::clone(&plan), context.task_ctx()).await?;
-            anyhow::Ok((batches, plan))
+            anyhow::Ok(plan.create_physical_plan().await?)
         })?;
+        let batches = collect(Arc::clone(&plan), context.task_ctx());
+        let batches = match self.runtime.block_on(batches) {
+            Ok(batches) => batches,
+            Err(error) => return Ok(Err(error.into())),
+        };
         let mut opened = BTreeSet::new();
         measure(plan.as_ref(), &mut scan, &mut opened);
         scan.files = opened.len();
+        for seen in tables.keys().filter_map(|name| self.seen.get(name)) {
+            scan.rows_in_files += seen.rows();
+            scan.bytes += seen.bytes();
+        }
         self.scans.push(scan);
-        Ok(batches)
+        Ok(Ok(batches))
     }
 
     /// Registers a table of these files.
-    fn provide(&self, name: &str, files: &[Usable]) -> Result<()> {
-        let known = TABLES.iter().find(|(table, _)| *table == name);
-        let (_, columns) = known.with_context(|| format!("there is no table {name}"))?;
-        let schema = arrow_schema(columns);
-        if let Some(cluster) = &self.cluster {
-            let plain = without_views(&schema);
-            let table = self.table(files, plain, self.parts)?;
-            cluster.context().deregister_table(name)?;
-            cluster.context().register_table(name, table)?;
-        }
-        let table = self.table(files, schema, self.threads)?;
+    fn provide(&mut self, name: &'static str, files: &[Usable]) -> Result<()> {
+        let (_, columns) = table_of(name)?;
+        let table: Arc<dyn TableProvider> = match self.reads_here() && !files.is_empty() {
+            true => {
+                let seen = Arc::new(Seen::of(files.len()));
+                self.seen.insert(name, Arc::clone(&seen));
+                let store = &self.data.store;
+                Arc::new(Files::read_here(store, files, columns, self.threads, seen)?)
+            }
+            false => {
+                let schema = arrow_schema(columns);
+                if let Some(cluster) = &self.cluster {
+                    let plain = self.table(files, without_views(&schema), self.parts)?;
+                    cluster.context().deregister_table(name)?;
+                    cluster.context().register_table(name, plain)?;
+                }
+                self.table(files, schema, self.threads)?
+            }
+        };
         self.context.deregister_table(name)?;
         self.context.register_table(name, table)?;
         Ok(())
@@ -324,18 +391,16 @@ impl Engine {
         })
     }
 
-    /// Registers the tables of all hosts that a query of the user names: looking at the end of each file
-    /// of the others would cost more than many queries. Who asks for columns gets all tables.
-    pub fn provide_for(&mut self, query: &str) -> Result<()> {
-        let all_of_them = query.to_lowercase().contains("information_schema");
-        let is_asked = |name: &str| all_of_them || query.to_lowercase().contains(name);
+    /// Registers the tables of all hosts that a query of the user names. Who asks for columns gets all tables.
+    fn provide_for(&mut self, query: &str) -> Result<()> {
         let all: BTreeSet<usize> = (0..self.data.folders.len()).collect();
         for (name, _) in TABLES
             .iter()
-            .filter(|(name, _)| *name != "runs" && is_asked(name))
+            .filter(|(name, _)| *name != "runs" && names(query, name))
         {
-            let files = self.usable(name, &all)?;
+            let (name, files) = self.usable(name, &all)?;
             self.provide(name, &files)?;
+            self.provided.insert(name, files);
         }
         Ok(())
     }
@@ -397,25 +462,18 @@ impl Engine {
     }
 }
 
-/// `day=2026-11-22` as SQL; anything else is SQL already. `has` says whether any run has a value, and nothing
-/// where there is no such column.
-fn predicate(condition: &str, has: impl Fn(&str, &str) -> Option<bool>) -> String {
-    let quoted = |text: &str, mark: char| {
-        let twice = format!("{mark}{mark}");
-        format!("{mark}{}{mark}", text.replace(mark, &twice))
-    };
-    let is_word = |text: &str| {
-        !text.is_empty()
-            && text
-                .chars()
-                .all(|c| c.is_alphanumeric() || "_.:-+".contains(c))
-    };
-    match condition.split_once('=') {
-        Some((key, value)) if is_word(key) && (is_word(value) || has(key, value) == Some(true)) => {
-            format!("{} = {}", quoted(key, '"'), quoted(value, '\''))
-        }
-        _ => condition.to_owned(),
-    }
+/// A table with its columns.
+fn table_of(name: &str) -> Result<(&'static str, &'static [Column])> {
+    let known = TABLES.iter().find(|(table, _)| *table == name);
+    known
+        .copied()
+        .with_context(|| format!("there is no table {name}"))
+}
+
+/// Whether a query of the user may have to do with a table.
+fn names(query: &str, table: &str) -> bool {
+    let query = query.to_lowercase();
+    query.contains("information_schema") || query.contains(table)
 }
 
 /// Reads a file to its end.
@@ -447,20 +505,5 @@ fn measure(plan: &dyn ExecutionPlan, scan: &mut Scan, opened: &mut BTreeSet<Stri
     }
     for child in plan.children() {
         measure(child.as_ref(), scan, opened);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_label_becomes_a_condition_and_sql_stays() {
-        let sql = |condition| predicate(condition, |_, value| Some(value == "O'Neill, 2 GHz"));
-        assert_eq!(sql("day=2026-11-22"), "\"day\" = '2026-11-22'");
-        assert_eq!(sql("kernel like '6.12%'"), "kernel like '6.12%'");
-        assert_eq!(sql("a = 'b' or c = 'd'"), "a = 'b' or c = 'd'");
-        assert_eq!(sql("role='db' OR 1=1"), "role='db' OR 1=1");
-        assert_eq!(sql("cpu=O'Neill, 2 GHz"), "\"cpu\" = 'O''Neill, 2 GHz'");
     }
 }

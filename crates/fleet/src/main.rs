@@ -5,6 +5,7 @@
 mod answer;
 mod cluster;
 mod commands;
+mod condition;
 mod data;
 mod distributed;
 mod engine;

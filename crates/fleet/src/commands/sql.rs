@@ -21,8 +21,7 @@ pub struct Options {
 
 /// Prints the rows: a table, or with `--json` an array of objects.
 pub fn run(options: &Options) -> Result<()> {
-    let mut engine = Engine::open(&options.common)?;
-    engine.provide_for(&options.query)?;
+    let mut engine = Engine::open_for(&options.common, &options.query)?;
     let batches = engine.query(&options.query, &[])?;
     let mut out = io::stdout().lock();
     if options.common.json {

@@ -3,7 +3,8 @@
 //! Which files, and how large they are, is known already: the engine asks the store for nothing but
 //! their content. Each file goes to one thread as a whole, in the order of the files.
 
-use super::{Store, Usable};
+use super::local::{Local, Own};
+use super::{Seen, Store, Usable, arrow_schema};
 use anyhow::Result;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -16,6 +17,8 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
+use pagewise_report::exports::parquet::Column;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Files of one table.
@@ -24,23 +27,50 @@ pub struct Files {
     schema: SchemaRef,
     url: ObjectStoreUrl,
     groups: Vec<FileGroup>,
+    /// Who reads them, if not the engine.
+    local: Option<Arc<Local>>,
 }
 
 impl Files {
     /// The table of these files, for this many threads.
     pub fn of(store: &Store, files: &[Usable], schema: SchemaRef, threads: usize) -> Result<Self> {
-        let mut parts = Vec::new();
-        for file in files {
-            let mut part = PartitionedFile::new("", file.size);
-            part.object_meta.location = store.key(&file.path)?;
-            parts.push(part);
-        }
         Ok(Self {
             schema,
             url: store.engine_url()?,
-            groups: groups(parts, threads),
+            groups: groups(parts(store, files)?, threads),
+            local: None,
         })
     }
+
+    /// The same on this machine, where nobody has looked at the files yet.
+    pub fn read_here(
+        store: &Store,
+        files: &[Usable],
+        columns: &'static [Column],
+        threads: usize,
+        seen: Arc<Seen>,
+    ) -> Result<Self> {
+        let parts = parts(store, files)?.into_iter().zip(files).enumerate();
+        let parts = parts.map(|(number, (part, file))| {
+            let path = PathBuf::from(&file.path);
+            part.with_extension(Own { number, path })
+        });
+        Ok(Self {
+            schema: arrow_schema(columns),
+            url: store.engine_url()?,
+            groups: groups(parts.collect(), threads),
+            local: Some(Arc::new(Local::of(columns, seen))),
+        })
+    }
+}
+
+fn parts(store: &Store, files: &[Usable]) -> Result<Vec<PartitionedFile>> {
+    let parts = files.iter().map(|file| {
+        let mut part = PartitionedFile::new("", file.size);
+        part.object_meta.location = store.key(&file.path)?;
+        Ok(part)
+    });
+    parts.collect()
 }
 
 /// As many groups as there are threads, of about the same size.
@@ -76,8 +106,12 @@ impl TableProvider for Files {
         limit: Option<usize>,
     ) -> Answer<Arc<dyn ExecutionPlan>> {
         let options = state.default_table_options().parquet;
-        let source =
+        let mut source =
             ParquetSource::new(Arc::clone(&self.schema)).with_table_parquet_options(options);
+        if let Some(local) = &self.local {
+            let reader: Arc<Local> = Arc::clone(local);
+            source = source.with_parquet_file_reader_factory(reader);
+        }
         let scan = FileScanConfigBuilder::new(self.url.clone(), Arc::new(source))
             .with_file_groups(self.groups.clone())
             .with_projection_indices(projection.cloned())?

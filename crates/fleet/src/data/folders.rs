@@ -3,10 +3,11 @@
 use super::schemas::TABLES;
 use super::store::Store;
 use anyhow::{Result, bail};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Schema};
 use pagewise_report::exports::parquet::{Column, Kind};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fs;
 use std::thread;
 
 /// Folders with tables.
@@ -39,7 +40,7 @@ pub struct Usable {
     pub path: String,
     /// Its bytes.
     pub size: u64,
-    /// Its rows.
+    /// Its rows; 0 where nobody has looked yet.
     pub rows: usize,
 }
 
@@ -148,32 +149,56 @@ pub fn checked(
     (good, bad)
 }
 
+/// The files by their size alone: the engine looks at each when it opens it.
+pub fn listed(files: &[String]) -> (Vec<Usable>, Vec<Unusable>) {
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for path in files {
+        let reason = match fs::metadata(path) {
+            Ok(found) if found.is_file() => {
+                good.push(Usable {
+                    path: path.clone(),
+                    size: found.len(),
+                    rows: 0,
+                });
+                continue;
+            }
+            Ok(_) => "it is no regular file".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        bad.push(Unusable {
+            path: path.clone(),
+            reason,
+        });
+    }
+    (good, bad)
+}
+
 fn check(store: &Store, path: &str, columns: &[Column]) -> Result<Usable, String> {
     let footer = store.footer(path).map_err(|error| format!("{error:#}"))?;
-    let schema = footer.metadata.schema();
-    if let Some(first) = columns
-        .first()
-        .filter(|first| schema.column_with_name(first.name).is_none())
-    {
-        return Err(format!("it lacks the column {}", first.name));
-    }
-    for column in columns {
-        let Some((_, field)) = schema.column_with_name(column.name) else {
-            continue;
-        };
-        if !is_of_kind(field.data_type(), column.kind) {
-            return Err(format!(
-                "its column {} holds {}",
-                column.name,
-                field.data_type()
-            ));
-        }
+    if let Some(reason) = lacks(footer.metadata.schema(), columns) {
+        return Err(reason);
     }
     let rows = footer.metadata.metadata().file_metadata().num_rows();
     Ok(Usable {
         path: path.to_owned(),
         size: footer.size,
         rows: usize::try_from(rows).unwrap_or(0),
+    })
+}
+
+/// Why a file is none of the table with these columns, if it is none.
+pub fn lacks(schema: &Schema, columns: &[Column]) -> Option<String> {
+    if let Some(first) = columns
+        .first()
+        .filter(|first| schema.column_with_name(first.name).is_none())
+    {
+        return Some(format!("it lacks the column {}", first.name));
+    }
+    columns.iter().find_map(|column| {
+        let (_, field) = schema.column_with_name(column.name)?;
+        let found = field.data_type();
+        (!is_of_kind(found, column.kind))
+            .then(|| format!("its column {} holds {found}", column.name))
     })
 }
 

@@ -3,6 +3,7 @@
 mod by_run;
 mod files;
 mod folders;
+mod local;
 mod runs;
 mod samples;
 mod schemas;
@@ -11,7 +12,8 @@ mod views;
 
 pub use by_run::ByRun;
 pub use files::Files;
-pub use folders::{Data, Folder, Unusable, Usable, checked};
+pub use folders::{Data, Folder, Unusable, Usable, checked, listed};
+pub use local::Seen;
 pub use runs::{Run, Runs};
 pub use samples::Samples;
 pub use schemas::{TABLES, arrow_schema};

@@ -53,6 +53,15 @@ pub struct Runs {
 }
 
 impl Runs {
+    /// None, for a query that asks for none.
+    pub fn unread(data: &Data) -> Self {
+        Self {
+            runs: Vec::new(),
+            table: RecordBatch::new_empty(schema_of(data)),
+            repeated: 0,
+        }
+    }
+
     /// Reads them. Folders whose runs cannot be read are left out.
     pub fn read(data: &Data) -> Result<(Self, Vec<Unusable>)> {
         let schema = schema_of(data);
