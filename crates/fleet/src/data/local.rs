@@ -2,6 +2,7 @@
 //! for it, and a small file is read in one call.
 
 use super::folders::lacks;
+use bytes::Bytes;
 use datafusion::common::Result as Answer;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
@@ -21,8 +22,6 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-use bytes::Bytes;
 
 /// Bytes of the largest file that is read as a whole.
 const SMALL: u64 = 256 << 10;
@@ -127,6 +126,11 @@ struct Reader {
 
 impl Reader {
     fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
+        if range.start > range.end || range.end > self.size {
+            // Damaged: what it describes is as large as it likes.
+            let reason = format!("it describes bytes beyond its end ({})", self.size);
+            return Err(ParquetError::General(reason));
+        }
         let (from, end) = &self.end;
         if range.start >= *from && range.end <= from + end.len() as u64 {
             let at = |place: u64| (place - from) as usize;
@@ -191,7 +195,7 @@ impl Reader {
 
 impl AsyncFileReader for Reader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
-        let bytes = (range.end - range.start) as usize;
+        let bytes = range.end.saturating_sub(range.start) as usize;
         self.seen.bytes.fetch_add(bytes, Ordering::Relaxed);
         ready(self.read(range)).boxed()
     }
