@@ -239,7 +239,7 @@ fn lacks_program(error: &clap::Error) -> bool {
     };
     error.kind() == ErrorKind::MissingRequiredArgument
         && says(ContextKind::Usage, "pagewise doctor ")
-        && says(ContextKind::InvalidArg, "--pid")
+        && (says(ContextKind::InvalidArg, "CMD") || says(ContextKind::InvalidArg, "--pid"))
 }
 
 /// If a word was refused where a program goes after `--`, or a process after `-p`, adds how to write that.
