@@ -13,7 +13,8 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use pagewise_linux::perf::{CpuStacks, DEFAULT_CPU_FREQUENCY, DEFAULT_FREQUENCY, Mode, Options};
 use pagewise_linux::process::Launch;
-use pagewise_operate::observe::{ObserveOptions, Subject};
+use pagewise_operate::observe::{Hide, ObserveOptions, Subject};
+use pagewise_report::exports::tables::privacy::hidden;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -121,6 +122,15 @@ pub struct RecordArgs {
           conflicts_with = "pid")]
     measure_overhead: Option<Duration>,
 
+    /// Hash command lines and values of environment variables in the file
+    ///
+    /// Equal ones stay equal; who knows one can look for it. Names of programs and paths of mapped files stay,
+    /// as functions are named by them: pagewise report --redact hides them in what it shows. Stacks are not
+    /// copied, since they hold what the program has there. Settings of the environment, such as
+    /// GLIBC_TUNABLES, no longer count when a report looks for causes.
+    #[arg(long, conflicts_with = "measure_overhead")]
+    redact: bool,
+
     /// Print only errors
     #[arg(short, long)]
     quiet: bool,
@@ -225,7 +235,15 @@ impl RecordArgs {
         }
     }
 
-    fn into_options(self) -> anyhow::Result<ObserveOptions> {
+    fn into_options(mut self) -> anyhow::Result<ObserveOptions> {
+        if self.redact && self.call_graph == CallGraph::Dwarf {
+            bail!(
+                "copied stacks hold what the program has in memory: --redact goes with --call-graph fp"
+            );
+        }
+        if self.redact {
+            self.call_graph = CallGraph::Fp;
+        }
         let wants = |part| self.events.contains(&part);
         let recorder = Options {
             mode: if self.full { Mode::Full } else { Mode::Sampled },
@@ -260,6 +278,7 @@ impl RecordArgs {
             output: self.output,
             interval: self.interval,
             duration: self.duration,
+            hide: self.redact.then_some(hidden as Hide),
         })
     }
 }

@@ -321,3 +321,31 @@ fn what_cannot_be_meant_is_a_usage_error() {
         );
     }
 }
+
+#[test]
+fn a_redacted_recording_holds_no_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.data");
+    let data = path.to_str().unwrap();
+    let recorded = |redact: &[&str]| {
+        let recorded = Command::new(env!("CARGO_BIN_EXE_pagewise"))
+            .args(["record", "-q", "-o", data])
+            .args(redact)
+            .args(["--", "sh", "-c", "true for customer-17; sleep 0.2"])
+            .env("OMP_PLACES", "customer-18")
+            .output()
+            .unwrap();
+        assert!(recorded.status.success(), "{}", text(&recorded.stderr));
+        let bytes = std::fs::read(data).unwrap();
+        let output = pagewise(&["report", data, "--json"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let in_header = memchr::memmem::find(&bytes, b"customer-17").is_some();
+        let shown = text(&output.stdout);
+        (
+            in_header,
+            ["customer-17", "customer-18", "sha256:"].map(|word| shown.contains(word)),
+        )
+    };
+    assert_eq!(recorded(&[]), (true, [true, true, false]));
+    assert_eq!(recorded(&["--redact"]), (false, [false, false, true]));
+}

@@ -51,6 +51,7 @@ pub fn record(reason: &str, args: &TraceArgs) -> anyhow::Result<ExitCode> {
         counters: false,
         pages: false,
         delays: false,
+        hide: None,
     };
     crate::recorded::record(&options, args.quiet)
 }

@@ -213,6 +213,7 @@ fn recorded(
         output: output.clone(),
         interval: Duration::from_millis(100),
         duration: None,
+        hide: None,
     })?;
     let analysis = analysis::of_file(&output)?;
     Ok((analysis.findings()?, analysis.into_profile()))

@@ -37,7 +37,7 @@ impl FaultRecording {
         let gated = launch.spawn_gated()?;
         let pid = gated.pid();
         let recorder = Recorder::open(Target::Gated(pid), &options.recorder)?;
-        let mut recording = file::begin(recorder, output)?;
+        let mut recording = file::begin(recorder, output, None)?;
         let beginning = Beginning::now();
         let running = launched::release(gated, &mut recording, output)?;
         let begun = Self {

@@ -1,7 +1,7 @@
 //! The file of an observation: events as they arrive, followed by everything that is not an event.
 
 use super::identity::add_notes;
-use super::{Beginning, Observation, ObserveOptions, Outcome, Subject, page_sizes};
+use super::{Beginning, Hide, Observation, ObserveOptions, Outcome, Subject, page_sizes};
 use crate::destination;
 use anyhow::Context;
 use pagewise_formats::perf_data::Features;
@@ -24,8 +24,13 @@ pub(super) fn conclude(
     recording: Recording,
     mut outcome: Outcome,
     beginning: &Beginning,
-    host: HostSnapshot,
+    mut host: HostSnapshot,
 ) -> anyhow::Result<Observation> {
+    if let Some(hide) = options.hide {
+        let settings = host.settings.iter_mut();
+        let variables = settings.filter(|(name, _)| name.starts_with("environment."));
+        variables.for_each(|(_, value)| *value = hide(value));
+    }
     let whole_machine = options.subject.is_whole_machine();
     let cost = match whole_machine {
         true => beginning.cost_of_machine().unwrap_or(outcome.cost),
@@ -61,7 +66,7 @@ pub(super) fn conclude(
             .pages
             .then(|| page_sizes::seen(outcome.seen.pages, &cost, attached))
             .flatten(),
-        command: secrets::masked(&outcome.command),
+        command: written(&outcome.command, options.hide),
         pid: outcome.pid,
         started_unix_ms: beginning.unix_ms,
         started_clock: beginning.clock,
@@ -85,7 +90,7 @@ pub(super) fn conclude(
         memory: outcome.memory,
         concluded: None,
     };
-    if let Err(error) = recorded.finish(features(sidecar)) {
+    if let Err(error) = recorded.finish(features(sidecar, options.hide)) {
         let (path, cause) = (options.output.display(), error.to_string());
         // If the events did not fit either, that was reported with its cause.
         let cause = match observation.notes.iter().any(|note| note.contains(&cause)) {
@@ -101,7 +106,7 @@ pub(super) fn conclude(
     Ok(observation)
 }
 
-fn features(sidecar: Sidecar) -> Features {
+fn features(sidecar: Sidecar, hide: Option<Hide>) -> Features {
     let host = &sidecar.host;
     Features {
         hostname: host.hostname.clone(),
@@ -112,31 +117,42 @@ fn features(sidecar: Sidecar) -> Features {
         cpu_desc: host.cpu.clone(),
         total_mem_kib: host.memory_bytes / 1024,
         sidecar: Some(sidecar),
-        ..known()
+        ..known(hide)
     }
 }
 
 /// What is known before anything is recorded. The machine is among it: without its architecture no
 /// stack is unwound, without its release no kernel function has a name.
-fn known() -> Features {
+fn known(hide: Option<Hide>) -> Features {
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let machine = host::identity();
     Features {
         hostname: machine.hostname,
         os_release: machine.kernel,
         arch: machine.architecture,
         version: concat!("pagewise ", env!("CARGO_PKG_VERSION")).to_owned(),
-        cmdline: secrets::masked(
-            &std::env::args_os()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect::<Vec<_>>(),
-        ),
+        cmdline: written(&words, hide),
         ..Features::default()
     }
 }
 
+/// A command line as it is written: without passwords, or hidden as one word.
+fn written(command: &[String], hide: Option<Hide>) -> Vec<String> {
+    match hide {
+        Some(hide) if !command.is_empty() => vec![hide(&command.join(" "))],
+        _ => secrets::masked(command),
+    }
+}
+
 /// Starts the recording in a new file.
-pub(super) fn begin(recorder: Recorder, path: &Path) -> anyhow::Result<Recording> {
-    match recorder.start(destination::begin(path)?, path, &known()) {
+pub(super) fn begin(
+    recorder: Recorder,
+    path: &Path,
+    hide: Option<Hide>,
+) -> anyhow::Result<Recording> {
+    match recorder.start(destination::begin(path)?, path, &known(hide)) {
         Err(perf::Error::Write(error)) => {
             Err(error).with_context(|| format!("cannot write the recording {}", path.display()))
         }

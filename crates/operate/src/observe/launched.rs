@@ -49,7 +49,7 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
     };
     let counters = counters(options, &target);
     let recorder = Recorder::open(target, &options.recorder)?;
-    let mut recording = file::begin(recorder, &options.output)?;
+    let mut recording = file::begin(recorder, &options.output, options.hide)?;
     let mut beginning = Beginning::now();
     let running = release(gated, &mut recording, &options.output)?;
     let reader = match &host {

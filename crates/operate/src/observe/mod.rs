@@ -66,7 +66,13 @@ pub struct ObserveOptions {
     pub interval: Duration,
     /// Ends the observation, and a program that we started, after this time.
     pub duration: Option<Duration>,
+    /// What stands in place of command lines and of the values of environment variables, if not they
+    /// themselves (without passwords).
+    pub hide: Option<Hide>,
 }
+
+/// What stands for a text in its place.
+pub type Hide = fn(&str) -> String;
 
 /// Samples of CPU time per second, which show the kernel's work. Each costs some microseconds, so
 /// together a thousandth of the time.
@@ -89,6 +95,7 @@ impl ObserveOptions {
             output: output.to_path_buf(),
             interval: Duration::from_millis(100),
             duration: None,
+            hide: None,
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn observe(
     let delays = counts_delays.then(|| DelayQuery::begin(pid)).flatten();
     let counters = counters(options, &target);
     let recorder = Recorder::open(target, &options.recorder)?;
-    let recording = file::begin(recorder, &options.output)?;
+    let recording = file::begin(recorder, &options.output, options.hide)?;
     let mut beginning = Beginning::now();
     let sampler = Sampler::start(pid, options.interval);
     let wait_sampler = (!options.subject.is_whole_machine()).then(|| WaitSampler::start(pid));

@@ -119,7 +119,9 @@ fn redact(value: &mut Value) {
     }
 }
 
-fn hidden(text: &str) -> String {
+/// What stands in place of a text.
+#[must_use]
+pub fn hidden(text: &str) -> String {
     match text {
         "" => String::new(),
         text => format!("sha256:{}", &hexadecimal(&of_text(text))[..16]),
