@@ -72,6 +72,8 @@ test("tables and plots can be saved", async () => {
   const [name, table] = await saved("causes", "CSV");
   assert.match(name, /^pagewise-causes.*\.csv$/);
   assert.ok(table.toString("utf8").split("\r\n").length > 3, table.toString("utf8"));
+  const [, rows] = await saved("causes", "JSON");
+  assert.ok(JSON.parse(rows.toString("utf8")).every((row) => "Cause" in row), rows.toString("utf8"));
   const [, picture] = await saved("flame", "PNG");
   assert.equal(picture.subarray(1, 4).toString("latin1"), "PNG");
   await context.close();

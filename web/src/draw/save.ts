@@ -1,6 +1,7 @@
-/** Writes what a part of the page shows to files: its tables as CSV, its plots as PNG or SVG. */
+/** Writes what a part of the page shows to files: its tables as CSV and JSON, its plots as PNG or SVG. */
 import { h } from "../dom";
 import { csv } from "../layout/csv";
+import { records } from "../layout/records";
 
 type File = [name: string, content: Blob];
 
@@ -9,7 +10,7 @@ const shown = <E extends Element>(part: Element, kind: string): E[] => [...part.
 
 const cells = (row: HTMLTableRowElement): string[] => [...row.cells].flatMap((cell) => [cell.textContent ?? "", ...Array<string>(Math.max(0, cell.colSpan - 1)).fill("")]);
 
-const tables = (part: Element): Blob[] => shown<HTMLTableElement>(part, "table").map((table) => new Blob(["\ufeff", csv([...table.rows].map(cells))], { type: "text/csv" }));
+const tables = (part: Element, content: (rows: string[][]) => BlobPart[], type: string): Blob[] => shown<HTMLTableElement>(part, "table").map((table) => new Blob(content([...table.rows].map(cells)), { type }));
 
 /** A chart with the look that the page's style gives it. */
 function drawing(chart: SVGElement): Blob {
@@ -47,7 +48,8 @@ function write([name, content]: File): void {
 export function saveButtons(section: HTMLElement): void {
   const { id } = section;
   const kinds: [kind: string, ending: string, make: () => Promise<Blob[]>][] = [
-    ["table", "csv", async () => tables(section)],
+    ["table", "csv", async () => tables(section, (rows) => ["\ufeff", csv(rows)], "text/csv")],
+    ["table", "json", async () => tables(section, (rows) => [records(rows)], "application/json")],
     ["svg.chart", "svg", async () => shown<SVGElement>(section, "svg.chart").map(drawing)],
     ["canvas", "png", () => pictures(section)],
   ];
