@@ -333,7 +333,10 @@ impl Outliers {
             tile(
                 "Groups",
                 self.groups,
-                format!("{} hosts have none", self.not_compared),
+                match self.not_compared {
+                    1 => "one host has none".to_owned(),
+                    hosts => format!("{hosts} hosts have none"),
+                },
             ),
         ]
     }
