@@ -61,7 +61,7 @@ pub(crate) fn enforce(findings: &mut Findings) {
     findings.collection.notes.extend(notes);
 }
 
-fn of(findings: &[&str], text: String) -> Contradiction {
+fn contradiction(findings: &[&str], text: String) -> Contradiction {
     Contradiction {
         findings: findings.iter().map(|id| (*id).to_owned()).collect(),
         text,
@@ -72,7 +72,7 @@ fn sum_within(name: &str, parts: &[TimePart], whole: Nanos) -> Option<Contradict
     let sum: f64 = parts.iter().map(|part| part.time.value).sum();
     (sum > ROUNDING * whole.0 as f64 + TICKS).then(|| {
         let sum = Nanos::from_secs_f64(sum * 1e-9);
-        of(
+        contradiction(
             &[],
             format!("The parts of the {name} add up to {sum}, the whole is {whole}."),
         )
@@ -84,7 +84,7 @@ fn faults_within_total(findings: &Findings) -> Option<Contradiction> {
     let sum: f64 = findings.by_cause.iter().map(|one| one.faults.value).sum();
     (all > 0 && sum > ROUNDING * all as f64 + 10.0).then(|| {
         let (sum, all) = (rounded(sum), count(all));
-        of(
+        contradiction(
             &[],
             format!("The page faults by cause add up to {sum}, the kernel counted {all}."),
         )
@@ -127,7 +127,7 @@ fn first_touches(findings: &Findings) -> Option<Contradiction> {
     let touched = faults_of(findings, Cause::FirstTouch);
     (touched > BY_CHANCE * most).then(|| {
         let (touched, most) = (rounded(touched), rounded(most));
-        of(
+        contradiction(
             &["first_touch", "read_first"],
             format!("{touched} first touches are more than the {most} pages that there were."),
         )
@@ -143,7 +143,7 @@ fn copies(findings: &Findings) -> Option<Contradiction> {
     let copied = faults_of(findings, Cause::CopyOnWrite);
     (copied > BY_CHANCE * counted as f64 + 100.0).then(|| {
         let (copied, counted) = (rounded(copied), count(counted));
-        of(
+        contradiction(
             &["cow.fork"],
             format!("{copied} copies after fork are more than the {counted} that the kernel made."),
         )
@@ -169,7 +169,9 @@ fn findings_within_faults(findings: &Findings) -> Vec<Contradiction> {
         OF_FAULTS.contains(&one.id.as_str()) && one.share_of_cpu.is_some_and(is_more)
     });
     let text = |id: &str| format!("{id} costs more than all page faults together.");
-    found.map(|one| of(&[&one.id], text(&one.id))).collect()
+    found
+        .map(|one| contradiction(&[&one.id], text(&one.id)))
+        .collect()
 }
 
 fn shares(findings: &Findings) -> Vec<Contradiction> {
@@ -181,7 +183,9 @@ fn shares(findings: &Findings) -> Vec<Contradiction> {
     let diagnoses = findings.diagnoses.iter();
     let found = diagnoses.filter(|one| wrong(one.share_of_cpu) || wrong(one.share_of_elapsed));
     let text = |id: &str| format!("The share of {id} is none between 0 and 1 inside its interval.");
-    found.map(|one| of(&[&one.id], text(&one.id))).collect()
+    found
+        .map(|one| contradiction(&[&one.id], text(&one.id)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -202,7 +206,7 @@ mod tests {
 
     /// 100 MiB at the peak of one process that released 10 MiB.
     fn run(by_cause: Vec<Share<Cause>>) -> Findings {
-        let mut findings = Findings::of(Run::default());
+        let mut findings = Findings::new(Run::default());
         findings.host.page_size = 4096;
         findings.cost.max_rss = Bytes(100 << 20);
         findings.cost.minor_faults = 1_000_000;

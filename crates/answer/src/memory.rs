@@ -16,7 +16,7 @@ use pagewise_model::units::{Bytes, Estimate};
 /// The document about this account.
 #[must_use]
 pub fn explain(memory: Memory) -> Document<Memory> {
-    let mut document = Document::of(memory);
+    let mut document = Document::new(memory);
     let Some(moment) = document.evidence.judged() else {
         return document;
     };

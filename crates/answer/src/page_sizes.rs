@@ -36,7 +36,7 @@ pub fn note(findings: &Findings, seen: &PageSizesSeen) -> Option<Diagnosis> {
         return None;
     }
     let (pid, pages) = (seen.attached, seen.process.as_ref());
-    let saved = FewerFaults::of(findings, seen);
+    let saved = FewerFaults::new(findings, seen);
     let is_small = match (pid, pages) {
         (Some(_), Some(pages)) => pages.memory < SMALL,
         _ => findings.cost.max_rss < SMALL,
@@ -167,7 +167,7 @@ const UNSEEN: Estimate = Estimate {
 
 impl FewerFaults {
     /// `None` if faults cost next to nothing, or no huge pages are available.
-    fn of(findings: &Findings, seen: &PageSizesSeen) -> Option<Self> {
+    fn new(findings: &Findings, seen: &PageSizesSeen) -> Option<Self> {
         let cpu = findings.cost.cpu().0 as f64;
         let all = findings.cost.faults() as f64;
         let faults = avoidable(findings);
@@ -403,7 +403,7 @@ pub fn verdict(proof: &Proof) -> Option<String> {
         (Verdict::NoDifference, _) => "make no measurable difference to",
         (Verdict::Undecided | Verdict::NotReached | Verdict::TriedOnce, _) => "",
     };
-    let is_told = matches!(Ratio::of(&found.cpu_speedup), Ratio::Measured(_));
+    let is_told = matches!(Ratio::from_estimate(&found.cpu_speedup), Ratio::Measured(_));
     let is_likely = || promise(found, proof.comparisons.len(), &Criteria::default()).is_some();
     let judged = match (is_with, effect) {
         (_, "") if is_likely() => {
@@ -592,7 +592,7 @@ mod tests {
             attached: None,
             watched: None,
         };
-        let saved = FewerFaults::of(&findings, &seen).expect("they cost something");
+        let saved = FewerFaults::new(&findings, &seen).expect("they cost something");
         // 0.5 [0.4, 0.6] of 0.1 s, of which 1 − 0.2 / 0.5 is saved; a prediction adds a third.
         let share = saved.share;
         for (message, true_share) in [(share.value, 0.03), (share.low, 0.024), (share.high, 0.036)]
@@ -622,6 +622,6 @@ mod tests {
             time: all,
             in_faults: all.scaled(0.99),
         }];
-        assert!(FewerFaults::of(&findings, &seen).is_none_or(|saved| saved.share.high < 0.02));
+        assert!(FewerFaults::new(&findings, &seen).is_none_or(|saved| saved.share.high < 0.02));
     }
 }

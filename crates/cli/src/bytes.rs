@@ -19,7 +19,7 @@ pub fn open(path: &Path) -> Result<MappedFile> {
         Some(file) => file,
         None => unpacked(path)?,
     };
-    MappedFile::of(&file).with_context(|| format!("cannot map {name}"))
+    MappedFile::map(&file).with_context(|| format!("cannot map {name}"))
 }
 
 /// Maps the file at `path` if it is a regular file and not compressed.
@@ -27,7 +27,8 @@ pub fn mapped(path: &Path) -> Result<Option<MappedFile>> {
     let Some(file) = plain_file(path)? else {
         return Ok(None);
     };
-    let mapped = MappedFile::of(&file).with_context(|| format!("cannot map {}", path.display()))?;
+    let mapped =
+        MappedFile::map(&file).with_context(|| format!("cannot map {}", path.display()))?;
     Ok(Some(mapped))
 }
 
@@ -63,7 +64,7 @@ fn plain_file(path: &Path) -> Result<Option<File>> {
 /// The same for an input that is already being read: it goes through an unnamed temporary file.
 pub fn spooled(input: Box<dyn Read + Send>, path: &Path) -> Result<MappedFile> {
     let file = copied(input, path)?;
-    MappedFile::of(&file).with_context(|| format!("cannot map {}", path.display()))
+    MappedFile::map(&file).with_context(|| format!("cannot map {}", path.display()))
 }
 
 fn unpacked(path: &Path) -> Result<File> {

@@ -30,7 +30,7 @@ pub struct Args {
 /// If the result cannot be printed.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let release = ProcRoot::default().path("sys/kernel/osrelease");
-    let check = Document::of(Check {
+    let check = Document::new(Check {
         kernel: pseudo_file::setting(&release).unwrap_or_else(|| "unknown".to_string()),
         capabilities: capabilities(),
     });
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn capabilities_have_groups_and_fit_the_terminal() {
-        let check = Document::of(Check {
+        let check = Document::new(Check {
             kernel: "6.18".to_string(),
             capabilities: capabilities(),
         });

@@ -201,7 +201,7 @@ impl Args {
         if let Some(pid) = self.pid {
             return Ok(Subject::Processes(vec![pid]));
         }
-        let mut launch = Launch::of(&self.command).context("give a command after --")?;
+        let mut launch = Launch::from_command(&self.command).context("give a command after --")?;
         launch.output = if self.json {
             Output::Stderr
         } else {

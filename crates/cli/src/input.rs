@@ -33,12 +33,12 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
         Some(Format::Gzip) => {
             let raw = BufReader::with_capacity(1 << 18, counted(raw));
             let decoder = flate2::read::MultiGzDecoder::new(raw);
-            Box::new(Unpacked::of(decoder, "gzip", packed))
+            Box::new(Unpacked::new(decoder, "gzip", packed))
         }
         Some(_) => {
             let decoder = zstd::Decoder::new(counted(raw))
                 .with_context(|| format!("{name} starts like zstd but cannot be decompressed"))?;
-            Box::new(Unpacked::of(decoder, "zstd", packed))
+            Box::new(Unpacked::new(decoder, "zstd", packed))
         }
         None => raw,
     })
@@ -68,7 +68,7 @@ struct Unpacked<R> {
 }
 
 impl<R> Unpacked<R> {
-    fn of(unpacked: R, by: &'static str, packed: Arc<AtomicU64>) -> Self {
+    fn new(unpacked: R, by: &'static str, packed: Arc<AtomicU64>) -> Self {
         Self {
             unpacked,
             by,

@@ -113,7 +113,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 touched: args.touched,
             };
             match args.stacks.run(&args.launch()?, wanted) {
-                Ok(ran) => (ran.document, status::of(ran.ending, ExitCode::SUCCESS)),
+                Ok(ran) => (
+                    ran.document,
+                    status::exit_code(ran.ending, ExitCode::SUCCESS),
+                ),
                 Err(error) => return status::failed_to_start(error),
             }
         }
@@ -145,7 +148,7 @@ fn limit(args: &Args) -> Result<ExitCode> {
 impl Args {
     /// The program, its output apart from ours.
     fn launch(&self) -> Result<Launch> {
-        let launch = Launch::of(&self.command).context("say which program to run")?;
+        let launch = Launch::from_command(&self.command).context("say which program to run")?;
         Ok(Launch {
             output: Output::Stderr,
             ..launch

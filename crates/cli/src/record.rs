@@ -262,7 +262,7 @@ impl RecordArgs {
             locks: wants(Part::Locks),
             dwarf_stacks: self.call_graph != CallGraph::Fp,
         };
-        let subject = match Launch::of(&self.command) {
+        let subject = match Launch::from_command(&self.command) {
             Some(launch) if self.all => Subject::SystemDuring(launch),
             Some(launch) => Subject::Command(launch),
             None if self.all => Subject::System,

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
 /// The program's own status, or 128 plus the signal; `running` if it still runs.
-pub fn of(ending: Ending, running: ExitCode) -> ExitCode {
+pub fn exit_code(ending: Ending, running: ExitCode) -> ExitCode {
     match ending {
         Ending::Exited(status) => shell(status),
         Ending::Killed(signal) => shell(128 + signal),

@@ -34,10 +34,10 @@ pub fn kind(text: &[u8]) -> Result<(Kind, Head)> {
 }
 
 fn head(text: &[u8]) -> Result<Head> {
-    Head::of(text).or_else(|error| {
+    Head::parse(text).or_else(|error| {
         // Readings of pagewise watch are lines of JSON, each a document.
         let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        match Head::of(line) {
+        match Head::parse(line) {
             Ok(head) if head.known() == Some(Kind::Watch) => Ok(head),
             _ => Err(error).context("it is not JSON"),
         }

@@ -41,7 +41,7 @@ struct Held {
 }
 
 impl Held {
-    fn of(what: &str, seed: u32) -> Self {
+    fn run(what: &str, seed: u32) -> Self {
         let output = sampled(&["--json", "--seed", &seed.to_string()], &PROGRAM, what);
         let printed = String::from_utf8(output.stdout).expect("text");
         let document = serde_json::from_str(&printed);
@@ -103,7 +103,7 @@ const SITES: [(&str, f64, f64); 5] = [
 fn sites_are_found_with_the_truth_in_their_intervals() {
     let mut covered = BTreeMap::new();
     for seed in 1..=8 {
-        let held = Held::of("sites", seed);
+        let held = Held::run("sites", seed);
         for (site, peak, end) in SITES {
             for (when, truth) in [("peak", peak), ("end", end)] {
                 let [_, low, high] = held.only(0, when, site);
@@ -120,7 +120,7 @@ fn sites_are_found_with_the_truth_in_their_intervals() {
 
 #[test]
 fn what_a_block_grew_by_is_its_growers() {
-    let held = Held::of("realloc", 3);
+    let held = Held::run("realloc", 3);
     // 8 MiB, sampled for certain; the site has one stack for new blocks and one for grown ones.
     let grown: f64 = held.at(0, "end", "grown").iter().map(|one| one[0]).sum();
     assert!((grown / 8_388_000.0 - 1.0).abs() < 0.05, "{grown}");
@@ -131,7 +131,7 @@ fn what_a_block_grew_by_is_its_growers() {
 
 #[test]
 fn threads_add_up() {
-    let held = Held::of("threads", 5);
+    let held = Held::run("threads", 5);
     let found = held.only(0, "end", "threaded");
     // 10 MB, some 300 samples: six standard errors.
     assert_near(found, 4.0 * 10_000.0 * 249.5, 0.35);
@@ -140,7 +140,7 @@ fn threads_add_up() {
 
 #[test]
 fn a_forked_child_has_what_it_allocated_itself() {
-    let held = Held::of("fork", 7);
+    let held = Held::run("fork", 7);
     assert_eq!(held.processes().len(), 2);
     let parent = &held.processes()[0];
     assert_near(held.only(0, "end", "zeroed"), 15e6, 0.3);
@@ -152,14 +152,14 @@ fn a_forked_child_has_what_it_allocated_itself() {
 
 #[test]
 fn a_killed_program_loses_no_sample() {
-    let held = Held::of("kill", 9);
+    let held = Held::run("kill", 9);
     assert_near(held.only(0, "end", "zeroed"), 15e6, 0.3);
 }
 
 /// It waited for ever: the lock was released once too often.
 #[test]
 fn a_first_allocation_inside_setlocale_does_no_harm() {
-    let held = Held::of("locale", 1);
+    let held = Held::run("locale", 1);
     assert_near(held.only(0, "end", "large"), f64::from(5 << 20), 1e-9);
 }
 

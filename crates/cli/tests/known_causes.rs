@@ -112,7 +112,7 @@ fn a_full_recording_recovers_each_cause_within_one_percent() {
     for _ in 0..8 {
         recording = record(&program, folder.path(), &["--full"]);
         match &recording {
-            Some((.., findings)) if findings.losses.of(LossKind::RingOverrun) > 0 => {}
+            Some((.., findings)) if findings.losses.count(LossKind::RingOverrun) > 0 => {}
             _ => break,
         }
     }

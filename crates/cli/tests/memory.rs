@@ -46,10 +46,10 @@ struct Held {
 
 impl Held {
     fn start() -> Self {
-        Self::of(&mut Command::new(&*PROGRAM))
+        Self::run(&mut Command::new(&*PROGRAM))
     }
 
-    fn of(command: &mut Command) -> Self {
+    fn run(command: &mut Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -189,7 +189,7 @@ const CACHES: u64 = 4 * 7 * (64 * (32 + 1040) / 2);
 fn a_heap_that_changes_all_the_time_is_read_nevertheless() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("churn.counts");
     let mut command = Command::new(compiled("churn"));
-    let mut held = Held::of(command.arg(&file).args(["4", "10000", "1000"]));
+    let mut held = Held::run(command.arg(&file).args(["4", "10000", "1000"]));
     let mut line = String::new();
     held.lines.read_line(&mut line).expect("a line");
     for _ in 0..LOOKS {
@@ -227,7 +227,7 @@ const OWN: (u64, u64) = (16, 128 << 10);
 
 /// Blocks and bytes in use that a look at `kept.c` finds of this allocator, and what the program counts.
 fn kept(command: &mut Command, allocator: &str) -> ([u64; 2], Vec<u64>) {
-    let mut held = Held::of(command);
+    let mut held = Held::run(command);
     let counted = held.numbers();
     let memory = held.look();
     let process = &memory["moments"][0]["processes"][0];
@@ -296,7 +296,7 @@ fn a_program_is_looked_at_before_its_memory_is_gone() {
 fn two_kept_looks_show_what_grew_between_them() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let [before, after] = ["before.json", "after.json"].map(|name| folder.join(name));
-    let mut held = Held::of(Command::new(compiled("grows")).args(["40000", "500"]));
+    let mut held = Held::run(Command::new(compiled("grows")).args(["40000", "500"]));
     held.numbers();
     let pid = held.child.id().to_string();
     let keep = |path: &Path| {

@@ -110,7 +110,7 @@ fn full_mode_tells_each_fault_once() {
     // privileges those inside the kernel are missing too.
     let missing = counted.abs_diff(message);
     // On a busy machine the collector may get no time; then the loss is reported.
-    let lost = sidecar.losses.of(LossKind::RingOverrun);
+    let lost = sidecar.losses.count(LossKind::RingOverrun);
     assert!(
         missing * 20 < counted + lost * 20,
         "{message} told, {lost} records lost, {counted} counted"

@@ -30,7 +30,7 @@ fn main() {
                 speeds[0] = effect;
                 let [before, now] = [Rule::Narrow, Rule::Early].map(|rule| {
                     let run = |seed| experiment(&speeds, noise, rule, seed);
-                    Rates::of((0..count).map(run))
+                    Rates::new((0..count).map(run))
                 });
                 let both = |of: fn(&Rates) -> String| format!("{} → {}", of(&before), of(&now));
                 println!(
@@ -62,7 +62,7 @@ struct Rates {
 }
 
 impl Rates {
-    fn of(outcomes: impl Iterator<Item = Outcome>) -> Self {
+    fn new(outcomes: impl Iterator<Item = Outcome>) -> Self {
         let (mut sum, mut count) = (Self::default(), 0.0);
         for outcome in outcomes {
             count += 1.0;

@@ -135,7 +135,7 @@ fn speed_words(verdict: Verdict, speed: &Estimate, clock: &str) -> String {
 
 /// `1.86–1.95`, `from 1.86`; `None` if the interval is unbounded.
 fn interval(ratio: &Estimate) -> Option<String> {
-    match Ratio::of(ratio) {
+    match Ratio::from_estimate(ratio) {
         Ratio::Measured(found) => Some(format!("[{:.2}, {:.2}]", found.low, found.high)),
         Ratio::AtLeast(least) => Some(format!("from {least:.2}")),
         Ratio::AtMost(most) => Some(format!("up to {most:.2}")),

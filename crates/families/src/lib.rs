@@ -157,7 +157,7 @@ impl Code {
 
 /// The family of this kind.
 #[must_use]
-pub fn of(kind: AllocatorKind) -> Option<&'static Family> {
+pub fn family(kind: AllocatorKind) -> Option<&'static Family> {
     let mut all = families().iter();
     all.find(|family| family.kind == kind && kind != AllocatorKind::Unknown)
 }
@@ -191,11 +191,11 @@ mod tests {
         let all = kinds.len();
         kinds.dedup();
         assert_eq!(kinds.len(), all, "{kinds:?}");
-        let jemalloc = of(AllocatorKind::Jemalloc).expect("a family");
+        let jemalloc = family(AllocatorKind::Jemalloc).expect("a family");
         assert!(jemalloc.reads("_RJEM_MALLOC_CONF") && !jemalloc.reads("MALLOC_ARENA_MAX"));
-        let mimalloc = of(AllocatorKind::Mimalloc).expect("a family");
+        let mimalloc = family(AllocatorKind::Mimalloc).expect("a family");
         assert!(mimalloc.reads("MIMALLOC_PURGE_DELAY"));
         assert!(mimalloc.preload.contains(&"libmimalloc.so.3".to_owned()));
-        assert!(of(AllocatorKind::Unknown).is_none());
+        assert!(family(AllocatorKind::Unknown).is_none());
     }
 }

@@ -53,7 +53,7 @@ pub fn measure(
     sidecar: &Sidecar,
     profile: Option<&Profile>,
 ) -> Findings {
-    let scale = Scale::of(attribution, sidecar);
+    let scale = Scale::new(attribution, sidecar);
     let mut ledger = ledger(attribution, counted(attribution, sidecar, &scale));
     let names = Names::new(attribution.stacks(), symbols);
     let mut times = times(attribution, &ledger.causes, &scale, sidecar.cost.system);
@@ -107,7 +107,7 @@ pub fn measure(
     Document {
         host: sidecar.host.clone(),
         losses: losses(attribution, sidecar, &scale),
-        ..Document::of(run).about(subject(sidecar))
+        ..Document::new(run).about(subject(sidecar))
     }
 }
 
@@ -528,7 +528,7 @@ mod tests {
         stream.touch(1, BLOCK, 100);
         let findings = measure(&stream.finish(), &SymbolTable::default(), &sidecar, None);
         assert!((faults_by(&findings, |_| true) - 100.0).abs() < 1e-9);
-        assert_eq!(findings.losses.of(LossKind::FaultsWithoutEvent), 900);
+        assert_eq!(findings.losses.count(LossKind::FaultsWithoutEvent), 900);
     }
 
     /// A hundred faults whose frame-pointer walk ends in one frame, and `unwound` with a full

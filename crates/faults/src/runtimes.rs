@@ -1,6 +1,6 @@
 //! Language runtimes and their heaps, as visible in call stacks: data, `crates/families/rules`.
 
-use pagewise_families::{Family, Heap, families, matches, of};
+use pagewise_families::{Family, Heap, families, family, matches};
 use pagewise_model::allocator::AllocatorKind;
 
 /// The families with a heap of their own.
@@ -44,12 +44,12 @@ impl Runtimes {
 
     /// Whether it manages a heap of its own.
     pub fn has(&self, kind: AllocatorKind) -> bool {
-        of(kind).is_some_and(|family| family.heap.is_some())
+        family(kind).is_some_and(|family| family.heap.is_some())
     }
 
     /// Its displayed name.
     pub fn name(&self, kind: AllocatorKind) -> Option<&'static str> {
-        let runtime = of(kind).filter(|family| family.heap.is_some());
+        let runtime = family(kind).filter(|family| family.heap.is_some());
         runtime.map(|family| family.name.as_str())
     }
 }

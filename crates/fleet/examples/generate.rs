@@ -174,7 +174,7 @@ fn id_of(frame: &Frame, program: &str, build: usize, kernel: usize) -> (Identifi
 }
 
 impl Builds {
-    fn of(
+    fn modules(
         &mut self,
         plan: &Plan,
         program: usize,
@@ -269,7 +269,7 @@ impl Plan {
         let busy = host.busy * varied(&mut random, 0.05);
         for &(program, build, share) in &host.programs {
             let share = share * varied(&mut random, 0.05);
-            let ids = builds.of(self, program, build, host.kernel);
+            let ids = builds.modules(self, program, build, host.kernel);
             for (stack, (id, frames)) in self.programs[program].stacks.iter().zip(ids) {
                 stacks.push((stack, *id, frames.clone()));
                 weights.push(share * stack.weight);
@@ -330,7 +330,7 @@ impl Plan {
         whole: f64,
         random: &mut Random,
     ) -> Fallible<usize> {
-        let draws = Draws::of(weights);
+        let draws = Draws::new(weights);
         let samples = (self.samples * whole) as u64;
         let mut counts = vec![0_u64; stacks.len()];
         let mut rows = 0;
@@ -576,7 +576,7 @@ struct Draws {
 }
 
 impl Draws {
-    fn of(weights: &[f64]) -> Self {
+    fn new(weights: &[f64]) -> Self {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut stays: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
         let mut other: Vec<usize> = (0..weights.len()).collect();

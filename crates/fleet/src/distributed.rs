@@ -103,7 +103,7 @@ async fn attempt(
     };
     let sums = partial_sums(&plan).context("the plan has no sums")?;
     let job = Arc::new(cluster.run(sums).await?);
-    let parts = Parts::of(Arc::clone(&job), rest.columns)?;
+    let parts = Parts::new(Arc::clone(&job), rest.columns)?;
     let table = StreamingTable::try_new(Arc::clone(&parts.schema), vec![Arc::new(parts)])?;
     here.deregister_table(PARTS)?;
     here.register_table(PARTS, Arc::new(table))?;
@@ -139,7 +139,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(job: Arc<Job>, columns: [&str; 3]) -> Result<Self> {
+    fn new(job: Arc<Job>, columns: [&str; 3]) -> Result<Self> {
         let found = job.rows().schema();
         if found.fields().len() != columns.len() {
             bail!("the cluster sums {} columns", found.fields().len());

@@ -109,7 +109,7 @@ impl Engine {
         };
         let memory = RuntimeEnvBuilder::new().with_memory_limit(common.memory << 20, 1.0);
         let context = SessionContext::new_with_config_rt(config, memory.build_arc()?);
-        let store = Store::of(&common.data, runtime.handle().clone())?;
+        let store = Store::open(&common.data, runtime.handle().clone())?;
         store.register(&context);
         let data = Data::find(store, &common.data)?;
         let (runs, unusable) = match are_read {
@@ -359,7 +359,7 @@ impl Engine {
         let (_, columns) = table_of(name)?;
         let table: Arc<dyn TableProvider> = match self.reads_here() && !files.is_empty() {
             true => {
-                let seen = Arc::new(Seen::of(files.len()));
+                let seen = Arc::new(Seen::new(files.len()));
                 self.seen.insert(name, Arc::clone(&seen));
                 let store = &self.data.store;
                 Arc::new(Files::read_here(store, files, columns, self.threads, seen)?)
@@ -387,7 +387,7 @@ impl Engine {
     ) -> Result<Arc<dyn TableProvider>> {
         Ok(match files.is_empty() {
             true => Arc::new(MemTable::try_new(schema, vec![Vec::new()])?),
-            false => Arc::new(Files::of(&self.data.store, files, schema, parts)?),
+            false => Arc::new(Files::new(&self.data.store, files, schema, parts)?),
         })
     }
 

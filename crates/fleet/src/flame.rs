@@ -14,7 +14,7 @@ const UNIT: &str = "nanoseconds of CPU time per day and host";
 
 /// Writes a flame graph to a file.
 pub fn write(path: &Path, flame: &Flame) -> Result<()> {
-    let all = |profile: &Profile| Stacks::of(profile, 0);
+    let all = |profile: &Profile| Stacks::new(profile, 0);
     let (title, stacks, is_diff) = match flame {
         Flame::Of(name, profile) => (name.clone(), all(profile), false),
         Flame::Change(sides) => {

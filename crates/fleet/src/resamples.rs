@@ -15,7 +15,7 @@ pub struct Resamples {
 
 impl Resamples {
     /// Resamples of this many hosts.
-    pub fn of(hosts: usize) -> Self {
+    pub fn new(hosts: usize) -> Self {
         let mut random = Random::seeded(SEED);
         let counts = (0..RESAMPLES).map(|_| {
             let mut counts = vec![0_u8; hosts];
@@ -76,7 +76,7 @@ mod tests {
         let values: Vec<f64> = (0..400)
             .map(|at| if at % 2 == 0 { 1.0 } else { 3.0 })
             .collect();
-        let sum = Resamples::of(400).sum(&values);
+        let sum = Resamples::new(400).sum(&values);
         assert!((sum.value - 800.0).abs() < 1e-9);
         let width = sum.high - sum.low;
         assert!((width - 78.4).abs() < 12.0, "{width}");

@@ -113,7 +113,7 @@ struct Count {
 fn notes(losses: &Losses, bad: Option<(u64, Box<str>)>, counted: Counted) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((number, text)) = bad {
-        let count = losses.of(LossKind::MalformedRecord);
+        let count = losses.count(LossKind::MalformedRecord);
         let lines = if count == 1 { "line is" } else { "lines are" };
         notes.push(format!(
             "{count} {lines} not a stack with a count; the first is line {number}: {text}"
@@ -216,7 +216,7 @@ mod tests {
         assert!(looks_like(b"main;work;leaf 12\nmain;work 3\nma"));
         assert!(!looks_like(b"1 -1 2 -1 -2\n"));
         assert_eq!(profile.samples.weights, [12, 3, 4, 5]);
-        assert_eq!(profile.losses.of(LossKind::MalformedRecord), 2);
+        assert_eq!(profile.losses.count(LossKind::MalformedRecord), 2);
         let leaf = profile
             .frame_of(profile.samples.stacks.at(0))
             .expect("a frame");
@@ -254,7 +254,7 @@ mod tests {
         assert!(looks_like(text.as_bytes()));
         let profile = read(text.as_bytes()).expect("memory is readable");
         assert_eq!(profile.samples.weights, [3, 6]);
-        assert_eq!(profile.losses.of(LossKind::MalformedRecord), 1);
+        assert_eq!(profile.losses.count(LossKind::MalformedRecord), 1);
         let note = &profile.notes[0];
         assert!(note.contains("line 2: THIS IS A BAD LINE"), "{note}");
     }

@@ -129,6 +129,6 @@ fn losses_break_calls_and_are_counted() {
     for traces in traces::all() {
         let (_, summary) = roots(&traces.file("formats-6.1/pipe.txt"));
         assert!(summary.counts.losses > 0);
-        assert!(summary.incomplete.of(LossKind::LostEvents) > 0);
+        assert!(summary.incomplete.count(LossKind::LostEvents) > 0);
     }
 }

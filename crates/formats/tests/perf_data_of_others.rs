@@ -84,7 +84,7 @@ fn deferred_user_stacks_join_the_samples_that_await_them() {
     let cookie = at.expect("one of two addresses") + 8;
     bytes[cookie..cookie + 8].fill(0xee);
     let (without, reading) = user_frames(&bytes);
-    assert_eq!(reading.losses.of(LossKind::UserStackMissing), 1);
+    assert_eq!(reading.losses.count(LossKind::UserStackMissing), 1);
     let short = without.iter().filter(|&&count| count == 0).count();
     assert_eq!((without.len(), short), (95, 1));
 }

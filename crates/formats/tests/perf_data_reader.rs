@@ -102,7 +102,7 @@ proptest! {
             let cut = file(&[SourceAttr { name: String::new(), attr: attr(1, 2, sample_type, read_format), ids: vec![numbers[0]] }],
                 |writer| writer.records(&record(9, 2, &body[..body.len() - 1])).expect("in memory"));
             let (seen, losses) = samples(&cut);
-            prop_assert_eq!((seen.len(), losses.of(LossKind::MalformedRecord)), (0, 1));
+            prop_assert_eq!((seen.len(), losses.count(LossKind::MalformedRecord)), (0, 1));
         }
     }
 
@@ -241,7 +241,7 @@ fn a_file_cut_anywhere_gives_the_events_before() {
                     .expect("readable");
                 assert!(times.is_sorted(), "{times:?}");
                 assert!(
-                    losses.of(LossKind::Truncated) > 0,
+                    losses.count(LossKind::Truncated) > 0,
                     "cut at {end} goes unseen"
                 );
             }
@@ -265,14 +265,14 @@ fn each_byte_that_is_cut_off_is_counted() {
     // The writer crashed: the header has no size, so the data end where the file does.
     drop(writer);
     let whole = disk.into_inner();
-    let truncated = |bytes: &[u8]| samples(bytes).1.of(LossKind::Truncated);
+    let truncated = |bytes: &[u8]| samples(bytes).1.count(LossKind::Truncated);
     let unfinished = truncated(&whole);
     for left in 0..size {
         let cut = &whole[..whole.len() - size + left];
         let (seen, losses) = samples(cut);
         assert_eq!(seen.len(), 3, "{left} bytes of the last record left");
-        assert_eq!(losses.of(LossKind::Truncated), unfinished + left as u64);
-        assert_eq!(losses.of(LossKind::MalformedRecord), 0);
+        assert_eq!(losses.count(LossKind::Truncated), unfinished + left as u64);
+        assert_eq!(losses.count(LossKind::MalformedRecord), 0);
     }
 }
 
@@ -290,7 +290,7 @@ fn a_file_whose_writer_died_is_read_to_its_end() {
     bytes.truncate(bytes.len() - 5);
     let (seen, losses) = samples(&bytes);
     assert_eq!(seen.len(), 9);
-    assert!(losses.of(LossKind::Truncated) > 0);
+    assert!(losses.count(LossKind::Truncated) > 0);
 }
 
 /// Killed, or cut: who made the file and what its events are called is known from its front, and
@@ -504,8 +504,8 @@ fn records_of_unknown_types_and_late_ones_are_counted() {
     let mut times = Vec::new();
     let reading = data.read(|event| times.push(event.time().0), |_| ());
     assert_eq!(times, [10, 20, 5]);
-    assert_eq!(reading.losses.of(LossKind::UnknownRecord), 1);
-    assert_eq!(reading.losses.of(LossKind::OutOfOrder), 1);
+    assert_eq!(reading.losses.count(LossKind::UnknownRecord), 1);
+    assert_eq!(reading.losses.count(LossKind::OutOfOrder), 1);
     assert_eq!(reading.passed_over.get(&69), Some(&1));
 }
 

@@ -126,7 +126,7 @@ pub enum Hole {
 impl Hole {
     /// The hole behind a failed reading.
     #[allow(clippy::needless_pass_by_value, reason = "it maps errors")]
-    pub(super) fn of(error: io::Error) -> Self {
+    pub(super) fn from_error(error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES | libc::ESRCH) => Self::Refused,
             _ => Self::Absent,
@@ -217,7 +217,7 @@ impl<'a> Image<'a> {
         let mut words = [[0; 8]; N];
         self.source
             .read(address, words.as_flattened_mut())
-            .map_err(Hole::of)?;
+            .map_err(Hole::from_error)?;
         Ok(words.map(u64::from_le_bytes))
     }
 
@@ -296,7 +296,7 @@ impl<'a> Image<'a> {
         self.length = 0;
         self.source
             .read(start, &mut self.piece[..wanted])
-            .map_err(Hole::of)?;
+            .map_err(Hole::from_error)?;
         self.length = wanted;
         self.read += length;
         Ok(())

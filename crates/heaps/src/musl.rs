@@ -158,7 +158,7 @@ impl Context {
                 return Ok(None);
             }
             let back = image.now(start);
-            if let Some(group) = Group::of(start, bits, rest)
+            if let Some(group) = Group::parse(start, bits, rest)
                 && back == Ok(place)
             {
                 return Ok(Some(group));
@@ -210,7 +210,7 @@ struct Group {
 
 impl Group {
     /// The group at `start`, of a descriptor with these words.
-    fn of(start: u64, bits: u64, rest: u64) -> Option<Self> {
+    fn parse(start: u64, bits: u64, rest: u64) -> Option<Self> {
         let (last, class, pages) = (rest & 31, rest >> 6 & 63, (rest >> 12) * PAGE);
         let slots = last + 1;
         let stride = match usize::try_from(class).ok().and_then(|at| CLASSES.get(at)) {

@@ -71,7 +71,7 @@ impl<'a> Scattered<'a> {
         let (kept, bytes) = &mut self.kept[place];
         *kept = u64::MAX;
         bytes.resize(length, 0);
-        self.source.read(start, bytes).map_err(Hole::of)?;
+        self.source.read(start, bytes).map_err(Hole::from_error)?;
         *kept = start;
         Ok(())
     }

@@ -123,8 +123,8 @@ pub fn account(mut facts: ProcessFacts) -> ProcessMemory {
         .collect();
     let (live, pinned) = facts.live_and_pinned();
     let owners = Owners::new(&facts.heaps, &facts.extents);
-    let blocks = groups(&facts.live, |block| owners.of(block), live);
-    let pins = groups(&facts.pins, |block| owners.of(block), pinned);
+    let blocks = groups(&facts.live, |block| owners.owner(block), live);
+    let pins = groups(&facts.pins, |block| owners.owner(block), pinned);
     let mut rows = rows.0;
     rows.retain(|row| row.resident.0 + row.swapped.0 > 0);
     rows.sort_by_key(|row| (row.kind, std::cmp::Reverse(row.resident)));

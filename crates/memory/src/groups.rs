@@ -45,7 +45,7 @@ impl<'a> Owners<'a> {
 
     /// The allocator that has the block at `address`.
     #[must_use]
-    pub fn of(&self, address: u64) -> Option<AllocatorKind> {
+    pub fn owner(&self, address: u64) -> Option<AllocatorKind> {
         let behind = self
             .extents
             .partition_point(|extent| extent.start <= address);
@@ -196,7 +196,7 @@ mod tests {
         .cycle()
         .take(500)
         .collect();
-        let found = groups(&drawn, |block| owners.of(block), 4000);
+        let found = groups(&drawn, |block| owners.owner(block), 4000);
         assert_eq!(found.len(), 2);
         let dict = found.iter().find(|group| group.object.is_some()).unwrap();
         assert_eq!(dict.allocator, AllocatorKind::Cpython);

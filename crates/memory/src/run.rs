@@ -198,7 +198,7 @@ impl Largest {
 
 /// All but what is known to be free.
 fn in_use(moment: &MemoryMoment) -> u64 {
-    let point = MemoryPoint::of(moment, 0);
+    let point = MemoryPoint::new(moment, 0);
     let free = [
         MemoryVerdict::Retention,
         MemoryVerdict::Fragmentation,

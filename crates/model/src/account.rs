@@ -152,7 +152,7 @@ impl TaskSum {
 
     /// Times of several threads, part by part; `None` without any thread.
     #[must_use]
-    pub fn of<'a>(sums: impl Iterator<Item = &'a Self>) -> Option<Self> {
+    pub fn total<'a>(sums: impl Iterator<Item = &'a Self>) -> Option<Self> {
         sums.fold(None, |all, one| match all {
             None => Some(one.clone()),
             Some(all) => Some(all.and(one)),

@@ -66,7 +66,7 @@ struct Block {
 }
 
 impl Block {
-    fn of(numbers: &[u64]) -> Self {
+    fn new(numbers: &[u64]) -> Self {
         let least = numbers.iter().copied().min().unwrap_or(0);
         let most = numbers.iter().copied().max().unwrap_or(0);
         let bits = u64::BITS - (most - least).leading_zeros();
@@ -155,7 +155,7 @@ impl<T: Number> Column<T> {
 
     #[cold]
     fn close(&mut self) {
-        self.blocks.push(Block::of(&self.open));
+        self.blocks.push(Block::new(&self.open));
         self.open.clear();
     }
 
@@ -227,7 +227,7 @@ impl<T: Number> Column<T> {
             for number in &mut unpacked {
                 *number = into(T::narrow(*number)).wide();
             }
-            *block = Block::of(&unpacked);
+            *block = Block::new(&unpacked);
         }
         for number in &mut self.open {
             *number = into(T::narrow(*number)).wide();

@@ -41,7 +41,7 @@ pub fn set_apart(profile: &mut Profile) {
             kept.push(sample);
             continue;
         }
-        if profile.losses.of(LossKind::ImpossibleWeight) == 0 {
+        if profile.losses.count(LossKind::ImpossibleWeight) == 0 {
             let event = profile.events.get(usize::from(sample.event));
             profile.notes.push(format!(
                 "A sample was left out that claims to stand for {} {}, at {}: no CPU counts that many in the {} of the recording.",

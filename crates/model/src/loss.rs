@@ -237,7 +237,7 @@ impl Losses {
 
     /// How many of `kind`.
     #[must_use]
-    pub fn of(&self, kind: LossKind) -> u64 {
+    pub fn count(&self, kind: LossKind) -> u64 {
         self.0.get(&kind).copied().unwrap_or(0)
     }
 
@@ -252,7 +252,7 @@ impl Losses {
     /// same losses.
     pub fn take_in(&mut self, recount: &Self) {
         for (&kind, &count) in &recount.0 {
-            self.add(kind, count.saturating_sub(self.of(kind)));
+            self.add(kind, count.saturating_sub(self.count(kind)));
         }
     }
 

@@ -268,7 +268,7 @@ pub fn factor_digits(factor: f64) -> String {
 /// nothing.
 #[must_use]
 pub fn shown_factor(ratio: &Estimate) -> Option<String> {
-    match Ratio::of(ratio) {
+    match Ratio::from_estimate(ratio) {
         Ratio::Measured(found) => Some(format!("×{}", with_interval(&found, "", factor_digits))),
         Ratio::AtLeast(least) => Some(format!("more than ×{}", factor_digits(least))),
         Ratio::AtMost(most) => Some(format!("less than ×{}", factor_digits(most))),

@@ -23,7 +23,7 @@ const UNBOUNDED: f64 = 1e6;
 impl Ratio {
     /// What `found` supports. Ends that are zero, infinite or not a number support nothing.
     #[must_use]
-    pub fn of(found: &Estimate) -> Self {
+    pub fn from_estimate(found: &Estimate) -> Self {
         let usual =
             |ratio: f64| ratio.is_finite() && (1.0 / UNBOUNDED..=UNBOUNDED).contains(&ratio);
         let ordered = found.low <= found.value && found.value <= found.high;
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn only_what_an_interval_bears_out_is_told() {
-        let of = |value, low, high| Ratio::of(&Estimate { value, low, high });
+        let of = |value, low, high| Ratio::from_estimate(&Estimate { value, low, high });
         assert!(matches!(of(8.0, 7.0, 9.0), Ratio::Measured(_)));
         assert_eq!(of(8.0, 1.5, 40.0), Ratio::AtLeast(1.5));
         assert_eq!(of(0.1, 0.01, 0.5), Ratio::AtMost(0.5));

@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// Analyses a recording. `done` receives the offset below which the file is no longer needed.
 pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
-    recording::analyse(data, &mut Files::of(data), done)
+    recording::analyse(data, &mut Files::new(data), done)
 }
 
 /// Analyses the perf.data file at `path`, recorded on this machine.
@@ -26,14 +26,14 @@ pub fn analyse(data: &PerfData<'_>, done: impl FnMut(usize)) -> Analysis {
 pub fn of_file(path: &Path) -> Result<Analysis> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
-    let mapped = MappedFile::of(&file).with_context(|| format!("cannot read {name}"))?;
+    let mapped = MappedFile::map(&file).with_context(|| format!("cannot read {name}"))?;
     let data = PerfData::parse(&mapped).with_context(|| format!("cannot read {name}"))?;
     Ok(analyse(&data, |done| mapped.release(done)))
 }
 
 /// The profile of a recording, whatever it sampled, without an analysis of its faults.
 pub fn profile(data: &PerfData<'_>, done: impl FnMut(usize)) -> Profile {
-    recording::profile(data, &mut Files::of(data), done)
+    recording::profile(data, &mut Files::new(data), done)
 }
 
 /// The analysis of a recording, and the build id of each file whose code was mapped.
@@ -41,7 +41,7 @@ pub fn analyse_with_builds(
     data: &PerfData<'_>,
     done: impl FnMut(usize),
 ) -> (Analysis, Vec<(String, Vec<u8>)>) {
-    let mut files = Files::of(data);
+    let mut files = Files::new(data);
     let analysis = recording::analyse(data, &mut files, done);
     let builds = files.builds(data.build_ids());
     (analysis, builds)
@@ -54,7 +54,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(crate) fn of(data: &PerfData<'_>) -> Self {
+    pub(crate) fn new(data: &PerfData<'_>) -> Self {
         let architecture = match data.sidecar() {
             Some(sidecar) => &sidecar.host.architecture,
             None => &data.origin().arch,

@@ -33,7 +33,7 @@ type Sums = HashMap<StackId, Vec<u64>>;
 /// # Errors
 /// If no sample has a function of that name.
 pub fn annotate(data: &PerfData<'_>, function: &str, done: impl FnMut(usize)) -> Result<Annotated> {
-    let mut files = Files::of(data);
+    let mut files = Files::new(data);
     let (events, of_source) = events(data);
     let mut stacks = StackTable::default();
     let (mut weights, mut samples) = (Sums::new(), Sums::new());
@@ -59,7 +59,7 @@ pub fn annotate(data: &PerfData<'_>, function: &str, done: impl FnMut(usize)) ->
     );
     let keys = stacks.keys().to_vec();
     let named = files.names(&keys);
-    let found = Found::of(function, &keys, &named)?;
+    let found = Found::new(function, &keys, &named)?;
     let wanted: Vec<FrameKey> = found.keys.keys().copied().collect();
     let places: HashMap<FrameKey, CodePlace> =
         wanted.iter().copied().zip(files.places(&wanted)).collect();
@@ -121,7 +121,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(function: &str, keys: &[FrameKey], named: &NamedList) -> Result<Self> {
+    fn new(function: &str, keys: &[FrameKey], named: &NamedList) -> Result<Self> {
         let mut found = Self {
             function: function.to_owned(),
             module: String::new(),

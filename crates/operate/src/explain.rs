@@ -66,7 +66,7 @@ pub fn keep_proof(path: &Path, findings: &Findings) -> Result<()> {
 
 fn amend(path: &Path, change: impl FnOnce(&mut Sidecar)) -> Result<()> {
     let file = File::options().read(true).write(true).open(path)?;
-    let mapped = MappedFile::of(&file)?;
+    let mapped = MappedFile::map(&file)?;
     let data = PerfData::parse(&mapped)?;
     let mut sidecar = data.sidecar().context("it has no sidecar")?.clone();
     change(&mut sidecar);
@@ -99,7 +99,7 @@ fn own_library(findings: &Findings, command: &[OsString], library: OwnLibrary) -
     if !reads && !populates {
         return None;
     }
-    let program = Launch::of(command)?.path().ok()?;
+    let program = Launch::from_command(command)?.path().ok()?;
     if runtime::obstacle(&program).is_some() {
         return None;
     }

@@ -176,7 +176,7 @@ pub fn push(push: &Push<'_>, token: Option<&Token>) -> Result<(), Error> {
     let settings = settings(push, token);
     // curl keeps to its own limits; this is for one that does not.
     let patience = push.patience.saturating_add(CONNECT);
-    let answer = Answer::of(&mut command, settings.as_bytes(), patience);
+    let answer = Answer::receive(&mut command, settings.as_bytes(), patience);
     let answer = answer.map_err(|error| match error.kind() {
         ErrorKind::Interrupted => Error::Body(error),
         _ => Error::NoClient(error),

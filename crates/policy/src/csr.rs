@@ -66,10 +66,10 @@ impl Csr {
     }
 
     fn side(&self, page: Page) -> Side {
-        match self.roles.of(page) {
+        match self.roles.role(page) {
             Role::Hot | Role::Random | Role::CsrOffsets => Side::Kept,
             Role::Stream | Role::CsrEdges => Side::Swept,
-            Role::Normal => match self.found.of(page) {
+            Role::Normal => match self.found.role(page) {
                 Role::Stream => Side::Swept,
                 _ => Side::Kept,
             },
@@ -114,7 +114,7 @@ impl Policy for Csr {
     fn faulted(&self, fault: &Fault, plan: &mut Plan) {
         let step = self.streams.step(fault);
         self.judge(fault, step);
-        if self.roles.of(fault.page) != Role::Random {
+        if self.roles.role(fault.page) != Role::Random {
             plan_step(fault, step, plan);
         }
     }

@@ -70,7 +70,7 @@ impl Policy for Prefetch {
 
     fn faulted(&self, fault: &Fault, plan: &mut Plan) {
         self.inner.faulted(fault, plan);
-        if self.roles.of(fault.page) != Role::Random {
+        if self.roles.role(fault.page) != Role::Random {
             let step = self.streams.step(fault);
             match (self.ahead, step) {
                 (true, step) => plan_step(fault, step, plan),

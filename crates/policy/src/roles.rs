@@ -48,7 +48,7 @@ impl Roles {
 
     /// The role of `page`.
     #[must_use]
-    pub fn of(&self, page: Page) -> Role {
+    pub fn role(&self, page: Page) -> Role {
         let declared = self.declared.load(Ordering::Acquire) as usize;
         let newest_first = (declared.saturating_sub(PLACES)..declared).rev();
         newest_first
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn the_newest_declaration_wins() {
         let roles = Roles::default();
-        assert_eq!(roles.of(5), Role::Normal);
+        assert_eq!(roles.role(5), Role::Normal);
         roles.declare(
             Span {
                 first: 0,
@@ -90,7 +90,7 @@ mod tests {
             Role::Random,
         );
         assert_eq!(
-            [5, 15, 99, 100].map(|page| roles.of(page)),
+            [5, 15, 99, 100].map(|page| roles.role(page)),
             [Role::Hot, Role::Random, Role::Hot, Role::Normal]
         );
     }
@@ -107,7 +107,7 @@ mod tests {
                 Role::Stream,
             );
         }
-        assert_eq!(roles.of(5), Role::Normal);
-        assert_eq!(roles.of(999), Role::Stream);
+        assert_eq!(roles.role(5), Role::Normal);
+        assert_eq!(roles.role(999), Role::Stream);
     }
 }

@@ -96,7 +96,7 @@ impl Streaming {
     /// Whether a page that arrives passes through. Nearly every program fills its memory in order
     /// once; only pages read in order again are being swept.
     fn passes(&self, page: Page, how: Arrival) -> bool {
-        match self.roles.of(page) {
+        match self.roles.role(page) {
             Role::Hot | Role::Random | Role::CsrOffsets => false,
             Role::Stream | Role::CsrEdges => true,
             Role::Normal => {
@@ -116,7 +116,7 @@ impl Policy for Streaming {
     }
 
     fn faulted(&self, fault: &Fault, plan: &mut Plan) {
-        if self.roles.of(fault.page) != Role::Random {
+        if self.roles.role(fault.page) != Role::Random {
             let step = self.streams.step(fault);
             if let Some(in_flight) = self.streams.under_way() {
                 self.sweep.leave_window(in_flight);

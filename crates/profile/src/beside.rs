@@ -53,7 +53,7 @@ mod tests {
     fn together(cpu: Nanos) -> Findings {
         let mut run = Run::default();
         run.cost.user = cpu;
-        let mut findings = Document::of(run).with_verdict("faults");
+        let mut findings = Document::new(run).with_verdict("faults");
         findings.losses.add(LossKind::RingOverrun, 3);
         findings.diagnoses = vec![
             Diagnosis::named("churn", Severity::Costly),
@@ -66,7 +66,7 @@ mod tests {
             unknown: Vec::new(),
             own_cost: None,
         };
-        let mut samples = Document::of(summary).with_verdict("samples");
+        let mut samples = Document::new(summary).with_verdict("samples");
         samples.losses.add(LossKind::RingOverrun, 3);
         samples.diagnoses = vec![Diagnosis::named("lock", Severity::Severe)];
         add_samples(&mut findings, samples);
@@ -82,7 +82,7 @@ mod tests {
         let run = together(Nanos(1_000));
         assert_eq!(run.verdict, "faults");
         assert_eq!(ids(&run), ["churn", "lock", "pages"]);
-        assert_eq!(run.losses.of(LossKind::RingOverrun), 3, "seen twice");
+        assert_eq!(run.losses.count(LossKind::RingOverrun), 3, "seen twice");
         let of_another_tool = together(Nanos(0));
         assert_eq!(of_another_tool.verdict, "samples");
         assert_eq!(ids(&of_another_tool), ["lock", "churn", "pages"]);
@@ -91,9 +91,9 @@ mod tests {
     #[test]
     fn a_burst_is_costly_on_a_machine_only() {
         let severity = |whole_machine| {
-            let mut findings = Document::of(Run::default());
+            let mut findings = Document::new(Run::default());
             findings.collection.whole_machine = whole_machine;
-            let mut samples = Document::of(ProfileSummary {
+            let mut samples = Document::new(ProfileSummary {
                 span: Nanos(1),
                 events: Vec::new(),
                 counters: Vec::new(),

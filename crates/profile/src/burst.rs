@@ -25,7 +25,7 @@ pub fn find(profile: &Profile, event: u16, idle: &Idle) -> Option<Burst> {
         return None;
     }
     let samples = || busy(profile, event, idle);
-    let narrow = Stretches::of(samples())?;
+    let narrow = Stretches::new(samples())?;
     let candidates = WIDTHS.iter().filter_map(|&width| {
         let stretches = narrow.merged(width);
         (stretches.count >= FEWEST).then(|| stretches.outstanding())?
@@ -65,7 +65,7 @@ struct Stretches {
 
 impl Stretches {
     /// The narrowest, of samples in order of time.
-    fn of(samples: impl Iterator<Item = ProfileSample>) -> Option<Self> {
+    fn new(samples: impl Iterator<Item = ProfileSample>) -> Option<Self> {
         let mut heaviest = 0;
         let filled = summed(samples.map(|sample| {
             heaviest = heaviest.max(sample.weight);
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_stall_of_a_second_is_found_with_its_function() {
         let profile = stalled(true);
-        let burst = find(&profile, 0, &Idle::of(&profile)).unwrap();
+        let burst = find(&profile, 0, &Idle::new(&profile)).unwrap();
         assert!(
             burst.from.0.abs_diff(4_200_000_000) <= 300_000_000,
             "{burst:?}"
@@ -253,7 +253,7 @@ mod tests {
         }
         maker.sample_at(u64::MAX, "main;work", 10_101_010);
         let profile = maker.finish();
-        find(&profile, 0, &Idle::of(&profile));
+        find(&profile, 0, &Idle::new(&profile));
     }
 
     #[test]
@@ -286,6 +286,6 @@ mod tests {
     #[test]
     fn steady_load_has_no_burst() {
         let profile = stalled(false);
-        assert_eq!(find(&profile, 0, &Idle::of(&profile)), None);
+        assert_eq!(find(&profile, 0, &Idle::new(&profile)), None);
     }
 }

@@ -157,10 +157,10 @@ const FEWEST: u64 = 10;
 const FEWEST_MATCHING: u64 = 5;
 
 impl WeightsByKind {
-    fn of(&mut self, kind: Kind, profile: &Profile, idle: &Idle) -> &Weights {
+    fn weights(&mut self, kind: Kind, profile: &Profile, idle: &Idle) -> &Weights {
         let known = self.0.iter().position(|(known, _)| *known == kind);
         let at = known.unwrap_or_else(|| {
-            self.0.push((kind, Weights::of(kind, profile, idle)));
+            self.0.push((kind, Weights::new(kind, profile, idle)));
             self.0.len() - 1
         });
         &self.0[at].1
@@ -168,7 +168,7 @@ impl WeightsByKind {
 }
 
 impl Weights {
-    fn of(kind: Kind, profile: &Profile, idle: &Idle) -> Self {
+    fn new(kind: Kind, profile: &Profile, idle: &Idle) -> Self {
         let events = profile.events.iter();
         let uses: Vec<(bool, bool)> = events
             .map(|event| (kind.is_of_whole(event), kind.covers(&event.name)))
@@ -212,7 +212,7 @@ impl Rule {
             samples,
             all,
             all_samples,
-        } = weights.of(self.of, profile, idle);
+        } = weights.weights(self.of, profile, idle);
         let is_sampled = matches!(self.of, Kind::Cpu);
         if is_sampled && *all_samples < FEWEST {
             return None;
@@ -362,7 +362,7 @@ mod tests {
                 .insert(name.to_owned(), value.to_owned());
         }
         let rules = ProfileRules::shipped().unwrap();
-        let found = rules.apply(&profile, &Idle::of(&profile));
+        let found = rules.apply(&profile, &Idle::new(&profile));
         found.into_iter().map(|diagnosis| diagnosis.id).collect()
     }
 
@@ -434,7 +434,7 @@ mod tests {
             maker.samples("app;work", 10 - hits);
             let profile = maker.finish();
             let rules = ProfileRules::shipped().unwrap();
-            rules.apply(&profile, &Idle::of(&profile))[0].severity
+            rules.apply(&profile, &Idle::new(&profile))[0].severity
         };
         assert_eq!(severity(4), Severity::Note);
         assert!(severity(5) >= Severity::Costly);

@@ -24,7 +24,7 @@ const FEWEST: u64 = 10;
 /// The results of a profile, with these rules.
 #[must_use]
 pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindings {
-    let idle = Idle::of(profile);
+    let idle = Idle::new(profile);
     let mut events: Vec<EventProfile> = occurring(profile)
         .map(|event| summarise_event(profile, event, &idle))
         .collect();
@@ -54,7 +54,7 @@ pub fn summarise(profile: &Profile, rules: &rules::ProfileRules) -> ProfileFindi
         host: profile.host.clone(),
         diagnoses,
         losses: profile.losses.clone(),
-        ..Document::of(summary)
+        ..Document::new(summary)
             .about(Subject::of_command(profile.command.clone()))
             .with_verdict(verdict)
             .with_notes(profile.notes.clone())
@@ -78,7 +78,7 @@ fn rank(event: &EventProfile) -> (bool, u64) {
 }
 
 fn summarise_event(profile: &Profile, event: u16, idle: &Idle) -> EventProfile {
-    let sums = Sums::of(profile, event, idle);
+    let sums = Sums::new(profile, event, idle);
     let own = &sums.own;
     let source = &profile.events[usize::from(event)];
     EventProfile {
@@ -111,7 +111,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(profile: &Profile, event: u16, idle: &Idle) -> Self {
+    fn new(profile: &Profile, event: u16, idle: &Idle) -> Self {
         let mut sums = Self {
             samples: 0,
             own: vec![0; profile.stacks.len()],

@@ -156,7 +156,7 @@ mod tests {
         maker.samples("?;work", 3);
         maker.samples("main;?libz.so.1", 2);
         let profile = maker.finish();
-        let causes = causes(&profile, &Idle::of(&profile));
+        let causes = causes(&profile, &Idle::new(&profile));
         let short: Vec<_> = causes
             .iter()
             .map(|cause| (cause.reason, cause.touched, cause.own))

@@ -11,7 +11,7 @@ pub struct Idle(Vec<bool>);
 impl Idle {
     /// Those of this profile.
     #[must_use]
-    pub fn of(profile: &Profile) -> Self {
+    pub fn new(profile: &Profile) -> Self {
         let is_idle = |frame: FrameId| {
             let frame = profile.frames.get(frame.0 as usize);
             frame.is_some_and(Frame::is_idle)
@@ -191,7 +191,7 @@ mod tests {
         maker.samples("cpu_startup_entry_k;default_idle_k", 3);
         maker.samples("default_idle_k;asm_sysvec_irq_k", 2);
         let profile = maker.finish();
-        let idle = Idle::of(&profile);
+        let idle = Idle::new(&profile);
         let found = profile.samples.iter().filter(|s| idle.is(s.stack)).count();
         assert_eq!(found, 3);
     }

@@ -80,7 +80,7 @@ fn failed(name: &str) -> Document<Gate> {
             missing: vec![format!("{name} could not be seen")],
         }),
     };
-    Document::of(gate)
+    Document::new(gate)
         .with_verdict("Page faults grew from 1,234,567 to 12,345,678.")
         .with_notes(vec![format!("{name} ends with status 1.")])
 }

@@ -309,7 +309,7 @@ fn two_profiles_lie_over_one_tree() {
         settings: Vec::new(),
         counters: Vec::new(),
     };
-    let diff = Document::of(diff).with_verdict("memcpy grew");
+    let diff = Document::new(diff).with_verdict("memcpy grew");
     let page = render_profile_diff(&diff, &a, &b).expect("a page");
     let data: Value = serde_json::from_str(&json(&page)).expect("JSON");
     let stacks = stacks_of(&columns(&page), &data["profile_diff"]["pack"]);
@@ -349,7 +349,7 @@ fn two_runs_without_samples_have_a_page_with_their_figures() {
         settings: Vec::new(),
     };
     let verdict = "548,000 page faults became 10,000";
-    let diff = Document::of(diff).with_verdict(verdict);
+    let diff = Document::new(diff).with_verdict(verdict);
     let page = render_run_diff(&diff, verdict).expect("a page");
     let data = report(&page);
     assert_eq!(data["subject"], "before.json against after.json");

@@ -105,7 +105,7 @@ fn findings() -> ProfileFindings {
     };
     let headline = "The I/O scheduler takes 12.0 % of CPU time on the way to the device";
     let command = vec!["fio".into(), "--hipri".into()];
-    let mut found = Document::of(summary)
+    let mut found = Document::new(summary)
         .about(Subject::of_command(command))
         .with_verdict(headline)
         .with_notes(vec!["a note".into()]);
@@ -200,7 +200,7 @@ fn difference() -> Document<ProfileDiff> {
         }],
     };
     let grew = "kyber_limit_depth grew in after: 14.0 % of a CPU against 2.0 % of a CPU.";
-    let mut found = Document::of(diff)
+    let mut found = Document::new(diff)
         .with_verdict(format!("{} {grew}", runs().verdict))
         .with_notes(vec!["a note".into()]);
     found.run = Some(runs().evidence);
@@ -251,7 +251,7 @@ fn runs() -> Document<RunDiff> {
             reason: String::new(),
         }],
     };
-    Document::of(diff).with_verdict("CPU time fell from 2.00 s to 80.0 ms (−96 %).")
+    Document::new(diff).with_verdict("CPU time fell from 2.00 s to 80.0 ms (−96 %).")
 }
 
 #[test]

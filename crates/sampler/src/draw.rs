@@ -28,7 +28,7 @@ pub struct Weight {
 impl Weight {
     /// Of a block of `size` bytes, sampled with this mean `period` (Horvitz and Thompson, 1952).
     #[must_use]
-    pub fn of(size: u64, period: u64) -> Self {
+    pub fn new(size: u64, period: u64) -> Self {
         let size = size.max(1) as f64;
         let chance = chance(size / period.max(1) as f64);
         let blocks = 1.0 / chance;
@@ -122,13 +122,13 @@ mod tests {
 
     #[test]
     fn large_blocks_stand_for_themselves() {
-        let large = Weight::of(100 << 20, 1 << 19);
+        let large = Weight::new(100 << 20, 1 << 19);
         assert_eq!(large.blocks, 1.0);
         assert_eq!(
             (large.bytes, large.bytes_variance),
             ((100 << 20) as f64, 0.0)
         );
-        let small = Weight::of(16, 1 << 19);
+        let small = Weight::new(16, 1 << 19);
         assert!((small.bytes / f64::from(1 << 19) - 1.0).abs() < 1e-4);
         assert!((small.blocks - 32_768.5).abs() < 1e-2, "{}", small.blocks);
     }

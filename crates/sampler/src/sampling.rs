@@ -158,7 +158,7 @@ pub fn library_closed() {
 }
 
 fn weight(size: u64) -> Weight {
-    Weight::of(size, PERIOD.load(Relaxed))
+    Weight::new(size, PERIOD.load(Relaxed))
 }
 
 /// Frames of this library between a hook and [`callers`], at most.

@@ -91,7 +91,7 @@ fn outcome(trace: &Trace, name: &str) -> Outcome {
     };
     let policy = eviction(name, &config)
         .unwrap_or_else(|| by_name(name, &config, |_| Err(String::new())).expect("a policy"));
-    run(trace, &*policy, Memory::of(3000))
+    run(trace, &*policy, Memory::new(3000))
 }
 
 fn beats_fifo_in_a_loop(policy: &str) {

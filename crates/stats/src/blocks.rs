@@ -96,7 +96,7 @@ pub fn compare_blocks(
     if figures.is_empty() || blocks_a == 0 || blocks_a >= blocks {
         return Tested::default();
     }
-    let prepared = Prepared::of(figures, denominators);
+    let prepared = Prepared::new(figures, denominators);
     let mut order: Vec<usize> = (0..blocks).collect();
     let mut observed = prepared.scores(&order[..blocks_a]);
     if exchanges.asked == Asked::Programs {
@@ -169,7 +169,7 @@ struct Residuals {
 }
 
 impl Prepared {
-    fn of(figures: &[Figure], denominators: &[Vec<f64>]) -> Self {
+    fn new(figures: &[Figure], denominators: &[Vec<f64>]) -> Self {
         let totals: Vec<f64> = denominators.iter().map(|all| all.iter().sum()).collect();
         let residuals = figures.iter().map(|figure| {
             let below = &denominators[figure.denominator];

@@ -72,12 +72,12 @@ fn report(text: &str) -> (FaultPaths, Sums) {
     let mut collector = Collector::default();
     let summary = read_bytes(text.as_bytes(), &mut collector);
     let findings = analyse(&collector, &summary, COST);
-    (findings, Sums::of(&collector, &summary, COST))
+    (findings, Sums::new(&collector, &summary, COST))
 }
 
 /// The report of parts, each stored as JSON and read again.
 fn merged(parts: &[String]) -> FaultPaths {
-    let mut total = Total::of(&[COST]);
+    let mut total = Total::new(&[COST]);
     for part in parts {
         let stored = serde_json::to_string(&report(part).1).expect("sums are JSON");
         let sums = serde_json::from_str(&stored).expect("what was stored is read");
@@ -159,7 +159,7 @@ proptest! {
 fn sums_that_contradict_themselves_are_refused() {
     let (_, sums) = report(&text(&[(0, 4, 10), (0, 0, 5)]));
     let good = serde_json::to_value(&sums).expect("sums are JSON");
-    assert_eq!(Total::of(&[COST]).add(&sums), Ok(()));
+    assert_eq!(Total::new(&[COST]).add(&sums), Ok(()));
     for (path, value) in [
         ("/costs", Value::Array(vec![])),
         ("/costs/0/per_call_ns", Value::from(-1.0)),
@@ -179,6 +179,6 @@ fn sums_that_contradict_themselves_are_refused() {
         let mut bad = good.clone();
         *bad.pointer_mut(path).expect(path) = value;
         let bad: Sums = serde_json::from_value(bad).expect("still of the right shape");
-        assert!(Total::of(&[COST]).add(&bad).is_err(), "{path}");
+        assert!(Total::new(&[COST]).add(&bad).is_err(), "{path}");
     }
 }

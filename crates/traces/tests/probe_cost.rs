@@ -286,7 +286,7 @@ fn a_trace_with_calls_is_no_measure() {
 
 fn stored(simulation: &Simulation) -> Sums {
     let (faults, summary) = simulation.read();
-    Sums::of(&faults, &summary, estimate(&faults))
+    Sums::new(&faults, &summary, estimate(&faults))
 }
 
 fn merged(parts: &[&Sums]) -> (FaultPaths, Sums) {
@@ -295,14 +295,14 @@ fn merged(parts: &[&Sums]) -> (FaultPaths, Sums) {
         .flat_map(|part| part.costs())
         .copied()
         .collect();
-    let mut total = Total::of(&costs);
+    let mut total = Total::new(&costs);
     for part in parts {
         total.add(part).expect("sums of this version");
     }
     let calibration = total.calibration();
     let (collector, summary, _) = total.finish();
     let findings = analyse(&collector, &summary, calibration);
-    (findings, Sums::of(&collector, &summary, calibration))
+    (findings, Sums::new(&collector, &summary, calibration))
 }
 
 /// Two kernels: tracing costs half as much again on the second.

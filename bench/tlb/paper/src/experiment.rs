@@ -190,13 +190,13 @@ impl Results {
     ///
     /// # Panics
     /// Never: there is one for each.
-    pub fn of(&self, case: Case) -> &Run {
+    pub fn run(&self, case: Case) -> &Run {
         let at = Case::ALL.iter().position(|known| *known == case);
         &self.runs[at.unwrap_or(0)]
     }
 
     fn change(&self, from: Case, to: Case) -> f64 {
-        self.of(to).speed() / self.of(from).speed() - 1.0
+        self.run(to).speed() / self.run(from).speed() - 1.0
     }
 }
 
@@ -209,8 +209,8 @@ pub fn targets(results: &Results) -> Vec<Target> {
         tolerance,
         unit: Unit::Change,
     };
-    let (huge, _) = results.of(Case::GuestBoth).refill_rates();
-    let off = results.of(Case::GuestOnly).refill_rates();
+    let (huge, _) = results.run(Case::GuestBoth).refill_rates();
+    let off = results.run(Case::GuestOnly).refill_rates();
     let rate = |name, paper: f64, simulated| Target {
         name,
         paper,
@@ -256,16 +256,16 @@ pub struct Ordering {
 
 /// The orderings that the paper states of figures 4 to 9.
 pub fn orderings(results: &Results) -> Vec<Ordering> {
-    let speed = |case| results.of(case).speed();
+    let speed = |case| results.run(case).speed();
     let below = |slow, fast| speed(slow) < speed(fast);
-    let rates = |case: Case| results.of(case).refill_rates();
+    let rates = |case: Case| results.run(case).refill_rates();
     let all = |case| rates(case).0 + rates(case).1;
     let ordering = |name, holds| Ordering { name, holds };
     let as_off = |case| (speed(case) / speed(Case::GuestOnly) - 1.0).abs() < 0.01;
     vec![
         ordering(
             "figure 4: misaligned host memory fills small entries, as if KVM's THP were off",
-            as_off(Case::Misaligned) && results.of(Case::Misaligned).counts.refills[1][1] == 0,
+            as_off(Case::Misaligned) && results.run(Case::Misaligned).counts.refills[1][1] == 0,
         ),
         ordering(
             "figure 5: host THP > host small > guest none > guest both",
@@ -338,10 +338,10 @@ fn rank_correlation(results: &Results) -> f64 {
         below + (equal + 1.0) / 2.0
     };
     let refills = |case| {
-        let (huge, small) = results.of(case).refill_rates();
+        let (huge, small) = results.run(case).refill_rates();
         huge + small
     };
-    let score = |case| results.of(case).speed();
+    let score = |case| results.run(case).speed();
     let middle = (cases.len() as f64 + 1.0) / 2.0;
     let (mut both, mut one, mut other) = (0.0, 0.0, 0.0);
     for case in cases {

@@ -65,7 +65,7 @@ pub fn sensitivity(machine: &Machine, scale: Scale) -> Vec<Variant> {
                     .filter(|ordering| !ordering.holds)
                     .map(|ordering| ordering.name)
                     .collect(),
-                left: results.of(Case::Controlled).pages.huge,
+                left: results.run(Case::Controlled).pages.huge,
             }
         })
         .collect()

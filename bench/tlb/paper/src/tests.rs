@@ -14,7 +14,7 @@ fn the_papers_numbers_and_orderings_come_out() {
     for ordering in orderings(&results) {
         assert!(ordering.holds, "{}", ordering.name);
     }
-    let left = results.of(Case::Controlled).pages.huge;
+    let left = results.run(Case::Controlled).pages.huge;
     assert!((8..=12).contains(&left), "{left} huge pages left");
 }
 

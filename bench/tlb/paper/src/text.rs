@@ -13,13 +13,13 @@ pub fn cases(results: &Results) -> String {
         "mcf; refills in k/s", "score", "ns/access", "huge", "small", "pages"
     );
     for case in Case::ALL {
-        let run = results.of(case);
+        let run = results.run(case);
         let (huge_per_s, small_per_s) = run.refill_rates();
         let _ = writeln!(
             text,
             "  {:<34} {:>6.3} {:>9.2} {:>9.1} {:>9.1} {:>5}",
             case.label(),
-            run.speed() / results.of(Case::HostSmall).speed(),
+            run.speed() / results.run(Case::HostSmall).speed(),
             1.0 / run.speed(),
             huge_per_s / 1e3,
             small_per_s / 1e3,
@@ -27,9 +27,9 @@ pub fn cases(results: &Results) -> String {
         );
     }
     text += "pages: huge pages at the end, at the stage that a controller acts on\n";
-    let before = results.of(Case::GuestBoth);
+    let before = results.run(Case::GuestBoth);
     for case in [Case::Controlled, Case::MinCost] {
-        let run = results.of(case);
+        let run = results.run(case);
         let _ = writeln!(
             text,
             "{}: {:+.1} % at rest, {:+.1} % over the whole run, {} split, {} built",

@@ -35,7 +35,7 @@ pub fn predicted_speedup(
     avoided: Estimate,
     kernel_ns: Option<Estimate>,
 ) -> Estimate {
-    let Some(run) = Run::of(cost) else {
+    let Some(run) = Run::from_cost(cost) else {
         return Estimate::exact(1.0);
     };
     let kernel_ns = kernel_ns.unwrap_or_else(|| run.even_spread());
@@ -67,7 +67,7 @@ struct Run {
 
 impl Run {
     /// `None` for a run without faults or without measurable CPU time: nothing can be gained.
-    fn of(cost: &RunCost) -> Option<Self> {
+    fn from_cost(cost: &RunCost) -> Option<Self> {
         let run = Self {
             cpu_ns: cost.cpu().0 as f64,
             system_ns: cost.system.0 as f64,

@@ -16,7 +16,7 @@ pub fn note(memory: &Memory) -> Option<String> {
         return None;
     }
     let elapsed = end.elapsed_ns?;
-    let at_end = MemoryPoint::of(end, elapsed);
+    let at_end = MemoryPoint::new(end, elapsed);
     let freed = kept(&at_end);
     let part = share(freed, at_end.resident.0);
     let before = memory.course.iter().rev();

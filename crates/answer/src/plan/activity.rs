@@ -31,7 +31,7 @@ const ONE_CPU: f64 = 1.05;
 /// What the program does, in a few sentences, and how much of it is unexplained; behind the first, what is
 /// told `beside` it.
 pub(super) fn sentence(findings: &Findings, beside: Option<String>) -> String {
-    let open = Open::of(findings, &findings.diagnoses);
+    let open = Open::new(findings, &findings.diagnoses);
     let was_sampled = !findings.account.cpu.is_empty();
     let kernels = kernels(findings);
     let mut sentences = match (own(findings), findings.account.samples) {

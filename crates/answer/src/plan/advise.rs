@@ -82,7 +82,7 @@ pub(super) fn advice(
 /// Whether a setting is advised without a run: by what it gained in such programs, else by the model.
 fn is_sure(findings: &Findings, symptoms: &[Case], rule: &Rule, advice: &Advice) -> bool {
     let cause = advice.cures.first().map_or("", String::as_str);
-    match known::of(findings, rule, cause) {
+    match known::sureness(findings, rule, cause) {
         Sure::Gains => true,
         Sure::MayNot => false,
         Sure::Unknown => {
@@ -194,7 +194,7 @@ pub(super) fn from_rule(
         _ if gravest.kind == Symptom::Runtime => true,
         _ if rule.settings.is_empty() || rule.trial => is_costly(),
         // How much of it is avoided is known only from a few programs.
-        Some(Effect::Less) => match known::of(findings, rule, gravest.kind.id()) {
+        Some(Effect::Less) => match known::sureness(findings, rule, gravest.kind.id()) {
             // A short run gains as well, though it does not lose much.
             Sure::Gains => gains && findings.cost.cpu() >= WORTH_TRYING,
             Sure::MayNot => speedup.high >= WORTHWHILE && is_costly(),
@@ -248,7 +248,7 @@ fn caveat(
     let untried = allocator
         .filter(|_| !rule.settings.is_empty())
         .and_then(|found| {
-            let family = pagewise_families::of(found.kind)?;
+            let family = pagewise_families::family(found.kind)?;
             let (tried, version) = (family.tried.as_deref()?, found.version.as_deref()?);
             let is_newer = numbers(version)? > numbers(tried)?;
             is_newer.then(|| phrases::untried(&family.name, version, tried))

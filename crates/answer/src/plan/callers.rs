@@ -304,7 +304,7 @@ fn contained(stack: &[String], allocators: &[Allocator]) -> Vec<AllocatorKind> {
     let inside = allocators.iter().filter(|one| one.inside.is_some());
     let makes_it = |one: &&Allocator| match module {
         Some(module) => one.inside.as_deref() == Some(module),
-        None => families::of(one.kind)
+        None => families::family(one.kind)
             .and_then(|family| family.code.as_ref())
             .is_some_and(|code| families::matches(&code.functions, nearest)),
     };

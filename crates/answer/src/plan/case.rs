@@ -43,7 +43,7 @@ impl Case {
     }
 
     /// The time of which its cost is a share.
-    pub(super) fn of(&self, findings: &Findings) -> Nanos {
+    pub(super) fn time(&self, findings: &Findings) -> Nanos {
         match (self.is_of_cpu(), self.kind) {
             (true, _) => findings.cost.cpu(),
             // A row of the elapsed time, not a sum over threads.
@@ -54,12 +54,12 @@ impl Case {
 
     /// Seconds that it costs.
     pub(super) fn lost(&self, findings: &Findings) -> f64 {
-        self.cost.value * self.of(findings).as_secs_f64()
+        self.cost.value * self.time(findings).as_secs_f64()
     }
 
     /// Seconds that it costs at least.
     pub(super) fn certainly_lost(&self, findings: &Findings) -> f64 {
-        self.cost.low * self.of(findings).as_secs_f64()
+        self.cost.low * self.time(findings).as_secs_f64()
     }
 }
 

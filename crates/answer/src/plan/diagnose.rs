@@ -42,7 +42,7 @@ pub(super) fn diagnoses(findings: &Findings, symptoms: &[Case]) -> Vec<Diagnosis
     });
     lead_with_the_end(&mut found);
     if found.iter().all(|one| one.severity < Severity::Costly) {
-        let open = Open::of(findings, &found);
+        let open = Open::new(findings, &found);
         let (at_rest, computing) = (at_rest(findings, &open), activity::computing(findings));
         let beside = leads::beside_computing(findings, &found);
         if !beside.is_empty() || (at_rest.is_none() && activity::mostly_computes(findings)) {
@@ -132,7 +132,7 @@ fn diagnosis(findings: &Findings, symptom: &Case, severity: Severity) -> Diagnos
         Symptom::HotCollector if is_of_forked_collectors(findings) => Some(When::Collector),
         Symptom::ForkCopies => writers::writer(findings).map(When::from),
         Symptom::FreshMemory if is_privileged(findings) => Some(When::Privileged),
-        _ => When::of(symptom.owner),
+        _ => When::from_owner(symptom.owner),
     };
     let words = words(symptom.kind, when);
     let values = [("who", kernel::who(findings))];

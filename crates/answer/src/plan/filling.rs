@@ -125,7 +125,7 @@ impl<'a> Filling<'a> {
     /// The name under which the allocator found reads a variable of its family.
     fn read_as(&self, name: &str) -> String {
         let own = self.allocator.and_then(|one| {
-            let family = pagewise_families::of(one.kind)?;
+            let family = pagewise_families::family(one.kind)?;
             (family.prefixed.as_deref() == Some(name)).then_some(one.variable.as_deref()?)
         });
         own.unwrap_or(name).to_owned()

@@ -146,7 +146,7 @@ impl Rule {
 /// serve `malloc` where another one does, and is tried.
 fn is_at_hand(one: &Allocator, symptom: &Case, allocators: &[Allocator]) -> bool {
     let serves_malloc = |other: &Allocator| {
-        let family = pagewise_families::of(other.kind);
+        let family = pagewise_families::family(other.kind);
         other.inside.is_none() && family.is_none_or(|family| family.heap.is_none())
     };
     match symptom.owner {
@@ -163,7 +163,7 @@ fn reaches(kind: AllocatorKind, allocators: &[Allocator]) -> bool {
 }
 
 pub(super) fn has_own_heap(kind: AllocatorKind) -> bool {
-    let heap = pagewise_families::of(kind).and_then(|family| family.heap.as_ref());
+    let heap = pagewise_families::family(kind).and_then(|family| family.heap.as_ref());
     heap.is_some_and(|heap| heap.apart)
 }
 

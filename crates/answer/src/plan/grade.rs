@@ -25,7 +25,7 @@ pub(super) fn severity(findings: &Findings, symptom: &Case) -> Option<Severity> 
         Symptom::FirstRun => Severity::Note,
         _ => Severity::Severe,
     };
-    Some(severity_within(symptom.cost, symptom.of(findings))?.min(most))
+    Some(severity_within(symptom.cost, symptom.time(findings))?.min(most))
 }
 
 /// The severity of something that takes a share of this much time.

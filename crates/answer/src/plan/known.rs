@@ -29,7 +29,7 @@ const NOTHING: f64 = 1.05;
 const NEARLY_ALL: f64 = 0.8;
 const MANY: f64 = 0.4;
 
-pub(super) fn of(findings: &Findings, rule: &Rule, cause: &str) -> Sure {
+pub(super) fn sureness(findings: &Findings, rule: &Rule, cause: &str) -> Sure {
     let gains = gains(findings, rule, cause);
     let share = |is_one: fn(f64) -> bool| {
         let those = gains.iter().filter(|gain| is_one(**gain));
@@ -51,7 +51,7 @@ pub(super) fn with(findings: &Findings, rule: &Rule, cause: &str, by_model: Esti
         return by_model;
     };
     let usual = gains[gains.len() / 2];
-    match of(findings, rule, cause) {
+    match sureness(findings, rule, cause) {
         Sure::Gains => {
             let value = (by_model.value * usual).sqrt();
             Estimate {

@@ -55,7 +55,7 @@ use pagewise_model::recording::Surroundings;
 /// page sizes is kept, after all others.
 #[must_use]
 pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) -> Findings {
-    let symptoms = symptoms::of(&findings);
+    let symptoms = symptoms::cases(&findings);
     findings.advice = advise::advice(&findings, &symptoms, rules, around);
     findings.diagnoses.retain(page_sizes::is_note);
     let found = diagnose::diagnoses(&findings, &symptoms);
@@ -72,7 +72,7 @@ pub fn conclude(mut findings: Findings, rules: &Rules, around: &Surroundings) ->
 /// to the program, whether or not a symptom asks for it.
 #[must_use]
 pub fn trials(findings: &Findings, rules: &Rules, around: &Surroundings) -> Vec<Advice> {
-    trials::all(findings, &symptoms::of(findings), rules, around)
+    trials::all(findings, &symptoms::cases(findings), rules, around)
 }
 
 /// The same findings with the results of runs with and without the advice. What won comes first;

@@ -39,7 +39,7 @@ pub(super) struct Open {
 
 impl Open {
     /// The unresolved time in the account, and in `notes`.
-    pub fn of(findings: &Findings, notes: &[Diagnosis]) -> Self {
+    pub fn new(findings: &Findings, notes: &[Diagnosis]) -> Self {
         let notes = notes
             .iter()
             .filter(|one| one.severity == Severity::Note && one.id != Symptom::Open.id());

@@ -81,7 +81,7 @@ pub(super) fn single_pages(
     if order(findings) != Some(Order::Random) {
         return None;
     }
-    let waited = waits.cost.value * waits.of(findings).0 as f64;
+    let waited = waits.cost.value * waits.time(findings).0 as f64;
     let wall = findings.cost.wall.0 as f64;
     let then = wall - waited + touches * alone.0 as f64;
     (then < WORTHWHILE * wall).then(|| SinglePages {

@@ -33,7 +33,7 @@ const HARDLY_CHURN: f64 = 0.1;
 const MUCH_CHURN: f64 = 0.5;
 
 /// All symptoms, the costliest first, however small: the caller judges them.
-pub(super) fn of(findings: &Findings) -> Vec<Case> {
+pub(super) fn cases(findings: &Findings) -> Vec<Case> {
     let mut symptoms = Vec::new();
     let ratio = findings.churn.refault_ratio;
     let untold = ratio.is_some_and(|ratio| ratio.low < HARDLY_CHURN && ratio.high > MUCH_CHURN)

@@ -64,7 +64,7 @@ const BESIDE_WAITS: f64 = 0.1;
 /// Advice against low costs, as far as they are known.
 fn beside_advice(findings: &Findings) -> String {
     let advice = by(findings, findings.advice.first(), &[]);
-    if Open::of(findings, &findings.diagnoses).bounds_memory() {
+    if Open::new(findings, &findings.diagnoses).bounds_memory() {
         return phrases::little(advice);
     }
     let best = findings.advice.first();
@@ -104,7 +104,7 @@ fn waiting(findings: &Findings) -> String {
     };
     let gravest = findings.diagnoses.first();
     let costly = gravest.is_some_and(|gravest| gravest.severity >= Severity::Costly);
-    match costly || !Open::of(findings, &findings.diagnoses).bounds_cpu() {
+    match costly || !Open::new(findings, &findings.diagnoses).bounds_cpu() {
         true => phrases::waits(cost.wall, of_it, cost.cpu(), next),
         false => phrases::waits_little_memory(cost.wall, of_it, cost.cpu(), next),
     }
@@ -425,7 +425,7 @@ enum Source {
 /// `about 3.2 times as fast in CPU time (predicted 2.8 to 3.6)`; at most what the interval
 /// supports, `None` if that is nothing.
 fn faster(gain: &Estimate, of: &str, source: Source) -> Option<String> {
-    match Ratio::of(gain) {
+    match Ratio::from_estimate(gain) {
         Ratio::Measured(gain) => {
             let [times, low, high] = [gain.value, gain.low, gain.high].map(factor_digits);
             Some(match source {

@@ -72,7 +72,7 @@ pub(super) enum When {
 }
 
 impl When {
-    pub fn of(owner: Owner) -> Option<Self> {
+    pub fn from_owner(owner: Owner) -> Option<Self> {
         match owner {
             Owner::Allocator => None,
             Owner::Fixed => Some(Self::Fixed),

@@ -1,6 +1,6 @@
 //! Who writes to the pages that forked processes share with their parent.
 
-use pagewise_families::{matches, of};
+use pagewise_families::{family, matches};
 use pagewise_faults::runtimes::Runtimes;
 use pagewise_model::allocator::AllocatorKind;
 use pagewise_model::findings::{Cause, Findings, FlameNode, Site};
@@ -52,7 +52,7 @@ fn is_of_collector(function: &str) -> bool {
 
 /// The functions of Python's own program and library that fault.
 fn functions_of_interpreter(findings: &Findings) -> BTreeSet<&str> {
-    let heap = of(AllocatorKind::Cpython).and_then(|family| family.heap.as_ref());
+    let heap = family(AllocatorKind::Cpython).and_then(|family| family.heap.as_ref());
     let files = heap.map_or(&[][..], |heap| &heap.files);
     let mut found = BTreeSet::new();
     let mut open: Vec<&FlameNode> = vec![&findings.flame];

@@ -232,7 +232,7 @@ fn of_stored_runs_elsewhere() {
                 runs: Vec::new(),
                 faults: None,
             };
-            let baseline = Document::of(baseline).about(Subject::of_command(vec!["app".into()]));
+            let baseline = Document::new(baseline).about(Subject::of_command(vec!["app".into()]));
             for command in ["app", "other"] {
                 let command = [command.to_owned()];
                 let now = Now {

@@ -23,7 +23,7 @@ use std::path::Path;
 struct Named(BTreeMap<String, String>);
 
 impl Named {
-    fn of(recording: &str) -> Self {
+    fn new(recording: &str) -> Self {
         let bytes = unpacked(&fixtures().join("recordings/names.json.zst"));
         let mut all: BTreeMap<String, Self> = serde_json::from_slice::<BTreeMap<_, _>>(&bytes)
             .expect("names by recording")
@@ -73,7 +73,7 @@ impl Code for Named {
 
 pub fn analysed(name: &str) -> Analysis {
     let file = format!("recordings/{name}.data.zst");
-    read(&fixtures().join(file), &mut Named::of(name))
+    read(&fixtures().join(file), &mut Named::new(name))
 }
 
 fn read(path: &Path, code: &mut Named) -> Analysis {
@@ -99,7 +99,7 @@ struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    fn of(profile: &'a Profile) -> Self {
+    fn new(profile: &'a Profile) -> Self {
         Self {
             command: &profile.command,
             observed: format!("{:?}", profile.observed),
@@ -116,7 +116,7 @@ fn answers_of(name: &str, analysis: &Analysis) {
     let findings = analysis.findings().expect("the rules are right");
     assert_eq!(contradictions(&findings), [], "{name}");
     holds(name, &findings);
-    let recorded = analysis.profile().map(Recorded::of);
+    let recorded = analysis.profile().map(Recorded::new);
     holds(&format!("{name}-recorded"), &recorded);
     let rules = ProfileRules::shipped().expect("the rules are right");
     let profile = analysis.profile().map(|profile| summarise(profile, &rules));
@@ -168,7 +168,7 @@ fn of_recordings_as_profiles() {
         let bytes = unpacked(&file);
         let data = PerfData::parse(&bytes).expect("a recording");
         let profile = recording::profile(&data, &mut Named::default(), |_| ());
-        holds(name, &Recorded::of(&profile));
+        holds(name, &Recorded::new(&profile));
     }
 }
 

@@ -159,10 +159,10 @@ fn of_reports_put_together() {
     ] {
         let sums = files.map(|file| {
             let (collector, summary) = traced(file);
-            Sums::of(&collector, &summary, estimate(&collector))
+            Sums::new(&collector, &summary, estimate(&collector))
         });
         let costs: Vec<Calibration> = sums.iter().flat_map(|one| one.costs().to_vec()).collect();
-        let mut total = Total::of(&costs);
+        let mut total = Total::new(&costs);
         for one in &sums {
             total.add(one).expect("of one version");
         }

@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         true => vec![1, 2, 4, 8],
         false => args.threads.clone(),
     };
-    let document = Document::of(FaultBench {
+    let document = Document::new(FaultBench {
         runs: args.runs,
         rows: measure(&threads, args.runs, own_library::installed)?,
     });

@@ -103,7 +103,7 @@ impl<W: Write> Sink for PerfettoSink<W> {
 pub fn parquet(export: &FaultExport<'_>) -> Result<Written> {
     let folder = required(export.output, "a folder of Parquet tables")?;
     let findings = export.findings;
-    let common = Tables::of(findings, &Figures::of_trace(findings), export.include)?;
+    let common = Tables::from_document(findings, &Figures::of_trace(findings), export.include)?;
     let run_id = common.run_id();
     let Written(common) = tables::write(common, folder)?;
     let file = |name| Destination::create(&inside(folder, name));

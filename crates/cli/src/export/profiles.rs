@@ -25,7 +25,7 @@ pub fn folded(export: &ProfileExport<'_>) -> Result<Written> {
 pub fn svg(export: &ProfileExport<'_>) -> Result<Written> {
     let event = one_event(export.profile, export.event)?;
     let stacks = match export.before {
-        None => Stacks::of(export.profile, event),
+        None => Stacks::new(export.profile, event),
         Some(before) => {
             let name = &export.profile.events[usize::from(event)].name;
             let of_before = one_event(before, Some(name)).context("in the file of --before")?;

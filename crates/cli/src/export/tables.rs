@@ -96,7 +96,7 @@ pub fn aside(folder: &Path) -> Result<TempDir> {
 
 /// The tables of a run under user-level paging.
 pub fn of_paged_run(run: &Document<PagedRun>, include: Include) -> Result<Tables> {
-    let mut tables = Tables::of(run, &Figures::of_paged_run(run), include)?;
+    let mut tables = Tables::from_document(run, &Figures::of_paged_run(run), include)?;
     tables.add_paged_run(run)?;
     Ok(tables)
 }
@@ -108,7 +108,7 @@ pub fn of_run(
     builds: &Builds,
     include: Include,
 ) -> Result<Tables> {
-    let mut tables = Tables::of(findings, &Figures::of_run(findings), include)?;
+    let mut tables = Tables::from_document(findings, &Figures::of_run(findings), include)?;
     tables.add_run(findings)?;
     if let Some(profile) = profile {
         tables.add_profile(profile, builds)?;
@@ -123,7 +123,7 @@ pub fn of_profile(
     builds: &Builds,
     include: Include,
 ) -> Result<Tables> {
-    let mut tables = Tables::of(findings, &Figures::of_profile(profile), include)?;
+    let mut tables = Tables::from_document(findings, &Figures::of_profile(profile), include)?;
     tables.add_profile(profile, builds)?;
     Ok(tables)
 }

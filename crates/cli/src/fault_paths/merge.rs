@@ -49,7 +49,7 @@ pub fn merged(files: &[PathBuf]) -> Result<(FaultPaths, Option<Sums>)> {
     for file in files {
         costs.extend(sums_of::<Costs>(file)?.costs.into_iter().flatten());
     }
-    let mut total = Total::of(&costs);
+    let mut total = Total::new(&costs);
     for file in files {
         let sums = sums_of::<Sums>(file)?;
         total
@@ -67,7 +67,7 @@ pub fn merged(files: &[PathBuf]) -> Result<(FaultPaths, Option<Sums>)> {
             counted(reports, "report")
         ));
     }
-    let sums = Sums::of(&collector, &summary, calibration).over(duration_ns);
+    let sums = Sums::new(&collector, &summary, calibration).over(duration_ns);
     Ok((findings, Some(sums)))
 }
 

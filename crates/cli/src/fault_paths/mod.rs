@@ -26,7 +26,7 @@ pub struct Findings {
 impl Findings {
     /// The sums behind the report.
     pub fn sums(&self) -> Sums {
-        Sums::of(&self.faults, &self.summary, self.calibration)
+        Sums::new(&self.faults, &self.summary, self.calibration)
     }
 }
 

@@ -153,7 +153,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let balanced = balance::balance(args.request()?, &terminal::progress(args.quiet))?;
     present(args, &balanced.found)?;
     Ok(match balanced.ending {
-        Some(ending) => status::of(ending, ExitCode::SUCCESS),
+        Some(ending) => status::exit_code(ending, ExitCode::SUCCESS),
         None => ExitCode::SUCCESS,
     })
 }
@@ -190,7 +190,7 @@ impl Args {
     }
 
     fn subject(&self) -> Result<Subject> {
-        if let Some(mut launch) = Launch::of(&self.command) {
+        if let Some(mut launch) = Launch::from_command(&self.command) {
             if self.json {
                 launch.output = Output::Stderr;
             }

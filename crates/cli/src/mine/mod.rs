@@ -120,7 +120,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         None => {
             let query = Query {
                 algorithm,
-                min_support: arguments.min_support.of(database.len()),
+                min_support: arguments.min_support.sequences(database.len()),
                 max_length: arguments.max_length.map(|n| n as usize),
             };
             out.patterns(&database, query)?;

@@ -18,7 +18,7 @@ impl MinSupport {
         clippy::cast_sign_loss,
         reason = "a share of a count, at most the count"
     )]
-    pub fn of(self, sequences: u64) -> u64 {
+    pub fn sequences(self, sequences: u64) -> u64 {
         match self {
             Self::Sequences(count) => count,
             Self::Percent(percent) => ((sequences as f64 * percent / 100.0).ceil() as u64).max(1),
@@ -51,7 +51,10 @@ mod tests {
 
     #[test]
     fn counts_and_shares() {
-        let of = |text: &str| text.parse().map(|support: MinSupport| support.of(4880));
+        let of = |text: &str| {
+            text.parse()
+                .map(|support: MinSupport| support.sequences(4880))
+        };
         assert_eq!(of("2"), Ok(2));
         assert_eq!(of("1%"), Ok(49));
         assert_eq!(of("0.001%"), Ok(1));

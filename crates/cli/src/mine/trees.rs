@@ -26,7 +26,7 @@ pub fn find(path: &Path, min_support: MinSupport) -> Result<Vec<TreePattern>> {
     }
     let calibration = calibrate_by_notes(&collector).unwrap_or_else(|| estimate(&collector));
     let query = TreeQuery {
-        min_faults: min_support.of(collector.faults()),
+        min_faults: min_support.sequences(collector.faults()),
         min_share: f64::INFINITY,
         most: usize::MAX,
     };

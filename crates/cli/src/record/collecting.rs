@@ -228,7 +228,7 @@ impl Rounds<'_> {
 
 /// Runs a program, and ends it with us or after `patience`.
 fn run(command: &[OsString], patience: Duration) -> Result<Finished> {
-    let mut launch = Launch::of(command).context("a program")?;
+    let mut launch = Launch::from_command(command).context("a program")?;
     launch.output = Output::Stderr;
     let running = launch.spawn()?;
     // Until the end is requested: a recorder then keeps what it has.

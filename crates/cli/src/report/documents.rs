@@ -78,7 +78,7 @@ pub fn report(kind: Kind, head: &Head, bytes: &[u8], request: &Request<'_>) -> R
     let show = match &request.action {
         Action::Tables(wanted) => {
             this_version(head, "make it anew")?;
-            return wanted.write(tables::of(kind, bytes, wanted.include)?);
+            return wanted.write(tables::tables(kind, bytes, wanted.include)?);
         }
         Action::Show(show) => *show,
         Action::Export(_) | Action::Push(_) => bail!("a stored result has no samples"),

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 ///
 /// # Errors
 /// If it is truncated, or has nothing that tables hold.
-pub fn of(kind: Kind, bytes: &[u8], include: Include) -> Result<Tables> {
+pub fn tables(kind: Kind, bytes: &[u8], include: Include) -> Result<Tables> {
     match kind {
         Kind::PagedRun => tables::of_paged_run(&read::<PagedRun>(bytes)?, include),
         Kind::PagingTimeline => {
@@ -27,23 +27,25 @@ pub fn of(kind: Kind, bytes: &[u8], include: Include) -> Result<Tables> {
                 elapsed: course.points.last().map(|point| point.time),
                 ..Figures::default()
             };
-            let mut tables = Tables::of(&course, &figures, include)?;
+            let mut tables = Tables::from_document(&course, &figures, include)?;
             tables.add_paging_timeline(&course)?;
             Ok(tables)
         }
         Kind::HugeBalance => {
             let balance = read::<Balance>(bytes)?;
             let figures = observed("processes", balance.elapsed);
-            let mut tables = Tables::of(&balance, &figures, include)?;
+            let mut tables = Tables::from_document(&balance, &figures, include)?;
             tables.add_balance(&balance)?;
             Ok(tables)
         }
         Kind::Profile => {
             let profile = read::<ProfileSummary>(bytes)?;
-            Tables::of(&profile, &observed("", profile.span), include).map_err(Into::into)
+            Tables::from_document(&profile, &observed("", profile.span), include)
+                .map_err(Into::into)
         }
         Kind::Tuning => {
-            Tables::of(&read::<Tuning>(bytes)?, &Figures::default(), include).map_err(Into::into)
+            Tables::from_document(&read::<Tuning>(bytes)?, &Figures::default(), include)
+                .map_err(Into::into)
         }
         _ => bail!("it holds no run, so it has no tables: leave out --export"),
     }

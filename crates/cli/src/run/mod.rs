@@ -281,7 +281,7 @@ fn end(args: &Args, paged: &Paged) -> ExitCode {
         paged.run.evidence.ending,
     ) {
         (true, Ending::Exited(0) | Ending::Killed(_)) => ExitCode::FAILURE,
-        (_, ending) => status::of(ending, ExitCode::FAILURE),
+        (_, ending) => status::exit_code(ending, ExitCode::FAILURE),
     }
 }
 
@@ -331,7 +331,7 @@ impl Args {
                 "auto" => Engine::Auto,
                 _ => Engine::Ours,
             },
-            launch: Launch::of(&self.command)
+            launch: Launch::from_command(&self.command)
                 .ok_or_else(|| anyhow!("there is no program to run"))?,
             budget: self.budget(),
             policy: self.policy.as_deref().unwrap_or("prefetch").to_owned(),

@@ -44,7 +44,7 @@ pub fn simulate(path: &Path, policies: &str, memory_bytes: u64, as_json: bool) -
         bail!("--memory is less than one page of {page_bytes} bytes");
     }
     refuse_presumed(&trace, path)?;
-    let answer = Document::of(answer(&trace, &bytes, policies, pages)?);
+    let answer = Document::new(answer(&trace, &bytes, policies, pages)?);
     terminal::present(&answer, as_json, text::paging_simulation::render)
 }
 
@@ -68,12 +68,12 @@ fn replay_in_another_order(trace: &Trace, config: &Config) -> Result<PolicyOutco
     let inner = by_name("2q", config, |_| Err(String::new()))?;
     let other = in_another_order(trace, config.budget);
     let replay = Replay::new(&other, inner, config.budget);
-    let outcome = run(trace, &replay, Memory::of(config.budget));
+    let outcome = run(trace, &replay, Memory::new(config.budget));
     Ok(row(&format!("{}, another order", replay.name()), &outcome))
 }
 
 fn answer(trace: &Trace, bytes: &[u8], policies: &str, pages: u32) -> Result<PagingSimulation> {
-    let memory = Memory::of(pages);
+    let memory = Memory::new(pages);
     let config = Config {
         pages: trace.pages(),
         budget: pages,

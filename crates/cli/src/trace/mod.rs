@@ -167,12 +167,12 @@ fn trace(tracefs: &Tracefs, args: &TraceArgs) -> anyhow::Result<ExitCode> {
         say(&line);
     }
     let ending = finished.map_or(Ending::Running, |finished| finished.ending);
-    Ok(status::of(ending, ExitCode::SUCCESS))
+    Ok(status::exit_code(ending, ExitCode::SUCCESS))
 }
 
 impl TraceArgs {
     fn subject(&self) -> Subject {
-        Subject::of(&self.pid, self.all, &self.command)
+        Subject::new(&self.pid, self.all, &self.command)
     }
 
     /// The path of the trace: `usual` unless the user gave one.

@@ -167,7 +167,7 @@ impl Args {
             return Ok(Whom::Processes(processes));
         }
         Ok(Whom::Program {
-            launch: Launch::of(&self.command).context("no command was given after --")?,
+            launch: Launch::from_command(&self.command).context("no command was given after --")?,
             output: self.command_output.clone(),
             redirect,
         })

@@ -75,7 +75,7 @@ impl Rows {
         self.write_csv(&row, is_first)
             .with_context(|| cannot_write(&self.csv_name))?;
         if let Some(out) = &mut self.json {
-            let document = Document::of(row).about(subject.clone());
+            let document = Document::new(row).about(subject.clone());
             out.write_all(pagewise_report::json::to_string(&document)?.as_bytes())?;
             out.flush()?;
         }

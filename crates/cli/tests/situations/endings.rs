@@ -10,7 +10,7 @@ fn a_process_that_is_gone_is_named() {
     let mut child = Command::new("true").spawn().expect("true starts");
     let pid = child.id().to_string();
     child.wait().expect("true ends");
-    Outcome::of(stage.pagewise().args(["doctor", "-p", &pid]))
+    Outcome::run(stage.pagewise().args(["doctor", "-p", &pid]))
         .ended_with(1)
         .tells(&[&pid, "no process"]);
 }
@@ -28,7 +28,7 @@ fn a_process_that_ends_while_observed_is_reported() {
         .expect("sh starts");
     let pid = child.id().to_string();
     let reaper = std::thread::spawn(move || child.wait());
-    let findings = Outcome::of(
+    let findings = Outcome::run(
         stage
             .pagewise()
             .args(["doctor", "--json", "--duration", "1h", "-p", &pid])
@@ -51,16 +51,14 @@ fn a_process_that_ends_while_observed_is_reported() {
 fn a_crash_keeps_the_recording_and_its_status() {
     let stage = Stage::new();
     let file = stage.path("crash.perf.data");
-    Outcome::of(
-        stage
-            .pagewise()
-            .args(["record", "-o"])
-            .arg(&file)
-            .args(["--", target(), "crash"]),
-    )
+    Outcome::run(stage.pagewise().args(["record", "-o"]).arg(&file).args([
+        "--",
+        target(),
+        "crash",
+    ]))
     .ended_with(139)
     .tells(&["SIGSEGV"]);
-    let findings = Outcome::of(stage.pagewise().args(["report", "--json"]).arg(&file))
+    let findings = Outcome::run(stage.pagewise().args(["report", "--json"]).arg(&file))
         .ended_with(0)
         .json();
     assert_eq!(
@@ -73,18 +71,19 @@ fn a_crash_keeps_the_recording_and_its_status() {
 #[test]
 fn doctor_tells_a_crash_and_still_reports() {
     let stage = Stage::new();
-    let outcome = Outcome::of(stage.pagewise().args(["doctor", "--", target(), "crash"]));
+    let outcome = Outcome::run(stage.pagewise().args(["doctor", "--", target(), "crash"]));
     assert!(outcome.stdout.contains("SIGSEGV"), "{}", outcome.stdout);
     let message = "the program was killed by SIGSEGV (signal 11)";
     // 128 plus the signal, as in a shell.
     outcome.ended_with(139).tells(&[message]);
-    let outcome = Outcome::of(
-        stage
-            .pagewise()
-            .args(["doctor", "--json", "--", target(), "crash"]),
-    )
-    .ended_with(139)
-    .tells(&[message]);
+    let outcome =
+        Outcome::run(
+            stage
+                .pagewise()
+                .args(["doctor", "--json", "--", target(), "crash"]),
+        )
+        .ended_with(139)
+        .tells(&[message]);
     let findings = outcome.json();
     assert_eq!(
         findings["evidence"]["run"]["ending"]["killed"],
@@ -98,7 +97,7 @@ fn doctor_ends_with_the_programs_own_status() {
     let stage = Stage::new();
     let mut doctor = stage.pagewise();
     doctor.args(["doctor", "--no-report", "--", "sh", "-c", "exit 3"]);
-    Outcome::of(&mut doctor).ended_with(3);
+    Outcome::run(&mut doctor).ended_with(3);
 }
 
 #[test]
@@ -155,7 +154,7 @@ fn interrupting_doctor_reports_what_was_gathered() {
 #[test]
 fn the_end_of_the_time_is_no_failure_of_the_program() {
     let stage = Stage::new();
-    let findings = Outcome::of(stage.pagewise().args([
+    let findings = Outcome::run(stage.pagewise().args([
         "doctor",
         "--json",
         "--duration",
@@ -192,7 +191,7 @@ fn interrupting_record_keeps_a_readable_file() {
         .expect("pagewise ends")
         .status;
     assert!(status == 130 || status == 0, "status {status}");
-    let findings = Outcome::of(stage.pagewise().args(["report", "--json"]).arg(&file))
+    let findings = Outcome::run(stage.pagewise().args(["report", "--json"]).arg(&file))
         .ended_with(0)
         .json();
     assert!(faults(&findings) >= 20, "faults {}", faults(&findings));
@@ -201,7 +200,7 @@ fn interrupting_record_keeps_a_readable_file() {
 #[test]
 fn a_program_shorter_than_ten_milliseconds_is_accounted_exactly() {
     let stage = Stage::new();
-    let findings = Outcome::of(stage.pagewise().args(["doctor", "--json", "--", "true"]))
+    let findings = Outcome::run(stage.pagewise().args(["doctor", "--json", "--", "true"]))
         .ended_with(0)
         .json();
     assert_eq!(findings["evidence"]["run"]["ending"]["exited"], 0);
@@ -217,7 +216,7 @@ fn a_program_shorter_than_ten_milliseconds_is_accounted_exactly() {
 fn a_command_that_does_not_exist_is_127() {
     let stage = Stage::new();
     for command in [&["record"][..], &["doctor"], &["run", "--memory", "32M"]] {
-        Outcome::of(
+        Outcome::run(
             stage
                 .pagewise()
                 .args(command)
@@ -234,7 +233,7 @@ fn a_file_that_may_not_be_executed_is_126() {
     let file = stage.path("data.txt");
     std::fs::write(&file, "no program\n").expect("write a file");
     for command in [&["record"][..], &["doctor"], &["run", "--memory", "32M"]] {
-        Outcome::of(stage.pagewise().args(command).arg("--").arg(&file))
+        Outcome::run(stage.pagewise().args(command).arg("--").arg(&file))
             .ended_with(126)
             .tells(&["data.txt", "permission"]);
     }
@@ -244,10 +243,10 @@ fn a_file_that_may_not_be_executed_is_126() {
 fn no_command_is_a_usage_error() {
     let stage = Stage::new();
     for command in ["record", "doctor"] {
-        Outcome::of(stage.pagewise().arg(command))
+        Outcome::run(stage.pagewise().arg(command))
             .ended_with(2)
             .tells(&["--help"]);
-        Outcome::of(stage.pagewise().args([command, "--"]))
+        Outcome::run(stage.pagewise().args([command, "--"]))
             .ended_with(2)
             .tells(&["--help"]);
     }
@@ -256,10 +255,14 @@ fn no_command_is_a_usage_error() {
 #[test]
 fn the_childs_own_status_is_recorded() {
     let stage = Stage::new();
-    Outcome::of(
-        stage
-            .pagewise()
-            .args(["record", "-o", "x.perf.data", "--", "sh", "-c", "exit 7"]),
-    )
+    Outcome::run(stage.pagewise().args([
+        "record",
+        "-o",
+        "x.perf.data",
+        "--",
+        "sh",
+        "-c",
+        "exit 7",
+    ]))
     .ended_with(7);
 }

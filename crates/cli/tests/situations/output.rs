@@ -23,7 +23,7 @@ fn on_a_full_disk(stage: &Stage, script: &str) -> Option<Outcome> {
         pagewise_path(),
         target()
     );
-    Some(Outcome::of(
+    Some(Outcome::run(
         stage
             .command("unshare")
             .args(SPACES)
@@ -81,7 +81,7 @@ fn recordings_and_reports_are_private_to_their_owner() {
         std::fs::set_permissions(file, PermissionsExt::from_mode(0o666)).expect("opened");
     }
     let run = |words: &[&str], tail: &[&str]| {
-        Outcome::of(stage.pagewise().args(words).args(tail)).ended_with(0);
+        Outcome::run(stage.pagewise().args(words).args(tail)).ended_with(0);
     };
     let program = ["--", target(), "churn", "30"];
     run(&["doctor", "--record", "x.data", "-o", "x.html"], &program);
@@ -98,7 +98,7 @@ fn recordings_and_reports_are_private_to_their_owner() {
 #[test]
 fn an_unwritable_report_fails_behind_the_answer() {
     let stage = Stage::new();
-    let outcome = Outcome::of(stage.pagewise().args([
+    let outcome = Outcome::run(stage.pagewise().args([
         "doctor",
         "--json",
         "-o",
@@ -122,7 +122,7 @@ fn a_path_that_cannot_be_written_costs_no_run() {
         &["run", "--memory", "32M", "--timeline"],
         &["run", "--memory", "32M", "--json", "-o"],
     ] {
-        Outcome::of(
+        Outcome::run(
             stage
                 .pagewise()
                 .args(command)
@@ -179,7 +179,7 @@ fn on_a_terminal(stage: &Stage, setting: &str) -> String {
         pagewise_path(),
         target()
     );
-    Outcome::of(stage.command("script").args(["-qec", &line, "/dev/null"]))
+    Outcome::run(stage.command("script").args(["-qec", &line, "/dev/null"]))
         .ended_with(0)
         .stdout
 }
@@ -197,7 +197,7 @@ fn colours_are_for_terminals_that_want_them() {
     );
     let plain = on_a_terminal(&stage, "NO_COLOR=1");
     assert!(!coloured(&plain), "colour in spite of NO_COLOR: {plain:?}");
-    let piped = Outcome::of(
+    let piped = Outcome::run(
         stage
             .pagewise()
             .args(["doctor", "--", target(), "churn", "5"]),

@@ -13,7 +13,7 @@ fn page_is_4k() -> bool {
 #[test]
 fn without_privileges_the_diagnosis_names_what_is_missing() {
     let stage = Stage::new();
-    let outcome = Outcome::of(stage.unprivileged_pagewise().args([
+    let outcome = Outcome::run(stage.unprivileged_pagewise().args([
         "doctor",
         "--json",
         "--",
@@ -45,7 +45,7 @@ fn without_privileges_the_diagnosis_names_what_is_missing() {
 /// Container runtimes return EPERM, others ENOSYS; with either, wait4 and /proc still work.
 fn diagnoses_without_perf_events(error: i32) {
     let stage = Stage::new();
-    let outcome = Outcome::of(stage.command(target()).args([
+    let outcome = Outcome::run(stage.command(target()).args([
         "deny",
         &error.to_string(),
         pagewise_path(),
@@ -92,7 +92,7 @@ fn missing_perf_events_leave_a_report_from_proc() {
 #[test]
 fn record_without_perf_events_keeps_the_totals_and_tells_why() {
     let stage = Stage::new();
-    Outcome::of(stage.command(target()).args([
+    Outcome::run(stage.command(target()).args([
         "deny",
         &libc::EPERM.to_string(),
         pagewise_path(),
@@ -106,7 +106,7 @@ fn record_without_perf_events_keeps_the_totals_and_tells_why() {
     ]))
     .ended_with(0)
     .tells(&["only totals", "perf_event_open"]);
-    let reported = Outcome::of(stage.pagewise().args(["report", "--json", "x.perf.data"]));
+    let reported = Outcome::run(stage.pagewise().args(["report", "--json", "x.perf.data"]));
     assert!(faults(&reported.ended_with(0).json()) > 0);
 }
 
@@ -114,7 +114,7 @@ fn record_without_perf_events_keeps_the_totals_and_tells_why() {
 fn ordinary_programs_are_not_said_to_change_their_identity() {
     let stage = Stage::new();
     for target_arguments in [["churn", "30"], ["threads", "50"]] {
-        let outcome = Outcome::of(
+        let outcome = Outcome::run(
             stage
                 .unprivileged_pagewise()
                 .args(["record", "-o", "x.perf.data", "--", target()])
@@ -136,7 +136,7 @@ fn a_setuid_target_runs_and_the_blind_spot_is_told() {
     std::fs::copy(target(), &program).expect("copy the target");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
     std::fs::set_permissions(&program, mode).expect("set the set-user-ID bit");
-    let findings = Outcome::of(
+    let findings = Outcome::run(
         stage
             .unprivileged_pagewise()
             .args(["doctor", "--json", "--"])

@@ -166,7 +166,7 @@ impl From<Output> for Outcome {
 
 impl Outcome {
     /// Runs a command to its end.
-    pub fn of(command: &mut Command) -> Self {
+    pub fn run(command: &mut Command) -> Self {
         command
             .output()
             .unwrap_or_else(|error| panic!("{command:?}: {error}"))

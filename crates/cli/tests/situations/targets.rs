@@ -5,14 +5,16 @@ use crate::stage::{Outcome, Stage, faults, pagewise_path, skip, target, works};
 #[test]
 fn a_thousand_threads_are_followed() {
     let stage = Stage::new();
-    let findings =
-        Outcome::of(
-            stage
-                .pagewise()
-                .args(["doctor", "--json", "--", target(), "threads", "1000"]),
-        )
-        .ended_with(0)
-        .json();
+    let findings = Outcome::run(stage.pagewise().args([
+        "doctor",
+        "--json",
+        "--",
+        target(),
+        "threads",
+        "1000",
+    ]))
+    .ended_with(0)
+    .json();
     assert_eq!(findings["evidence"]["run"]["ending"]["exited"], 0);
     // Each thread touches 16 pages of its block, and its stack.
     assert!(faults(&findings) >= 16_000, "faults {}", faults(&findings));
@@ -43,7 +45,7 @@ fn a_static_go_binary_gets_no_advice_that_cannot_work() {
         .status()
         .expect("go starts");
     assert!(built.success(), "the Go program does not compile");
-    let findings = Outcome::of(stage.pagewise().args(["doctor", "--json", "--", "./grow"]))
+    let findings = Outcome::run(stage.pagewise().args(["doctor", "--json", "--", "./grow"]))
         .ended_with(0)
         .json();
     let allocators = findings["evidence"]["run"]["allocators"]
@@ -99,7 +101,7 @@ fn a_pid_namespace_of_its_own_does_not_confuse_the_accounts() {
         return skip(TEST, "cannot make a PID namespace here");
     }
     let stage = Stage::new();
-    let findings = Outcome::of(stage.command("unshare").args(SPACES).args([
+    let findings = Outcome::run(stage.command("unshare").args(SPACES).args([
         pagewise_path(),
         "doctor",
         "--json",

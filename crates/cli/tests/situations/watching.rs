@@ -13,7 +13,7 @@ fn watching_a_process_that_is_gone_names_it() {
     let mut child = Command::new("true").spawn().expect("true starts");
     let pid = child.id().to_string();
     child.wait().expect("true ends");
-    Outcome::of(stage.pagewise().args(["watch", "-p", &pid]))
+    Outcome::run(stage.pagewise().args(["watch", "-p", &pid]))
         .ended_with(1)
         .tells(&[&pid, "no process"]);
 }
@@ -26,20 +26,20 @@ fn watching_a_command_ends_with_its_status() {
         command
             .args(["watch", "--command-output", "out.txt", "--"])
             .args(words);
-        Outcome::of(&mut command).status
+        Outcome::run(&mut command).status
     };
     assert_eq!(status(&["sh", "-c", "exit 7"]), 7);
     assert_eq!(status(&[target(), "crash"]), 139);
     assert_eq!(status(&["no-such-program-anywhere"]), 127);
-    let nothing = Outcome::of(stage.pagewise().args(["watch", "--", "no-such-program"]));
+    let nothing = Outcome::run(stage.pagewise().args(["watch", "--", "no-such-program"]));
     assert_eq!(nothing.stdout, "", "a table of nothing");
     let mut named = stage.pagewise();
     named.args(["watch", "--csv", "none.csv", "--", "no-such-program"]);
-    assert_eq!(Outcome::of(&mut named).status, 127);
+    assert_eq!(Outcome::run(&mut named).status, 127);
     assert!(!stage.path("none.csv").exists(), "a file of nothing");
     std::fs::write(stage.path("data.txt"), "no program\n").expect("write a file");
     assert_eq!(status(&["./data.txt"]), 126);
-    assert_eq!(Outcome::of(stage.pagewise().arg("watch")).status, 2);
+    assert_eq!(Outcome::run(stage.pagewise().arg("watch")).status, 2);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn interrupting_watch_keeps_the_points() {
 #[test]
 fn a_table_that_cannot_be_written_is_told() {
     let stage = Stage::new();
-    let outcome = Outcome::of(stage.pagewise().args([
+    let outcome = Outcome::run(stage.pagewise().args([
         "watch",
         "--csv",
         "/dev/full",

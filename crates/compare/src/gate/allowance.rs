@@ -33,7 +33,7 @@ impl Default for Allowances {
 impl Allowances {
     /// For this metric; `None` if any growth is allowed.
     #[must_use]
-    pub fn of(&self, metric: Metric) -> Option<Allowance> {
+    pub fn get(&self, metric: Metric) -> Option<Allowance> {
         self.0.get(&metric).map(|&share| Allowance {
             share,
             least: least(metric),
@@ -124,7 +124,7 @@ mod tests {
 
     fn share(text: &str, metric: Metric) -> Option<f64> {
         let allowances: Allowances = text.parse().unwrap();
-        allowances.of(metric).map(|allowance| allowance.share)
+        allowances.get(metric).map(|allowance| allowance.share)
     }
 
     #[test]

@@ -151,7 +151,7 @@ mod tests {
             runs: Vec::new(),
             faults: None,
         };
-        let baseline = Document::of(baseline).about(Subject::of_command(command.clone()));
+        let baseline = Document::new(baseline).about(Subject::of_command(command.clone()));
         let mut here = host();
         change(&mut here);
         let now = Now {

@@ -92,7 +92,7 @@ impl Terms {
     /// Metrics that can raise an alarm.
     fn judged(&self) -> Vec<Metric> {
         let is_judged = |metric: &Metric| {
-            self.allowances.of(*metric).is_some() && !self.barred.contains_key(metric)
+            self.allowances.get(*metric).is_some() && !self.barred.contains_key(metric)
         };
         Metric::ALL.into_iter().filter(is_judged).collect()
     }
@@ -127,7 +127,7 @@ impl Terms {
         }
         self.judged().into_iter().any(|metric| {
             let (old, new) = (figures(old, metric), figures(new, metric));
-            let allowance = self.allowances.of(metric);
+            let allowance = self.allowances.get(metric);
             allowance.is_some_and(|allowance| self.sample(&old, &new).can_grow(allowance))
         })
     }
@@ -142,7 +142,7 @@ impl Terms {
     }
 
     fn judge(&self, metric: Metric, old: &[GateRun], new: &[GateRun]) -> Judged {
-        let allowance = self.allowances.of(metric);
+        let allowance = self.allowances.get(metric);
         let (of_old, of_new) = (figures(old, metric), figures(new, metric));
         let is_known = is_known(metric, new);
         let middle = |figures: &[f64]| {
@@ -228,7 +228,7 @@ pub fn judge(terms: &Terms, old: GateSide, new: GateSide) -> Document<Gate> {
         figures,
         culprit: None,
     };
-    Document::of(gate)
+    Document::new(gate)
         .about(subject)
         .with_verdict(verdict)
         .with_notes(notes)

@@ -26,9 +26,9 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    pub fn of(union: &Union, cuts: &Cuts) -> Self {
+    pub fn new(union: &Union, cuts: &Cuts) -> Self {
         let begins = begins(union);
-        let sides = [0, 1].map(|side| Begun::of(union, cuts, side, &begins));
+        let sides = [0, 1].map(|side| Begun::new(union, cuts, side, &begins));
         let [(a, share_a), (b, share_b)] = [0, 1].map(|side| {
             let ends = sides[side].ends_early(&sides[1 - side]);
             let whole = cuts.totals[side][0];
@@ -187,7 +187,7 @@ struct Begun {
 }
 
 impl Begun {
-    fn of(union: &Union, cuts: &Cuts, side: usize, begins: &[FrameId]) -> Self {
+    fn new(union: &Union, cuts: &Cuts, side: usize, begins: &[FrameId]) -> Self {
         let mut begun = vec![0.0; union.frames.len()];
         for (own, begin) in cuts.owns[side].iter().zip(begins).skip(1) {
             begun[begin.0 as usize] += own;

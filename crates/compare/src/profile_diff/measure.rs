@@ -52,7 +52,7 @@ fn has_rates(profile: &Profile) -> bool {
         Observed::Machine | Observed::Stretch => true,
         Observed::Run(_) | Observed::Processes => false,
         Observed::Unknown => {
-            let idle = Idle::of(profile);
+            let idle = Idle::new(profile);
             let is_idle_task = |comm: &str| comm == "swapper" || comm.starts_with("swapper/");
             profile
                 .threads

@@ -111,7 +111,7 @@ pub fn diff(
     };
     let names = [&options.names.0, &options.names.1];
     let sides = [(a, names[0]), (b, names[1])].map(|(profile, name)| {
-        let side = Samples::of(profile, &event, measure);
+        let side = Samples::new(profile, &event, measure);
         match side.samples.is_empty() {
             true => Err(DiffError::Empty {
                 name: name.clone(),
@@ -122,7 +122,7 @@ pub fn diff(
     });
     let [side_a, side_b] = sides;
     let sides = [side_a?, side_b?];
-    let union = Union::of(a, b);
+    let union = Union::new(a, b);
     let is_of_runs = measure.is_of_runs();
     let block = if is_of_runs { 0 } else { block_length(&sides) };
     let mut cuts = Cuts::new(&union, &sides, block, measure);
@@ -131,7 +131,7 @@ pub fn diff(
         true => by_runs(&union, &mut cuts, &chosen, &sides),
         false => by_blocks(&union, &cuts, &chosen, options.seed),
     };
-    let callers = Callers::of(&union, &cuts);
+    let callers = Callers::new(&union, &cuts);
     let withdrawn = callers.withdraw(&mut compared.tested, &chosen, &union, &cuts);
     let (of_functions, of_stacks) = compared.tested.split_at(chosen.functions.len());
     let amounts = cuts.function(&union, 0);
@@ -163,7 +163,7 @@ pub fn diff(
     let mut notes = words::notes(&sides, names, &found);
     notes.extend(words::note_of_callers(callers.shares, withdrawn, names));
     let verdict = words::with_cuts(&sides, names, words::headline(&found));
-    Ok(Document::of(found).with_verdict(verdict).with_notes(notes))
+    Ok(Document::new(found).with_verdict(verdict).with_notes(notes))
 }
 
 /// The result of a comparison method.
@@ -266,8 +266,8 @@ fn common_event(a: &Profile, b: &Profile, wanted: Option<&str>) -> Result<String
 }
 
 impl<'a> Samples<'a> {
-    fn of(profile: &'a Profile, event: &str, measure: Measure) -> Self {
-        let idle = Idle::of(profile);
+    fn new(profile: &'a Profile, event: &str, measure: Measure) -> Self {
+        let idle = Idle::new(profile);
         let number = profile.events.iter().position(|known| known.name == event);
         let samples: Vec<ProfileSample> = profile
             .samples

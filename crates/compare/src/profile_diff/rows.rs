@@ -97,7 +97,7 @@ pub(super) fn unknown(a: &Profile, b: &Profile) -> Vec<UnknownChange> {
     const LEAST: f64 = 0.01;
     let mut changes: Vec<UnknownChange> = Vec::new();
     for (is_b, profile) in [(false, a), (true, b)] {
-        for cause in pagewise_profile::unknown::causes(profile, &Idle::of(profile)) {
+        for cause in pagewise_profile::unknown::causes(profile, &Idle::new(profile)) {
             let known = changes
                 .iter()
                 .position(|known| known.reason == cause.reason && known.module == cause.module);

@@ -12,7 +12,7 @@ pub(super) struct Spellings(FxHashSet<(String, String)>);
 
 impl Spellings {
     /// Of two sides, each with the files of the other.
-    pub(super) fn of([a, b]: [(&Profile, &Files<'_>); 2]) -> Self {
+    pub(super) fn new([a, b]: [(&Profile, &Files<'_>); 2]) -> Self {
         let (mut a, mut b) = (functions(a), functions(b));
         let both: FxHashSet<_> = a.intersection(&b).cloned().collect();
         a.retain(|function| !both.contains(function));
@@ -63,7 +63,7 @@ pub(super) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn of(profile: &'a Profile) -> Self {
+    pub(super) fn new(profile: &'a Profile) -> Self {
         let mut of = FxHashMap::default();
         for frame in profile.frames.iter().filter(|frame| !has_none(frame)) {
             let file = of.entry(&*frame.name).or_insert(Some(&*frame.module));

@@ -323,7 +323,7 @@ fn a_file_with_names_on_one_side_is_compared_as_a_whole() {
         frame("inl", "", FrameKind::Inlined),
     ];
     let other = [main, frame("beta", "wl", user)];
-    let union = Union::of(
+    let union = Union::new(
         &profile_of(&[(&without, 3)]),
         &profile_of(&[(&with, 2), (&other, 1)]),
     );
@@ -338,7 +338,7 @@ fn inlined_frames_are_compared_where_one_tool_named_them() {
     // Text does not name their file.
     let of_text = [main, frame("inl", "", FrameKind::Inlined)];
     let [recorded, of_text] = [recorded, of_text].map(|stack| profile_of(&[(&stack, 3)]));
-    let frames = |a, b| Union::of(a, b).frames;
+    let frames = |a, b| Union::new(a, b).frames;
     assert_eq!(frames(&recorded, &of_text).len(), 1);
     assert_eq!(frames(&recorded, &recorded).len(), 2);
     let in_text = frames(&of_text, &of_text);
@@ -358,7 +358,7 @@ fn spellings_of_another_tool_are_the_same_functions() {
         user("a::f", "wl"),
         frame("__GI___libc_free", "", FrameKind::Inlined),
     ];
-    let union = Union::of(&profile_of(&[(&own, 3)]), &profile_of(&[(&of_text, 3)]));
+    let union = Union::new(&profile_of(&[(&own, 3)]), &profile_of(&[(&of_text, 3)]));
     let names: Vec<&str> = union.frames.iter().map(|frame| &*frame.name).collect();
     assert_eq!(names[1..], ["a::f", "free"]);
     assert!(
@@ -368,14 +368,14 @@ fn spellings_of_another_tool_are_the_same_functions() {
     // perf 6.1 calls a whole function inlined.
     let own = [user("main", "wl"), user("copy", "libc.so.6")];
     let of_text = [user("main", "wl"), frame("copy", "", FrameKind::Inlined)];
-    let union = Union::of(&profile_of(&[(&own, 3)]), &profile_of(&[(&of_text, 3)]));
+    let union = Union::new(&profile_of(&[(&own, 3)]), &profile_of(&[(&of_text, 3)]));
     assert_eq!(union.frames.len(), 2);
     // What one tool alone calls inlined is compared with the function around it.
     let inlined = [user("main", "wl"), frame("inl", "wl", FrameKind::Inlined)];
     let whole = [user("main", "wl")];
     let (a, b) = (profile_of(&[(&inlined, 3)]), profile_of(&[(&whole, 3)]));
-    assert_eq!(Union::of(&a, &b).frames.len(), 1);
-    assert_eq!(Union::of(&a, &a).frames.len(), 2);
+    assert_eq!(Union::new(&a, &b).frames.len(), 1);
+    assert_eq!(Union::new(&a, &a).frames.len(), 2);
     // So is what is inlined in some places, and called in others.
     let stacks = |module| {
         let (inlined, called) = (frame("inl", module, FrameKind::Inlined), user("inl", "wl"));
@@ -383,7 +383,7 @@ fn spellings_of_another_tool_are_the_same_functions() {
         profile_of(&[(&[main.clone(), inlined][..], 3), (&[main, called][..], 1)])
     };
     let (recorded, of_text) = (stacks("wl"), stacks(""));
-    let union = Union::of(&recorded, &of_text);
+    let union = Union::new(&recorded, &of_text);
     let nodes = |profile: &Profile, side| -> Vec<usize> {
         let samples = profile.samples.iter();
         samples.map(|sample| union.place(side, &sample)).collect()
@@ -392,7 +392,7 @@ fn spellings_of_another_tool_are_the_same_functions() {
     // Overloads stay apart where both sides have them.
     let overloads = [user("a::f(int)", "wl"), user("a::f(long)", "wl")];
     let profile = profile_of(&[(&overloads, 3)]);
-    assert_eq!(Union::of(&profile, &profile).frames.len(), 2);
+    assert_eq!(Union::new(&profile, &profile).frames.len(), 2);
 }
 
 /// Folded stacks: the lines of 200 lambdas, and one line for the rest. Runs stay in one place for ten

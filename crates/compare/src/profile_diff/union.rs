@@ -32,13 +32,13 @@ impl Union {
         sums
     }
 
-    pub(super) fn of(a: &Profile, b: &Profile) -> Self {
+    pub(super) fn new(a: &Profile, b: &Profile) -> Self {
         let mut table = FrameTable::default();
         let mut tree = StackTree::default();
         let nameless = nameless([a, b]);
-        let (of_a, of_b) = (Files::of(a), Files::of(b));
+        let (of_a, of_b) = (Files::new(a), Files::new(b));
         let sides = [(a, &of_b), (b, &of_a)];
-        let spellings = Spellings::of(sides);
+        let spellings = Spellings::new(sides);
         let inlined_differ = one_names_inlined(a, b);
         let mut reasons: FxHashMap<Box<str>, Unnamed> = FxHashMap::default();
         let places = sides.map(|(profile, files)| {

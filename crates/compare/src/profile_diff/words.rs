@@ -173,7 +173,7 @@ fn note_of_processes(diff: &ProfileDiff, sides: &[Samples<'_>; 2]) -> Option<Str
 /// An unusual moment is lost in the means of a whole recording: shows how to compare it alone.
 fn note_of_burst(side: &Samples<'_>, option: &str, name: &str) -> Option<String> {
     let event = side.samples.first()?.event;
-    let burst = burst::find(side.profile, event, &Idle::of(side.profile))?;
+    let burst = burst::find(side.profile, event, &Idle::new(side.profile))?;
     let seconds = |time: Nanos| time.0 as f64 / 1e9;
     let (from, to) = (seconds(burst.from), seconds(burst.to));
     Some(format!(

@@ -41,7 +41,7 @@ fn words(advice: &Advice, found: &Comparison) -> Option<String> {
         return None;
     }
     // An end that is not shown bounds nothing.
-    let (at_least, at_most) = match Ratio::of(&predicted) {
+    let (at_least, at_most) = match Ratio::from_estimate(&predicted) {
         Ratio::AtLeast(least) => (least, f64::INFINITY),
         Ratio::AtMost(most) => (0.0, most),
         Ratio::Measured(_) | Ratio::Unknown => (predicted.low, predicted.high),

@@ -82,7 +82,7 @@ pub fn compare(a: Run<'_>, b: Run<'_>, rules: &SettingRules) -> Option<Document<
 /// The document about this difference.
 fn document(diff: RunDiff) -> Document<RunDiff> {
     let verdict = headline(&diff);
-    Document::of(diff).with_verdict(verdict)
+    Document::new(diff).with_verdict(verdict)
 }
 
 /// The differences between the samples of two runs, and between the whole runs: what changed for
@@ -465,7 +465,7 @@ mod tests {
             counters: Vec::new(),
         };
         let verdict = words::headline(&diff);
-        Document::of(diff).with_verdict(verdict)
+        Document::new(diff).with_verdict(verdict)
     }
 
     #[test]

@@ -139,7 +139,7 @@ mod tests {
             refault_distances: RefaultDistances::default(),
             kernel: None,
         };
-        Document::of(run).about(Subject::of_command(vec!["sort".to_owned()]))
+        Document::new(run).about(Subject::of_command(vec!["sort".to_owned()]))
     }
 
     fn first_line(a: &Document<PagedRun>, b: &Document<PagedRun>) -> String {

@@ -29,7 +29,8 @@ mod tests {
     use pagewise_model::units::{Estimate, Nanos};
 
     fn findings(cause: Cause, has_calls: bool) -> Findings {
-        let mut found = Document::of(Found::default()).about(Subject::of_command(vec!["x".into()]));
+        let mut found =
+            Document::new(Found::default()).about(Subject::of_command(vec!["x".into()]));
         found.ending = Ending::Exited(0);
         found.cost.minor_faults = 540_000;
         found.by_cause = vec![Share {

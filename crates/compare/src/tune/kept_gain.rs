@@ -17,7 +17,7 @@ const MAY_LOSE: f64 = 0.03;
 impl Gain {
     /// From the winner's comparison with the baseline.
     #[must_use]
-    pub fn of(comparison: &Comparison) -> Self {
+    pub fn from_comparison(comparison: &Comparison) -> Self {
         Self {
             cpu: comparison.cpu_speedup.value,
             faults: comparison.fault_ratio.value,

@@ -73,7 +73,7 @@ fn sums(looks: &Looks, table: &KernelTable) -> (u64, BTreeMap<String, Part>) {
             ready += scene.time.0;
             continue;
         }
-        let blamed = Chain::of(looks, scene, table).follow();
+        let blamed = Chain::new(looks, scene, table).follow();
         let (id, label) = match (blamed.wait, blamed.state.letter) {
             (Some(wait), _) => (wait.id.clone(), wait.label.clone()),
             (None, 'T' | 't') => ("stopped".to_owned(), "stopped".to_owned()),
@@ -143,7 +143,7 @@ struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    fn of(looks: &'a Looks, scene: &'a Scene, table: &'a KernelTable) -> Self {
+    fn new(looks: &'a Looks, scene: &'a Scene, table: &'a KernelTable) -> Self {
         Self {
             looks,
             scene,

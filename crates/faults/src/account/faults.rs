@@ -73,7 +73,7 @@ pub(crate) fn reconcile(
         for (work, causes) in GROUPS {
             let seen = account.work(work).map(|work| work.in_faults);
             let seen = seen.unwrap_or_else(|| unseen(account, cpu));
-            let handler = every * of(faults, causes);
+            let handler = every * sum(faults, causes);
             rescale(&mut times.by_cause, causes, shifted(seen, handler));
         }
         times.by_cause.remove(&Cause::HugePage);
@@ -106,7 +106,7 @@ fn handler_of_each(account: &Account, sampled: Estimate, faults: &BTreeMap<Cause
     (sampled.value - of_a_kind).max(0.0) / all.max(1.0)
 }
 
-fn of(faults: &BTreeMap<Cause, f64>, causes: &[Cause]) -> f64 {
+fn sum(faults: &BTreeMap<Cause, f64>, causes: &[Cause]) -> f64 {
     causes.iter().filter_map(|cause| faults.get(cause)).sum()
 }
 

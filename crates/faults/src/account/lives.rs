@@ -37,7 +37,7 @@ impl Lives {
     }
 
     /// What is known of a thread.
-    pub(crate) fn of(&self, pid: i32, tid: i32) -> Life {
+    pub(crate) fn get(&self, pid: i32, tid: i32) -> Life {
         self.0.get(&(pid, tid)).copied().unwrap_or_default()
     }
 

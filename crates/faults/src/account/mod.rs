@@ -60,7 +60,7 @@ const CPU_EVENTS: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"
 /// the kernel its total is known, from the run's resource usage, and samples of the program itself
 /// divide the user time.
 pub(crate) fn account(profile: Option<&Profile>, cost: &RunCost, table: &KernelTable) -> Account {
-    let sampled = profile.map(|profile| Sums::of(profile, table));
+    let sampled = profile.map(|profile| Sums::new(profile, table));
     match sampled.filter(|sums| sums.see_the_kernel(cost) || sums.see_the_program_alone()) {
         Some(sums) => sums.account(cost),
         None => blind(cost),
@@ -113,7 +113,7 @@ struct EntrySum {
 }
 
 impl Sums {
-    fn of(profile: &Profile, table: &KernelTable) -> Self {
+    fn new(profile: &Profile, table: &KernelTable) -> Self {
         let mut sums = Self::default();
         let Some(event) = cpu_event(profile) else {
             return sums;
@@ -240,7 +240,7 @@ impl Sums {
         let in_user = float(self.user) / float((self.user + self.kernel).max(1));
         let modes = match self.kernel {
             0 => Modes::counted(cost),
-            _ => Modes::of(cost, in_user, samples),
+            _ => Modes::new(cost, in_user, samples),
         };
         // Samples divide the time within each mode.
         let share_out = |mode: u64, of: Estimate| {

@@ -24,7 +24,7 @@ pub(super) struct Modes {
 impl Modes {
     /// The split that wait4(2) reported, where `samples`, of which the share `in_user` was in user
     /// mode, agree; otherwise theirs, with an interval that spans both.
-    pub(super) fn of(cost: &RunCost, in_user: f64, samples: f64) -> Self {
+    pub(super) fn new(cost: &RunCost, in_user: f64, samples: f64) -> Self {
         let cpu = cost.cpu().0 as f64;
         let counted = cost.user.0 as f64 / cpu.max(1.0);
         let ticked = wilson(counted, cpu * 1e-9 * TICKS);
@@ -76,7 +76,7 @@ mod tests {
     /// wait4(2), 36 % according to perf.
     #[test]
     fn where_samples_and_ticks_differ_the_interval_spans_both() {
-        let modes = Modes::of(&cost(298, 122), 0.36, 400.0);
+        let modes = Modes::new(&cost(298, 122), 0.36, 400.0);
         assert!((modes.user.value - 0.36 * 420e6).abs() < 1e3);
         assert!(modes.user.low <= 0.36 * 420e6 && modes.user.high >= 298e6 - 1.0);
         assert!((modes.user.value + modes.kernel.value - 420e6).abs() < 1.0);
@@ -86,13 +86,13 @@ mod tests {
     fn ticks_and_samples_that_agree_give_the_counted_time() {
         // 42 ticks, so off by up to 14 percentage points; 400 samples are off by up to 5.
         for (in_user, expected) in [(0.71, 0.7095), (0.68, 0.7095), (0.62, 0.6664)] {
-            let user = Modes::of(&cost(298, 122), in_user, 400.0).user;
+            let user = Modes::new(&cost(298, 122), in_user, 400.0).user;
             assert!((user.value / 420e6 - expected).abs() < 1e-3, "{user:?}");
             let wide = (user.high - user.low) / 420e6;
             assert!((0.085..0.1).contains(&wide), "{user:?}");
         }
         // 42 s are 4,200 ticks.
-        let user = Modes::of(&cost(29_800, 12_200), 0.70, 400.0).user;
+        let user = Modes::new(&cost(29_800, 12_200), 0.70, 400.0).user;
         assert!((user.value - 29_800e6).abs() < 1.0);
         assert!(user.high - user.low < 0.03 * 42e9, "{user:?}");
     }

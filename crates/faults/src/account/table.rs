@@ -164,7 +164,7 @@ impl KernelTable {
                 None => {}
             }
         }
-        gate.map(Reason::of)
+        gate.map(Reason::new)
     }
 
     /// An entry with what the program asked for by the system call in which it happened.
@@ -174,7 +174,7 @@ impl KernelTable {
             .filter_map(|name| call_of(name).or_else(|| self.with_body(name)));
         Reason {
             call: calls.find_map(|call| entry.requests.get(call).cloned()),
-            ..Reason::of(entry)
+            ..Reason::new(entry)
         }
     }
 
@@ -183,7 +183,7 @@ impl KernelTable {
         let mut bodies = functions.iter().filter_map(|name| entry.bodies.get(*name));
         bodies
             .next()
-            .map_or_else(|| Reason::of(entry), |call| self.call(call, functions))
+            .map_or_else(|| Reason::new(entry), |call| self.call(call, functions))
     }
 
     /// The system call that ends by jumping to this function: one that is named after it, or a body.
@@ -281,7 +281,7 @@ impl KernelTable {
 }
 
 impl Reason {
-    fn of(entry: &Entry) -> Self {
+    fn new(entry: &Entry) -> Self {
         Self {
             id: entry.id.clone(),
             label: entry.label.clone(),

@@ -46,7 +46,7 @@ pub(crate) fn tasks(lives: &Lives, sidecar: &Sidecar, table: &KernelTable) -> Op
     let (processes, others) = processes(known, sidecar, &names);
     Some(Tasks {
         processes,
-        others: TaskSum::of(others.iter().chain(&rest.map(of_rest))),
+        others: TaskSum::total(others.iter().chain(&rest.map(of_rest))),
         unseen,
         elsewhere: sidecar.cost.cpu() - run,
     })
@@ -75,13 +75,13 @@ fn known<'a>(lives: &Lives, sidecar: &'a Sidecar, looks: &'a Looks) -> Vec<Known
     let mut seen: BTreeMap<(i32, i32), &SeenTask> = seen.collect();
     let counted = sidecar.tasks.iter().map(|task| {
         let key = (task.pid, task.tid);
-        Known::counted(task, seen.remove(&key), lives.of(key.0, key.1), start)
+        Known::counted(task, seen.remove(&key), lives.get(key.0, key.1), start)
     });
     let mut known: Vec<Known<'a>> = counted.collect();
     // If counted threads were added up, a thread that was seen may be among them.
     if sidecar.other_tasks.is_none() {
         let others = seen.into_values();
-        known.extend(others.map(|task| Known::seen(task, lives.of(task.pid, task.tid))));
+        known.extend(others.map(|task| Known::seen(task, lives.get(task.pid, task.tid))));
     }
     known
 }
@@ -298,7 +298,7 @@ fn processes(
     all.sort_by_key(|one| (one.pid != sidecar.pid, Reverse(rank(one))));
     let others = all.split_off(MOST.min(all.len()));
     all.sort_by_key(|one| Reverse(rank(one)));
-    let others = TaskSum::of(others.iter().map(|one| &one.all));
+    let others = TaskSum::total(others.iter().map(|one| &one.all));
     (all, others)
 }
 
@@ -325,7 +325,7 @@ fn process(mut threads: Vec<Known<'_>>, start: Nanos, names: &Names<'_>) -> Proc
         delays: one.delays,
     });
     let mut times: Vec<ThreadTime> = times.collect();
-    let all = TaskSum::of(times.iter().map(|one| &one.all)).unwrap_or_default();
+    let all = TaskSum::total(times.iter().map(|one| &one.all)).unwrap_or_default();
     let others = times.split_off(MOST.min(times.len()));
     ProcessTime {
         pid,
@@ -335,7 +335,7 @@ fn process(mut threads: Vec<Known<'_>>, start: Nanos, names: &Names<'_>) -> Proc
         lifetime: ended - began,
         all,
         threads: times,
-        others: TaskSum::of(others.iter().map(|one| &one.all)),
+        others: TaskSum::total(others.iter().map(|one| &one.all)),
     }
 }
 

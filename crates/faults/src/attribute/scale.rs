@@ -35,7 +35,7 @@ impl Scale {
         clippy::cast_sign_loss,
         reason = "counts of faults are far below 2^53 and the difference is clamped"
     )]
-    pub(crate) fn of(attribution: &Attribution, sidecar: &Sidecar) -> Self {
+    pub(crate) fn new(attribution: &Attribution, sidecar: &Sidecar) -> Self {
         let seen = attribution.tally.all.sum;
         let exact = sidecar.cost.faults() as f64;
         let user_only = attribution.user_only;
@@ -78,7 +78,7 @@ impl Scale {
         sum: f64,
         all: f64,
     ) -> Option<f64> {
-        of.of(&[kind], self.to_exact.then(|| sum / all.max(1.0)))
+        of.variance(&[kind], self.to_exact.then(|| sum / all.max(1.0)))
     }
 
     /// Converts an interval of recorded faults, which make up `part` of all recorded ones, to the
@@ -106,7 +106,7 @@ impl Scale {
     /// Records the missing faults as a loss. If records were lost as well, it is unknown how many
     /// of the missing faults were inside the kernel.
     pub(crate) fn note(&self, losses: &mut Losses) {
-        let kind = match self.user_only && losses.of(LossKind::RingOverrun) == 0 {
+        let kind = match self.user_only && losses.count(LossKind::RingOverrun) == 0 {
             true => LossKind::KernelFaultsInvisible,
             false => LossKind::FaultsWithoutEvent,
         };
@@ -128,7 +128,7 @@ mod tests {
         }
         let mut sidecar = Sidecar::default();
         sidecar.cost.minor_faults = exact;
-        Scale::of(&attribution, &sidecar)
+        Scale::new(&attribution, &sidecar)
     }
 
     /// 600 of 800 recorded faults are of one kind.

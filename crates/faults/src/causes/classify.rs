@@ -269,7 +269,7 @@ mod tests {
             word: PageWord::new(state, 1),
             region,
             writable: true,
-            code: code.map(ErrorCode::of),
+            code: code.map(ErrorCode::from_bits),
             remapped: false,
             sees_releases: true,
             is_last: false,

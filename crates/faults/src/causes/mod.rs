@@ -113,8 +113,8 @@ impl Attributor {
             _ => USUAL_PAGE_SIZE,
         };
         Self {
-            roles: Roles::of(sources, sidecar),
-            window_weights: WindowWeights::of(&sidecar.collection.fault_windows),
+            roles: Roles::new(sources, sidecar),
+            window_weights: WindowWeights::new(&sidecar.collection.fault_windows),
             page_shift: page_size.trailing_zeros(),
             managed: Managed::by(&sidecar.allocators),
             managed_in: sidecar
@@ -138,7 +138,7 @@ impl Attributor {
             chain: Vec::new(),
             huge: Vec::new(),
             heat: HeatMap::new(sidecar.cost.wall),
-            touches: Touches::of(sidecar),
+            touches: Touches::new(sidecar),
             lives: Lives::default(),
             reads: Reads::default(),
             tally: Tally::default(),

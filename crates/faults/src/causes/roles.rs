@@ -65,7 +65,7 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    pub(super) fn of(sources: &[EventSource], sidecar: &Sidecar) -> Self {
+    pub(super) fn new(sources: &[EventSource], sidecar: &Sidecar) -> Self {
         let sampled = sources
             .iter()
             .any(|source| source.kind == EventKind::PageFault && is_sampled(source));
@@ -254,7 +254,7 @@ mod tests {
     use pagewise_model::units::Nanos;
 
     fn roles(sources: &[EventSource]) -> Roles {
-        Roles::of(sources, &sidecar())
+        Roles::new(sources, &sidecar())
     }
 
     fn source(kind: EventKind, sampling: Sampling) -> EventSource {

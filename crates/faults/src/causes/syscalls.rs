@@ -123,7 +123,7 @@ impl ErrorCode {
     }
 
     #[cfg(test)]
-    pub(super) fn of(bits: u64) -> Self {
+    pub(super) fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 }

@@ -58,7 +58,7 @@ impl<K: Copy + Ord> Variation<K> {
     /// scaled to a known total, `part` is the share of these kinds in it: variation of the other
     /// kinds moves them as well (delta method for a ratio).
     #[must_use]
-    pub fn of(&self, kinds: &[K], part: Option<f64>) -> Option<f64> {
+    pub fn variance(&self, kinds: &[K], part: Option<f64>) -> Option<f64> {
         let known: Vec<f64> = kinds
             .iter()
             .filter_map(|kind| self.by_kind.get(kind).copied())
@@ -177,16 +177,16 @@ mod tests {
             stretch.next(i >= 50, 10.0, &none);
             mixed.next(i % 2 == 0, 10.0, &none);
         }
-        assert_eq!(stretch.of(&[true], None), Some(50.0));
+        assert_eq!(stretch.variance(&[true], None), Some(50.0));
         // The variance of 50 independent samples of weight 10, within two of them.
-        assert!((mixed.of(&[true], None).unwrap() - 5000.0).abs() < 100.1);
+        assert!((mixed.variance(&[true], None).unwrap() - 5000.0).abs() < 100.1);
     }
 
     /// Ten windows of 10 ns with rests of 90 ns between them, with `faults` of two kinds in each.
     fn windowed(faults: impl Fn(usize) -> [usize; 2]) -> Variation<bool> {
         let begins = (0..10).map(|at| Nanos(at * 100));
         let windows: Vec<_> = begins.map(|at| (at, at + Nanos(10))).collect();
-        let mut weights = WindowWeights::of(&windows);
+        let mut weights = WindowWeights::new(&windows);
         let mut variation = Variation::default();
         for (at, &(begin, _)) in windows.iter().enumerate() {
             for (kind, count) in [false, true].into_iter().zip(faults(at)) {
@@ -204,7 +204,7 @@ mod tests {
     fn where_windows_differ_the_rests_may_hide_as_much() {
         // In one rest between windows of 20 faults and of none, there may be up to 180 more.
         let changes = windowed(|at| [20, if at < 5 { 20 } else { 0 }]);
-        let deviation = changes.of(&[true], None).unwrap().sqrt();
+        let deviation = changes.variance(&[true], None).unwrap().sqrt();
         assert!(deviation > 180.0 / 2.0_f64.sqrt() - 1.0, "{deviation}");
         let steady = changes.rests.variance(&[false], None);
         assert!(steady < 1.0, "{steady}");
@@ -226,7 +226,7 @@ mod tests {
         variation.next(true, 10.0, &none);
         variation.next(false, 10.0, &none);
         variation.finish(&none);
-        assert_eq!(variation.of(&[true], None), Some(100.0));
-        assert_eq!(variation.of(&[false, true], None), Some(150.0));
+        assert_eq!(variation.variance(&[true], None), Some(100.0));
+        assert_eq!(variation.variance(&[false, true], None), Some(150.0));
     }
 }

@@ -23,7 +23,7 @@ struct Window {
 impl WindowWeights {
     /// A window stands for itself and for half of each adjacent pause; the last one for all of the
     /// pause after it, which is known if there is an empty window at the end of the recording.
-    pub(super) fn of(windows: &[(Nanos, Nanos)]) -> Self {
+    pub(super) fn new(windows: &[(Nanos, Nanos)]) -> Self {
         let last = windows.last().filter(|(begin, end)| begin == end);
         let ended = last.map(|&(begin, _)| begin);
         let windows = &windows[..windows.len() - usize::from(ended.is_some())];
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_fault_stands_for_half_of_the_pauses_beside_its_window() {
         let windows = [(Nanos(0), Nanos(100)), (Nanos(300), Nanos(400))];
-        let mut weights = WindowWeights::of(&windows);
+        let mut weights = WindowWeights::new(&windows);
         assert_eq!(weights.stands_for(499, Nanos(50)), 998);
         assert_eq!(weights.stands_for(1, Nanos(350)), 2);
         assert_eq!(weights.stands_for(7, Nanos(900)), 7);
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn all_windows_together_stand_for_the_whole_time() {
         let windows = [(10, 50), (260, 310), (500, 560), (560, 570)];
-        let weights = WindowWeights::of(&windows.map(|(from, to)| (Nanos(from), Nanos(to))));
+        let weights = WindowWeights::new(&windows.map(|(from, to)| (Nanos(from), Nanos(to))));
         let total: u64 = weights.windows.iter().map(|window| window.stands_for).sum();
         assert_eq!(total, 570 - 10);
     }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn the_last_window_stands_for_the_rest_of_the_recording() {
         let windows = [(Nanos(0), Nanos(100)), (Nanos(400), Nanos(400))];
-        let mut weights = WindowWeights::of(&windows);
+        let mut weights = WindowWeights::new(&windows);
         assert_eq!(weights.stands_for(10, Nanos(50)), 40);
     }
 

@@ -48,7 +48,7 @@ fn share_with_interval(attribution: &Attribution, ledger: &Ledger, share: f64) -
     let doubt_of_repeats = ledger.doubt_of_repeats(attribution) / private;
     let of_all = share * private / attribution.tally.all.sum.max(1.0);
     let doubt = Doubt {
-        variance: variation.of(&causes, Some(of_all)),
+        variance: variation.variance(&causes, Some(of_all)),
         share: 0.0,
     };
     let sum = interval(attribution, share * private, doubt).scaled(1.0 / private);

@@ -72,7 +72,7 @@ pub(crate) fn pages_behind(seen: &Sightings, faults: f64) -> (f64, f64, f64) {
     if observed.iter().sum::<f64>() == 0.0 || rest < 1.0 {
         return (frequent, frequent, frequent);
     }
-    let model = Model::of(&observed, rest, rate);
+    let model = Model::new(&observed, rest, rate);
     let best = model.fit(0.0);
     let (few, many) = (model.extreme(1.0, &best), model.extreme(-1.0, &best));
     let pages = |fit: &Fit| fit.pages() + frequent;
@@ -113,7 +113,7 @@ impl Fit {
 }
 
 impl<'a> Model<'a> {
-    fn of(observed: &'a [f64], faults: f64, rate: f64) -> Self {
+    fn new(observed: &'a [f64], faults: f64, rate: f64) -> Self {
         let most = (2.0 * to_f64(observed.len() as u64) / rate).clamp(2.0, faults.max(2.0));
         let mut times = vec![1.0];
         while let Some(&last) = times.last().filter(|&&last| last < most) {

@@ -75,7 +75,7 @@ pub(crate) struct Touches {
 }
 
 impl Touches {
-    pub(crate) fn of(sidecar: &Sidecar) -> Self {
+    pub(crate) fn new(sidecar: &Sidecar) -> Self {
         let is_late = sidecar.collection.attached;
         let mut looks: FxHashMap<i32, Vec<Touched>> = FxHashMap::default();
         for present in &sidecar.present {

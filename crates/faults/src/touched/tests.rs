@@ -20,8 +20,12 @@ fn touches(ranges: &[(u64, u64, bool)], attached: bool) -> Touches {
         },
     };
     let presence = Presence::new(ranges.iter().map(run).collect());
-    Touches::of(&Sidecar {
-        present: vec![PresentPages::of((7, String::new()), Nanos(1000), &presence)],
+    Touches::new(&Sidecar {
+        present: vec![PresentPages::new(
+            (7, String::new()),
+            Nanos(1000),
+            &presence,
+        )],
         collection: Collection {
             attached,
             ..Collection::default()

@@ -138,7 +138,7 @@ fn answer(
     first: &BTreeSet<Identifier>,
     options: &Options,
 ) -> Result<Answer> {
-    let sides = Sides::of(runs, first)?;
+    let sides = Sides::new(runs, first)?;
     let samples = Samples::read(engine, &sides.units, None)?;
     let cpu = sides.compare("CPU time", &samples.all());
     let least = cpu.before.max(cpu.after) * LEAST_SHARE;
@@ -227,7 +227,7 @@ fn answer(
 
 impl Sides {
     /// Of these runs, the `first` are those before.
-    fn of(runs: &[Run], first: &BTreeSet<Identifier>) -> Result<Self> {
+    fn new(runs: &[Run], first: &BTreeSet<Identifier>) -> Result<Self> {
         let units = Units::by(runs, |run| {
             let side = if first.contains(&run.id) { 'a' } else { 'b' };
             Some(format!("{side}{}", run.host))
@@ -255,8 +255,8 @@ impl Sides {
         let is_paired = pairs.len() * 3 >= most * 2 && pairs.len() >= 2;
         let pairs = if is_paired { pairs } else { Vec::new() };
         let resamples = match pairs.len() {
-            0 => [Resamples::of(before.len()), Resamples::of(after.len())],
-            pairs => [Resamples::of(pairs), Resamples::of(0)],
+            0 => [Resamples::new(before.len()), Resamples::new(after.len())],
+            pairs => [Resamples::new(pairs), Resamples::new(0)],
         };
         Ok(Self {
             resamples,
@@ -464,7 +464,7 @@ mod tests {
 
     fn sides(before: &[Run], after: &[Run]) -> Sides {
         let runs: Vec<Run> = before.iter().chain(after).cloned().collect();
-        Sides::of(&runs, &before.iter().map(|run| run.id).collect()).unwrap()
+        Sides::new(&runs, &before.iter().map(|run| run.id).collect()).unwrap()
     }
 
     #[test]
@@ -479,7 +479,7 @@ mod tests {
             .to_vec();
         let change = sides.compare("x", &weights);
         assert!((change.change.value - 1.0).abs() < 1e-9 && change.p_value < 0.01);
-        assert!(Sides::of(&after, &BTreeSet::new()).is_err());
+        assert!(Sides::new(&after, &BTreeSet::new()).is_err());
     }
 
     #[test]

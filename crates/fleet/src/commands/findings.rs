@@ -28,7 +28,7 @@ pub fn lost(engine: &mut Engine, units: &Units) -> Result<BTreeMap<String, Lost>
         let shares = batch.column(2).as_primitive::<Float64Type>();
         let headlines = batch.column(3).as_string_view();
         for row in 0..batch.num_rows() {
-            let Some((unit, cpu)) = units.of(runs.value(row)) else {
+            let Some((unit, cpu)) = units.get(runs.value(row)) else {
                 continue;
             };
             let finding = findings.value(row);

@@ -84,7 +84,7 @@ fn answer(engine: &mut Engine, runs: &[Run], options: &Options) -> Result<Answer
         .map(|(day, rates)| Day {
             day: day.to_owned(),
             hosts: rates.len(),
-            cpu_hours: Resamples::of(rates.len()).mean(&rates),
+            cpu_hours: Resamples::new(rates.len()).mean(&rates),
         })
         .collect();
     if days.is_empty() {

@@ -148,7 +148,7 @@ fn answer(engine: &mut Engine, runs: &[Run], options: &Options) -> Result<Answer
         hosts: units.len(),
         groups: alike.groups.len(),
         not_compared: units.len() - tested.len(),
-        would_be_found: Power::of(&figures, &alike, &counts, FALSE_DISCOVERIES),
+        would_be_found: Power::new(&figures, &alike, &counts, FALSE_DISCOVERIES),
         figures: figures.len(),
         figures_that_differ: differences(&figures, &set, &found, &judged),
         outliers,
@@ -214,7 +214,7 @@ fn alike(units: &Units, like: &[String]) -> Result<Alike> {
         };
         like.iter().map(of).collect::<Result<Vec<String>>>()
     });
-    Ok(Alike::of(&keys.collect::<Result<Vec<_>>>()?))
+    Ok(Alike::new(&keys.collect::<Result<Vec<_>>>()?))
 }
 
 fn figures(samples: &Samples, units: &Units) -> Vec<Figure> {

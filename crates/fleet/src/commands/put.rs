@@ -29,7 +29,7 @@ pub struct Options {
 /// Sends each recording, in the order of the folders' names, and removes what has been sent.
 pub fn run(options: &Options) -> Result<()> {
     let runtime = Runtime::new().context("no threads for requests")?;
-    let store = Store::of(&options.to, runtime.handle().clone())?;
+    let store = Store::open(&options.to, runtime.handle().clone())?;
     if let Store::Folder(folder) = &store {
         bail!(
             "--to takes a bucket; to send tables to {}, copy them",

@@ -117,15 +117,15 @@ pub fn run(options: &Options) -> Result<Answer> {
 
 fn answer(engine: &mut Engine, runs: &[Run], options: &Options) -> Result<Answer> {
     let units = Units::hosts(runs);
-    let resamples = Resamples::of(units.len());
+    let resamples = Resamples::new(units.len());
     let mut changes: BTreeMap<String, Gains> = BTreeMap::new();
     // Changes for one run overlap: of all, each run counts its best.
     let mut best: BTreeMap<Vec<u8>, (usize, [f64; 3])> = BTreeMap::new();
     let mut met: HashSet<(Vec<u8>, String)> = HashSet::new();
     for batch in &engine.query(SQL, &[("findings", &units.folders)])? {
         for row in 0..batch.num_rows() {
-            let advised = Advised::of(batch, row);
-            let Some((unit, cpu)) = units.of(advised.run) else {
+            let advised = Advised::new(batch, row);
+            let Some((unit, cpu)) = units.get(advised.run) else {
                 continue;
             };
             let gains = changes
@@ -223,7 +223,7 @@ struct Advised<'a> {
 }
 
 impl<'a> Advised<'a> {
-    fn of(batch: &'a RecordBatch, row: usize) -> Self {
+    fn new(batch: &'a RecordBatch, row: usize) -> Self {
         let text = |column: usize| {
             let column = batch.column(column).as_string_view();
             if column.is_valid(row) {

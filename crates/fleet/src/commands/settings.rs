@@ -40,7 +40,7 @@ impl Settings {
                 batch.column(2).as_string_view(),
             );
             for row in 0..batch.num_rows() {
-                let Some((unit, _)) = units.of(runs.value(row)) else {
+                let Some((unit, _)) = units.get(runs.value(row)) else {
                     continue;
                 };
                 let key = (names.value(row).to_owned(), values.value(row).to_owned());

@@ -106,7 +106,7 @@ pub fn run(options: &Options) -> Result<Answer> {
 
 fn answer(engine: &mut Engine, runs: &[Run], options: &Options) -> Result<Answer> {
     let units = Units::hosts(runs);
-    let resamples = Resamples::of(units.len());
+    let resamples = Resamples::new(units.len());
     let samples = Samples::read(engine, &units, options.event.as_deref())?;
     let hosts = |weights: &[f64]| weights.iter().filter(|&&weight| weight > 0.0).count();
     let rate = |weights: &[f64]| resamples.sum(&units.rates(weights));

@@ -89,7 +89,7 @@ impl Units {
     }
 
     /// The unit of a run, and the run's CPU time.
-    pub fn of(&self, run: &[u8]) -> Option<(usize, f64)> {
+    pub fn get(&self, run: &[u8]) -> Option<(usize, f64)> {
         let run = Identifier::try_from(run).ok()?;
         let unit = *self.of_run.get(&run)?;
         Some((

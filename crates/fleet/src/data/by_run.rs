@@ -30,7 +30,7 @@ pub struct ByRun {
 
 impl ByRun {
     /// Sums for these runs, by the number of their unit; other runs do not count.
-    pub fn of(units: HashMap<Identifier, u32>) -> Self {
+    pub fn new(units: HashMap<Identifier, u32>) -> Self {
         Self {
             signature: Signature::any(2, Volatility::Immutable),
             units: Arc::new(units),

@@ -33,7 +33,7 @@ pub struct Files {
 
 impl Files {
     /// The table of these files, for this many threads.
-    pub fn of(store: &Store, files: &[Usable], schema: SchemaRef, threads: usize) -> Result<Self> {
+    pub fn new(store: &Store, files: &[Usable], schema: SchemaRef, threads: usize) -> Result<Self> {
         Ok(Self {
             schema,
             url: store.engine_url()?,
@@ -59,7 +59,7 @@ impl Files {
             schema: arrow_schema(columns),
             url: store.engine_url()?,
             groups: groups(parts.collect(), threads),
-            local: Some(Arc::new(Local::of(columns, seen))),
+            local: Some(Arc::new(Local::new(columns, seen))),
         })
     }
 }

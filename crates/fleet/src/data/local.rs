@@ -47,7 +47,7 @@ pub struct Seen {
 
 impl Seen {
     /// Nothing yet of so many files.
-    pub fn of(files: usize) -> Self {
+    pub fn new(files: usize) -> Self {
         Self {
             rows: (0..files).map(|_| AtomicUsize::new(0)).collect(),
             bytes: AtomicUsize::new(0),
@@ -82,7 +82,7 @@ type Described = (TypePtr, Option<String>);
 
 impl Local {
     /// Files that should have these columns.
-    pub fn of(columns: &'static [Column], seen: Arc<Seen>) -> Self {
+    pub fn new(columns: &'static [Column], seen: Arc<Seen>) -> Self {
         Self {
             columns,
             seen,

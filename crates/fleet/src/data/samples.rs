@@ -51,7 +51,7 @@ pub struct Samples {
 impl Samples {
     /// Reads the samples of these units: CPU time, or one event.
     pub fn read(engine: &mut Engine, units: &Units, event: Option<&str>) -> Result<Self> {
-        engine.register(AggregateUDF::from(ByRun::of(units.of_run.clone())));
+        engine.register(AggregateUDF::from(ByRun::new(units.of_run.clone())));
         let which = match event {
             Some(event) => format!("event = '{}'", event.replace('\'', "''")),
             // Nanoseconds of waiting are not CPU time.
@@ -69,10 +69,10 @@ impl Samples {
         rows.sort_unstable_by_key(|row| row.0);
         let (ids, weights): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
         let frames = Frames::look_up(engine, units, &ids, &weights)?;
-        Ok(Self::of(ids, weights, &frames, units.len()))
+        Ok(Self::new(ids, weights, &frames, units.len()))
     }
 
-    fn of(
+    fn new(
         ids: Vec<Identifier>,
         weights: Vec<Vec<(u32, f64)>>,
         frames: &Frames,

@@ -68,7 +68,7 @@ const RETRY: RetryConfig = RetryConfig {
 
 impl Store {
     /// The folder or bucket of this name. Asks no store yet.
-    pub fn of(name: &str, runtime: Handle) -> Result<Self> {
+    pub fn open(name: &str, runtime: Handle) -> Result<Self> {
         let Some((scheme, _)) = name.split_once("://") else {
             return Ok(Self::Folder(PathBuf::from(name)));
         };

@@ -163,7 +163,7 @@ impl Builder {
             if line.depth != top.depth + 1 {
                 self.misplaced(task, line.depth, call, names);
             }
-            let part = self.parts.of(call.name.0, names);
+            let part = self.parts.part(call.name.0, names);
             if part != Part::None || !is_idle {
                 self.told_of_switch(task, part, Gap::between(since, line.time));
             }

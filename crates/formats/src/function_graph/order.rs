@@ -31,7 +31,7 @@ pub(super) struct Key {
 impl Key {
     /// `None` for a line without a time.
     #[inline]
-    pub fn of(line: &Line<'_>) -> Option<Self> {
+    pub fn from_line(line: &Line<'_>) -> Option<Self> {
         let kind = match line.content {
             Content::Leaf(_) => 0,
             Content::Open(_) => 1,

@@ -259,7 +259,7 @@ impl Parser {
         self.counts.lines += 1;
         // Each line is passed on where it was built: moving it would stall on its parts.
         if let Some(parsed) = self.at_known_columns(line) {
-            if let Some(key) = Key::of(&parsed)
+            if let Some(key) = Key::from_line(&parsed)
                 && !self.order.is_next(key)
             {
                 return self.disordered(line, visit);
@@ -275,7 +275,7 @@ impl Parser {
     #[cold]
     fn disordered(&mut self, line: &[u8], visit: &mut impl FnMut(&Line<'_>, &Names)) {
         let parsed = self.anywhere(line);
-        let verdict = match Key::of(&parsed) {
+        let verdict = match Key::from_line(&parsed) {
             Some(key) => self.order.judge(key, line),
             // A switch of tasks may already belong to a repeat, which only times show.
             None if matches!(parsed.content, Content::Switch { .. })
@@ -288,14 +288,14 @@ impl Parser {
         };
         match verdict {
             Verdict::Next => {
-                if Key::of(&parsed).is_some() && self.order.has_held() {
+                if Key::from_line(&parsed).is_some() && self.order.has_held() {
                     self.replay(visit);
                     return self.read_anew(line, visit);
                 }
                 self.count(&parsed.content);
                 visit(&parsed, &self.names);
             }
-            Verdict::Held if Key::of(&parsed).is_none() => self.order.hold(line),
+            Verdict::Held if Key::from_line(&parsed).is_none() => self.order.hold(line),
             Verdict::Held => {}
             Verdict::Repeat => {
                 let (_, lines) = self.order.release();
@@ -317,7 +317,7 @@ impl Parser {
 
     fn read_anew(&mut self, line: &[u8], visit: &mut impl FnMut(&Line<'_>, &Names)) {
         let parsed = self.anywhere(line);
-        if let Some(key) = Key::of(&parsed) {
+        if let Some(key) = Key::from_line(&parsed) {
             self.order.take(key);
         }
         self.count(&parsed.content);

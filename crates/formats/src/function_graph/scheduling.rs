@@ -38,7 +38,7 @@ pub(super) struct Parts(Vec<Part>);
 
 impl Parts {
     #[inline]
-    pub fn of(&mut self, name: u32, names: &Names) -> Part {
+    pub fn part(&mut self, name: u32, names: &Names) -> Part {
         match self.0.get(name as usize) {
             Some(&part) => part,
             None => {

@@ -73,7 +73,7 @@ fn what_makes_no_sense_is_counted() {
     let text = "hello\n\tffffffff81000001 f ([k])\n\nx 1 [0] -1.000000: 1 cycles:\n\t\x01 \x1b[31m (x\n\nfoo bar\n";
     let profile = read(text.as_bytes()).expect("memory is readable");
     assert_eq!(profile.samples.len(), 1);
-    assert_eq!(profile.losses.of(LossKind::MalformedRecord), 3);
+    assert_eq!(profile.losses.count(LossKind::MalformedRecord), 3);
     assert!(
         profile
             .frames
@@ -161,7 +161,7 @@ fn whole_chains_are_read_as_their_lines_are() {
     by_line.end_of_sample();
     let by_line = in_time_order(by_line.into_profile());
     let whole = read(text.as_bytes()).expect("memory is readable");
-    assert!(whole.losses.of(LossKind::MalformedRecord) > 100);
+    assert!(whole.losses.count(LossKind::MalformedRecord) > 100);
     assert_eq!(written(&whole), written(&by_line));
 }
 
@@ -264,8 +264,8 @@ fn records_that_are_no_samples_are_none() {
     assert_eq!(stacks, [["leaf"]]);
     assert_eq!(profile.events.len(), 1);
     assert_eq!((&*profile.host.hostname, profile.host.cpus), ("vm", 2));
-    assert_eq!(profile.losses.of(LossKind::RingOverrun), 12);
-    assert_eq!(profile.losses.of(LossKind::MalformedRecord), 0);
+    assert_eq!(profile.losses.count(LossKind::RingOverrun), 12);
+    assert_eq!(profile.losses.count(LossKind::MalformedRecord), 0);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_time_that_cannot_be_right_is_left_out_and_told() {
         (profile.samples.len(), profile.span),
         (50, Nanos(490_000_000))
     );
-    assert_eq!(profile.losses.of(LossKind::ImpossibleTime), 1);
+    assert_eq!(profile.losses.count(LossKind::ImpossibleTime), 1);
     assert!(
         profile.notes[0].contains("9000000000 s after"),
         "{:?}",
@@ -297,7 +297,7 @@ fn weights_without_room_in_a_sum_are_left_out() {
     );
     let profile = read(text.as_bytes()).expect("memory is readable");
     assert_eq!(profile.samples.weights, [7]);
-    assert_eq!(profile.losses.of(LossKind::ImpossibleWeight), 1);
+    assert_eq!(profile.losses.count(LossKind::ImpossibleWeight), 1);
 }
 
 /// One line in four may be none of these: an unknown header, a message from perf.
@@ -409,7 +409,7 @@ fn ten_trillion_cycles_in_a_millisecond_are_set_apart() {
     weights[7] = 10_000_000_000_000;
     let profile = weighing(&weights, "cycles");
     assert_eq!(profile.weight_of(0), 29_000_000);
-    assert_eq!(profile.losses.of(LossKind::ImpossibleWeight), 1);
+    assert_eq!(profile.losses.count(LossKind::ImpossibleWeight), 1);
     assert!(
         profile.notes[0].contains("10,000,000,000,000 cycles"),
         "{:?}",

@@ -98,7 +98,7 @@ impl<'a> Naming<'a> {
 
     /// The name of the function at `address`; the address itself if it has none.
     #[inline]
-    pub fn of(&mut self, address: u64) -> NameId {
+    pub fn name(&mut self, address: u64) -> NameId {
         match self.last {
             Some((last, name)) if last == address => name,
             _ => {
@@ -151,13 +151,13 @@ mod tests {
             (0xffff_ffff_8100_0200, "second"),
             (0xffff_ffff_c000_0010, "inode"),
         ] {
-            let found = naming.of(address);
+            let found = naming.name(address);
             assert_eq!(naming.names.text(found), name);
         }
-        let inode = naming.of(0xffff_ffff_c000_0010);
+        let inode = naming.name(0xffff_ffff_c000_0010);
         assert_eq!(naming.names.module(inode), Some("ext4"));
         assert_eq!(naming.unnamed, 0);
-        let stray = naming.of(0x10);
+        let stray = naming.name(0x10);
         assert_eq!(naming.names.text(stray), "0x10");
         assert_eq!(naming.unnamed, 1);
     }

@@ -65,7 +65,7 @@ pub(super) struct CpuData<'a> {
 
 impl<'a> CpuData<'a> {
     /// The part of the `size` bytes at `offset` that the file contains.
-    pub fn of(file: &'a [u8], cpu: u32, (offset, size): (u64, u64)) -> Self {
+    pub fn new(file: &'a [u8], cpu: u32, (offset, size): (u64, u64)) -> Self {
         let len = file.len() as u64;
         let start = offset.min(len);
         let end = offset.saturating_add(size).min(len);
@@ -129,7 +129,7 @@ impl<'a> Meta<'a> {
                 at.u64("the place of a CPU's data")?,
                 at.u64("the size of a CPU's data")?,
             );
-            Ok(CpuData::of(file, cpu, place))
+            Ok(CpuData::new(file, cpu, place))
         });
         self.buffers.push(Buffer {
             page_size: page,

@@ -20,7 +20,7 @@ impl Packing {
     ///
     /// # Errors
     /// For another algorithm.
-    pub fn of(name: &[u8]) -> Result<Self, ReadError> {
+    pub fn from_name(name: &[u8]) -> Result<Self, ReadError> {
         match name {
             b"none" | b"" => Ok(Self::Nothing),
             b"zlib" => Ok(Self::Zlib),

@@ -169,7 +169,7 @@ impl<'m> Reader<'m> {
 
     #[inline]
     fn step(&mut self, at: usize, step: Step, time: u64) -> Line<'static> {
-        let name = self.naming.of(step.func);
+        let name = self.naming.name(step.func);
         let (content, span) = if step.is_entry {
             self.counts.calls += 1;
             let leaf = self.end_of_leaf(at, &step);
@@ -257,7 +257,7 @@ impl<'m> Reader<'m> {
 }
 
 impl<'a> Graph<'a> {
-    fn of(format: &'a Format) -> Option<Self> {
+    fn from_format(format: &'a Format) -> Option<Self> {
         let mut graph = Self {
             pid: format.field("common_pid")?,
             func: format.field("func")?,
@@ -345,7 +345,7 @@ impl Usual {
 /// The role of an event, from its format. An entry or exit without the required fields is treated
 /// like any other event.
 fn kind(format: &Format) -> Kind<'_> {
-    let graph = || Graph::of(format);
+    let graph = || Graph::from_format(format);
     let kind = match &*format.name {
         "funcgraph_entry" | "fgraph_retaddr_entry" => graph().map(Kind::Entry),
         "funcgraph_exit" => graph().map(Kind::Exit),

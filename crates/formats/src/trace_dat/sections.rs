@@ -30,7 +30,7 @@ struct Section<'a> {
 impl<'a> Meta<'a> {
     /// Reads version 7 after the page size.
     pub fn read_v7(&mut self, file: &'a [u8], mut at: Input<'a>) -> Result<(), ReadError> {
-        let packing = Packing::of(at.c_string("the name of the packing")?)?;
+        let packing = Packing::from_name(at.c_string("the name of the packing")?)?;
         at.c_string("the version of the packing")?;
         let mut next = at.u64("the place of the options")?;
         let mut seen = 0;
@@ -118,7 +118,7 @@ impl<'a> Meta<'a> {
                 (0, _) | (_, None) => size,
                 (size, Some(_)) => size.saturating_add(CHUNK_COUNT),
             };
-            let data = CpuData::of(file, cpu, (offset, size));
+            let data = CpuData::new(file, cpu, (offset, size));
             buffer.cpus.push(CpuData { packed, ..data });
         }
         let has_data = buffer.cpus.iter().any(|cpu| !cpu.bytes.is_empty());

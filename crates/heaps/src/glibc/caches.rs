@@ -40,7 +40,7 @@ pub(super) fn thread_cache(image: &mut Image<'_>, block: u64, heaps: &Ranges) ->
 /// may be blocks. The program's own blocks of such a size are ruled out by their first words. Nothing is
 /// read for it: what the walk has not at hand is unknown, and may be anything.
 pub(super) fn may_be_cache(image: &Image<'_>, block: u64, size: u64) -> bool {
-    let Some(Shape { lists, heads, .. }) = Shape::of(block, size) else {
+    let Some(Shape { lists, heads, .. }) = Shape::new(block, size) else {
         return false;
     };
     let mut has_blocks = false;
@@ -65,7 +65,7 @@ struct Shape {
 
 impl Shape {
     /// That of a cache in the block of this size; `None` if no cache has it.
-    fn of(block: u64, size: u64) -> Option<Self> {
+    fn new(block: u64, size: u64) -> Option<Self> {
         let [first, second, third] = CACHE_SIZES;
         let (lists, count_bytes) = match size {
             _ if size == first => (SMALL, 1),
@@ -90,7 +90,7 @@ fn lists(image: &mut Image<'_>, block: u64, heaps: &Ranges) -> Option<Vec<(u64, 
         count_bytes,
         counts,
         heads,
-    } = Shape::of(block, size)?;
+    } = Shape::new(block, size)?;
     let mut found = Vec::new();
     for list in 0..lists {
         let head = image.word(heads + 8 * list).ok()?;

@@ -59,7 +59,7 @@ pub(super) fn read(
     if let Some(found) = follow(&firsts, few.max(FEW), &mut one_by_one) {
         return Ok(found);
     }
-    let noted = Noted::of(image, heaps, &ranges)?;
+    let noted = Noted::new(image, heaps, &ranges)?;
     let mut in_notes = |block: u64, _: u64| noted.link(block);
     Ok(follow(&firsts, usize::MAX, &mut in_notes).unwrap_or_default())
 }
@@ -105,7 +105,7 @@ fn follow(
 struct Noted(Vec<(u64, u64)>);
 
 impl Noted {
-    fn of(image: &mut Image<'_>, heaps: &[Area], ranges: &Ranges) -> Result<Self, Broken> {
+    fn new(image: &mut Image<'_>, heaps: &[Area], ranges: &Ranges) -> Result<Self, Broken> {
         let mut all = Vec::new();
         for heap in heaps {
             let most = MOST_NOTED - all.len();

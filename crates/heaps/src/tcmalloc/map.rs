@@ -43,7 +43,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    fn of(at: u64, words: [u64; 6]) -> Option<Self> {
+    fn parse(at: u64, words: [u64; 6]) -> Option<Self> {
         let [start, pages, _, _, objects, bits] = words;
         let place = match bits >> 24 & 3 {
             0 => Place::InUse,
@@ -70,12 +70,12 @@ impl Span {
         for (word, place) in read.iter_mut().zip((at..).step_by(8)) {
             *word = words.word(place)?;
         }
-        Ok(Self::of(at, read))
+        Ok(Self::parse(at, read))
     }
 
     /// The span at this moment.
     pub fn now(at: u64, image: &Image<'_>) -> Result<Self, Hole> {
-        Self::of(at, image.now_all(at)?).ok_or(Hole::Absent)
+        Self::parse(at, image.now_all(at)?).ok_or(Hole::Absent)
     }
 }
 

@@ -37,7 +37,7 @@ impl AllocatorReader for Tcmalloc {
         sink: &mut dyn TileSink,
     ) -> HeapsRead {
         let mut found = HeapsRead::default();
-        let data = Words::of(&data_ranges(maps), image);
+        let data = Words::new(&data_ranges(maps), image);
         let mut words = Scattered::new(image);
         let Some(classes) = classes::find(&data, &mut words) else {
             return found;
@@ -106,7 +106,7 @@ struct Words(Vec<(u64, u64)>);
 const MOST_WORDS: usize = 1 << 20;
 
 impl Words {
-    fn of(ranges: &[(u64, u64)], image: &mut Image<'_>) -> Self {
+    fn new(ranges: &[(u64, u64)], image: &mut Image<'_>) -> Self {
         let presence: &Presence = image.presence();
         let mut found = Vec::new();
         for &(start, end) in ranges {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Physical memory in bytes, 0 where unknown.
 pub(super) fn total(machine: &Machine) -> u64 {
     let meminfo = machine.proc.meminfo().ok().flatten();
-    meminfo.map_or(0, |meminfo| meminfo.of("MemTotal"))
+    meminfo.map_or(0, |meminfo| meminfo.count("MemTotal"))
 }
 
 pub(super) fn virtual_memory(machine: &Machine, settings: &mut Settings) {

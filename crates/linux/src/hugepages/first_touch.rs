@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn both_sizes_cost_something_and_all_pages_were_touched() {
-        let sizes = match PageSizes::of(Path::new("/sys")) {
+        let sizes = match PageSizes::read(Path::new("/sys")) {
             Ok(sizes) => sizes,
             Err(error) => return skipped!("{error}"),
         };

@@ -94,7 +94,7 @@ impl Journal {
 pub fn all(folder: &Path) -> Result<Vec<Result<Record, Error>>, Error> {
     let read = |path: &PathBuf| match journal::read(path) {
         Ok(None) => None,
-        Ok(Some(record)) => Some(of(path, record)),
+        Ok(Some(record)) => Some(parse(path, record)),
         Err(error) => Some(Err(error)),
     };
     Ok(journal::files(folder, is_name)?
@@ -108,10 +108,10 @@ pub fn all(folder: &Path) -> Result<Vec<Result<Record, Error>>, Error> {
 /// # Errors
 /// [`Error::File`], [`Error::Line`].
 pub fn read(path: &Path) -> Result<Record, Error> {
-    of(path, journal::read(path)?.unwrap_or_default())
+    parse(path, journal::read(path)?.unwrap_or_default())
 }
 
-fn of(path: &Path, record: journal::Record) -> Result<Record, Error> {
+fn parse(path: &Path, record: journal::Record) -> Result<Record, Error> {
     let path = path.to_path_buf();
     match record.subject {
         Some(subject) => Ok(Record {

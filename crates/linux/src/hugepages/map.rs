@@ -71,7 +71,7 @@ impl PageSizes {
     ///
     /// # Errors
     /// [`Error::NoHugePages`].
-    pub fn of(sys: &Path) -> Result<Self, Error> {
+    pub fn read(sys: &Path) -> Result<Self, Error> {
         let path = sys.join("kernel/mm/transparent_hugepage/hpage_pmd_size");
         let huge = pseudo_file::number(&path)?;
         let huge = huge.filter(|&size| size > 0).ok_or(Error::NoHugePages {

@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn this_machine_answers() {
-        let sizes = match PageSizes::of(Path::new("/sys")) {
+        let sizes = match PageSizes::read(Path::new("/sys")) {
             Ok(sizes) => sizes,
             Err(error) => return skipped!("{error}"),
         };

@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(cgroup.limit().unwrap(), Some(Bytes(4_096_000)));
         let now = cgroup.read().unwrap();
         assert_eq!((now.usage, now.limit_hits), (Some(Bytes(1234)), Some(17)));
-        assert_eq!((now.oom_kills, now.stat.of("anon")), (Some(1), 99));
+        assert_eq!((now.oom_kills, now.stat.count("anon")), (Some(1), 99));
         assert_eq!(cgroup.pressure().unwrap(), PressureStall::NotBuiltIn);
     }
 

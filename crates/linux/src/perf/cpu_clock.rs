@@ -16,7 +16,7 @@ impl CpuClock {
     /// Starts to count for a process that has no threads or children yet, such as one that waits at
     /// its gate. `None` if perf events are not allowed.
     #[must_use]
-    pub fn of(pid: i32) -> Option<Self> {
+    pub fn for_process(pid: i32) -> Option<Self> {
         let mut attr = perf_event_attr::default();
         attr.type_ = bindings::PERF_TYPE_SOFTWARE;
         attr.config = u64::from(bindings::PERF_COUNT_SW_TASK_CLOCK);

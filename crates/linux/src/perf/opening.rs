@@ -327,8 +327,8 @@ impl<'a> Opener<'a> {
     fn open_unit(&mut self, at: usize, tid: i32, cpu: i32) -> Result<(), Refusal> {
         let unit = &self.plan.units[at];
         let class = unit.role.ring();
-        let watermark =
-            self.sizes.of(class).saturating_mul(page_size()) / watermark_part(class, self.mode);
+        let watermark = self.sizes.size_mut(class).saturating_mul(page_size())
+            / watermark_part(class, self.mode);
         let watermark = watermark.max(LEAST_WATERMARK);
         let mut events: Vec<EventFd> = Vec::with_capacity(unit.sources.len());
         for at in 0..unit.sources.len() {
@@ -382,13 +382,13 @@ impl<'a> Opener<'a> {
 
     fn map_ring(&mut self, class: RingClass, cpu: i32, owner: &EventFd) -> io::Result<RawFd> {
         let ring = loop {
-            let pages = *self.sizes.of(class);
+            let pages = *self.sizes.size_mut(class);
             match Ring::map(owner, pages, page_size()) {
                 Ok(ring) => break ring,
                 Err(error) if pages <= 2 || error.raw_os_error() != Some(libc::EPERM) => {
                     return Err(error);
                 }
-                Err(_) => *self.sizes.of(class) = pages / 2,
+                Err(_) => *self.sizes.size_mut(class) = pages / 2,
             }
         };
         if class == RingClass::Faults && ring.size() < SMALL_RING {

@@ -242,7 +242,7 @@ impl Pressure {
                 _ => None,
             },
         };
-        let swapped = now.vmstat.of("pswpout") + now.vmstat.of("zswpout") > 0;
+        let swapped = now.vmstat.count("pswpout") + now.vmstat.count("zswpout") > 0;
         let groups = self.groups_now();
         let before = self.before.get_or_insert_with(|| now.clone());
         let mut point = difference(before, &now, time);
@@ -282,7 +282,11 @@ struct GroupsNow {
 }
 
 fn difference(before: &Absolute, now: &Absolute, time: Nanos) -> PressurePoint {
-    let grown = |name: &str| now.vmstat.of(name).saturating_sub(before.vmstat.of(name));
+    let grown = |name: &str| {
+        now.vmstat
+            .count(name)
+            .saturating_sub(before.vmstat.count(name))
+    };
     let grown_all = |prefix: &str| {
         let count = |counters: &Counters| match counters.get(prefix) {
             Some(total) => total,

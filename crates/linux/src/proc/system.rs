@@ -15,7 +15,7 @@ pub struct Counters(BTreeMap<String, u64>);
 impl Counters {
     /// A counter; 0 if this kernel has none of that name.
     #[must_use]
-    pub fn of(&self, name: &str) -> u64 {
+    pub fn count(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
 
@@ -89,11 +89,11 @@ impl ProcRoot {
             return Ok(None);
         };
         let time = |ticks: u64| Nanos(ticks * (1_000_000_000 / self.ticks_per_second.max(1)));
-        let major = vmstat.of("pgmajfault");
+        let major = vmstat.count("pgmajfault");
         Ok(Some(RunCost {
             user: time(user),
             system: time(system),
-            minor_faults: vmstat.of("pgfault").saturating_sub(major),
+            minor_faults: vmstat.count("pgfault").saturating_sub(major),
             major_faults: major,
             ..RunCost::default()
         }))
@@ -203,7 +203,7 @@ mod tests {
         let (_folder, root) = root("vmstat", text);
         let vmstat = root.vmstat().unwrap().unwrap();
         assert_eq!(vmstat.sum_of("pgscan_direct"), 21);
-        assert_eq!((vmstat.of("pswpin"), vmstat.of("thp_split")), (3, 0));
+        assert_eq!((vmstat.count("pswpin"), vmstat.count("thp_split")), (3, 0));
         assert_eq!(vmstat.get("thp_split"), None);
     }
 
@@ -211,8 +211,8 @@ mod tests {
     fn meminfo_is_in_bytes_except_counts() {
         let (_folder, root) = root("meminfo", "MemTotal:  12 kB\nHugePages_Total:       5\n");
         let meminfo = root.meminfo().unwrap().unwrap();
-        assert_eq!(meminfo.of("MemTotal"), 12 * 1024);
-        assert_eq!(meminfo.of("HugePages_Total"), 5);
+        assert_eq!(meminfo.count("MemTotal"), 12 * 1024);
+        assert_eq!(meminfo.count("HugePages_Total"), 5);
     }
 
     #[test]

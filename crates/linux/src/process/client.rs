@@ -28,7 +28,11 @@ impl Answer {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn of(command: &mut Command, input: &[u8], patience: Duration) -> io::Result<Option<Self>> {
+    pub fn receive(
+        command: &mut Command,
+        input: &[u8],
+        patience: Duration,
+    ) -> io::Result<Option<Self>> {
         let until = Instant::now() + patience;
         let piped = command
             .stdin(Stdio::piped())
@@ -97,7 +101,7 @@ mod tests {
     fn shell(script: &str, input: &[u8], patience: Duration) -> Option<Answer> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Answer::of(&mut command, input, patience).expect("there is a shell")
+        Answer::receive(&mut command, input, patience).expect("there is a shell")
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn surroundings() -> Surroundings {
 /// The library of an allocator that can be preloaded, the newest that is installed under `root`.
 #[must_use]
 pub fn installed(root: &Path, kind: AllocatorKind) -> Option<PathBuf> {
-    let names = &pagewise_families::of(kind)?.preload;
+    let names = &pagewise_families::family(kind)?.preload;
     names.iter().find_map(|name| find(root, name))
 }
 

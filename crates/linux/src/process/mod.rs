@@ -211,7 +211,7 @@ impl Launch {
 
     /// A launch of `command` (program first) that inherits everything. `None` when it is empty.
     #[must_use]
-    pub fn of(command: &[OsString]) -> Option<Self> {
+    pub fn from_command(command: &[OsString]) -> Option<Self> {
         let (program, args) = command.split_first()?;
         Some(Self {
             program: program.clone(),
@@ -305,7 +305,10 @@ impl Launch {
             Setting::Numa { options } => Some(options),
             _ => None,
         });
-        options.next().map(|options| nodes::of(options)).transpose()
+        options
+            .next()
+            .map(|options| nodes::parse(options))
+            .transpose()
     }
 
     fn arguments(&self) -> Result<Vec<CString>, Error> {

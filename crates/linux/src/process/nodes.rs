@@ -92,7 +92,7 @@ fn mask(numbers: &[u32]) -> Vec<u64> {
 }
 
 /// Masks for options on this machine.
-pub(super) fn of(options: &str) -> Result<Nodes, Error> {
+pub(super) fn parse(options: &str) -> Result<Nodes, Error> {
     Wish::parse(options)
         .and_then(|wish| wish.on_machine(Path::new("/sys")))
         .map_err(|problem| Error::InvalidSetting {

@@ -115,7 +115,7 @@ pub(super) struct Orphans {
 }
 
 impl Orphans {
-    pub(super) fn of(born: u64) -> Self {
+    pub(super) fn new(born: u64) -> Self {
         Self {
             born,
             cost: RunCost::default(),

@@ -279,7 +279,7 @@ impl Running {
         orphans::ended(self.pid);
         self.ended = Some(Ended {
             finished: self.finished(status, usage),
-            left: Orphans::of(self.born),
+            left: Orphans::new(self.born),
         });
     }
 

@@ -8,7 +8,7 @@ fn launch(words: &[&str]) -> Launch {
     let command: Vec<OsString> = words.iter().map(OsString::from).collect();
     Launch {
         input: Input::Null,
-        ..Launch::of(&command).unwrap()
+        ..Launch::from_command(&command).unwrap()
     }
 }
 

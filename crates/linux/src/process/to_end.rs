@@ -67,7 +67,7 @@ mod tests {
 
     fn shell(script: &str) -> Running {
         let words = ["sh", "-c", script].map(Into::into);
-        let mut launch = Launch::of(&words).unwrap();
+        let mut launch = Launch::from_command(&words).unwrap();
         launch.output = Output::Null;
         launch.spawn().unwrap()
     }

@@ -18,7 +18,7 @@ type Rank = (bool, bool, bool, bool, bool, Reverse<usize>, usize);
 
 impl PublicNames {
     /// The best names of those functions of the file that start at these addresses.
-    pub fn of(file: &[u8], wanted: impl Iterator<Item = u64>) -> Self {
+    pub fn new(file: &[u8], wanted: impl Iterator<Item = u64>) -> Self {
         let mut best: FxHashMap<u64, (Rank, &str)> = FxHashMap::default();
         best.extend(wanted.map(|address| (address, (Rank::default(), ""))));
         let Ok(elf) = object::File::parse(file) else {
@@ -133,7 +133,7 @@ mod tests {
             .expect("tests are linked to glibc");
         let bytes = std::fs::read(libc).expect("it is readable");
         let free = library("free", &bytes).expect("libc has it");
-        let named = PublicNames::of(&bytes, std::iter::once(free));
+        let named = PublicNames::new(&bytes, std::iter::once(free));
         assert_eq!(named.name(free, "_"), "free");
     }
 }

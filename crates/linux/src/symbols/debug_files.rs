@@ -26,7 +26,7 @@ pub(super) struct Described {
 }
 
 impl Described {
-    pub fn of(file: &SymbolFile) -> Self {
+    pub fn new(file: &SymbolFile) -> Self {
         let Ok(elf) = object::File::parse(file.bytes()) else {
             return Self::default();
         };

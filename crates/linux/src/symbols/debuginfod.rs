@@ -67,12 +67,12 @@ impl Debuginfod {
             .or_else(|| Some(PathBuf::from(folder("XDG_CACHE_HOME")?).join("debuginfod_client")))
             .or_else(|| Some(PathBuf::from(folder("HOME")?).join(".cache/debuginfod_client")));
         let client = folder("DEBUGINFOD_URLS").map(|_| "debuginfod-find".into());
-        Self::of(cache, client)
+        Self::new(cache, client)
     }
 
     /// With this cache and this client.
     #[must_use]
-    pub fn of(cache: Option<PathBuf>, client: Option<OsString>) -> Self {
+    pub fn new(cache: Option<PathBuf>, client: Option<OsString>) -> Self {
         Self {
             cache,
             client,
@@ -128,7 +128,7 @@ impl Debuginfod {
             }
         }
         let begun = Instant::now();
-        let answer = Answer::of(&mut command, b"", self.patience.get());
+        let answer = Answer::receive(&mut command, b"", self.patience.get());
         let left = self.patience.get().saturating_sub(begun.elapsed());
         self.patience.set(left);
         let Answer {
@@ -224,7 +224,7 @@ mod tests {
         let other = folder.path().join("fetched");
         std::fs::write(&other, "ELF").unwrap();
         let client = client(folder.path(), &format!("echo {}", other.display()));
-        let source = Debuginfod::of(Some(folder.path().into()), Some(client));
+        let source = Debuginfod::new(Some(folder.path().into()), Some(client));
         let debug = source.find(Artefact::DebugInformation, &ID);
         assert_eq!(debug, Some(cached.join("debuginfo")));
         assert_eq!(calls(folder.path()), 0);
@@ -237,20 +237,20 @@ mod tests {
 
     #[test]
     fn without_servers_nobody_is_asked() {
-        let source = Debuginfod::of(None, None);
+        let source = Debuginfod::new(None, None);
         assert_eq!(source.find(Artefact::Executable, &ID), None);
         assert_eq!(source.note(), None);
     }
 
     #[test]
     fn what_keeps_servers_from_being_asked_is_told() {
-        let gone = Debuginfod::of(None, Some("/nowhere/debuginfod-find".into()));
+        let gone = Debuginfod::new(None, Some("/nowhere/debuginfod-find".into()));
         assert_eq!(gone.find(Artefact::Executable, &ID), None);
         assert!(gone.note().unwrap().contains("package debuginfod"));
 
         let folder = tempfile::tempdir().unwrap();
         let refused = client(folder.path(), "echo 'Connection refused' >&2; exit 1");
-        let source = Debuginfod::of(None, Some(refused));
+        let source = Debuginfod::new(None, Some(refused));
         for id in 0..9 {
             assert_eq!(source.find(Artefact::Executable, &[id]), None);
         }
@@ -263,7 +263,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let limits = "echo $DEBUGINFOD_MAXSIZE $DEBUGINFOD_MAXTIME >>\"$0.limits\"; \
                       echo 'Server query failed: File too large' >&2; exit 1";
-        let large = Debuginfod::of(None, Some(client(folder.path(), limits)));
+        let large = Debuginfod::new(None, Some(client(folder.path(), limits)));
         for id in 0..5 {
             assert_eq!(large.find(Artefact::Executable, &[id]), None);
         }
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(given, expected.repeat(5));
 
         let folder = tempfile::tempdir().unwrap();
-        let slow = Debuginfod::of(None, Some(client(folder.path(), "exec sleep 1000")));
+        let slow = Debuginfod::new(None, Some(client(folder.path(), "exec sleep 1000")));
         slow.patience.set(Duration::from_millis(300));
         for id in 0..5 {
             assert_eq!(slow.find(Artefact::Executable, &[id]), None);
@@ -293,7 +293,7 @@ mod tests {
             folder.path(),
             "echo 'No such file or directory' >&2; exit 1",
         );
-        let source = Debuginfod::of(None, Some(lacks));
+        let source = Debuginfod::new(None, Some(lacks));
         for id in 0..9 {
             assert_eq!(source.find(Artefact::Executable, &[id]), None);
         }

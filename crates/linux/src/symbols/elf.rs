@@ -158,7 +158,7 @@ impl ElfFiles {
         let file = Arc::new(file);
         let (program, root) = (Arc::clone(&file), self.root.clone());
         let first = self.in_time(&file, path, move || {
-            let mut found = Found::of(&program, &root, offsets)?;
+            let mut found = Found::new(&program, &root, offsets)?;
             found.complete_from_package(&program, &root);
             Some(found)
         });

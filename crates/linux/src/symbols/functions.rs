@@ -31,10 +31,10 @@ pub(super) struct Place {
 }
 
 impl Found {
-    pub fn of(file: &SymbolFile, root: &Path, mut offsets: Vec<u64>) -> Option<Self> {
+    pub fn new(file: &SymbolFile, root: &Path, mut offsets: Vec<u64>) -> Option<Self> {
         offsets.sort_unstable();
         offsets.dedup();
-        let described = Described::of(file);
+        let described = Described::new(file);
         // The byte before a trampoline is not part of a call.
         let begins = |offset: u64| trampoline::begins_at(file.bytes(), offset);
         let mut places: Vec<Place> = Vec::with_capacity(offsets.len());
@@ -97,7 +97,7 @@ impl Found {
             return;
         };
         let follow =
-            !Described::of(debug).names_others || debug_files::may_follow_links(root, debug);
+            !Described::new(debug).names_others || debug_files::may_follow_links(root, debug);
         let lookup = Lookup::Addresses(&addresses);
         if let Some(mut more) = FoundFunctions::read(debug, follow, lookup) {
             more.prefer_public_names(file);
@@ -170,7 +170,7 @@ impl FoundFunctions {
     /// Of several names of a function, takes the one that callers use.
     fn prefer_public_names(&mut self, file: &SymbolFile) {
         let begins = self.all.iter().map(|function| function.begin);
-        let public = PublicNames::of(file.bytes(), begins);
+        let public = PublicNames::new(file.bytes(), begins);
         file.release();
         for function in &mut self.all {
             let name = public.name(function.begin, &function.outermost);

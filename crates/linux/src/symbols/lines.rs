@@ -26,7 +26,7 @@ pub struct CodePlace {
 
 /// The places of these offsets in a file; nothing where it cannot be used.
 pub(super) fn at(file: &SymbolFile, root: &Path, offsets: &[u64]) -> Option<Vec<CodePlace>> {
-    let described = Described::of(file);
+    let described = Described::new(file);
     let follow = !described.names_others || debug_files::may_follow_links(root, file);
     let mut places = read(file, follow, &Input::FileOffset(offsets))?;
     if described.has_own {
@@ -36,7 +36,8 @@ pub(super) fn at(file: &SymbolFile, root: &Path, offsets: &[u64]) -> Option<Vec<
         return Some(places);
     };
     let addresses = virtual_addresses(file.bytes(), offsets.iter().copied())?;
-    let follow = !Described::of(&debug).names_others || debug_files::may_follow_links(root, &debug);
+    let follow =
+        !Described::new(&debug).names_others || debug_files::may_follow_links(root, &debug);
     let more = read(&debug, follow, &Input::VirtOffset(&addresses)).unwrap_or_default();
     for (place, more) in places.iter_mut().zip(more) {
         if more.lines.iter().any(Option::is_some) {

@@ -95,7 +95,7 @@ impl SymbolFile {
             return Err(Refused::OtherFile);
         }
         let file = regular_file::reopened(&place).ok_or(Refused::Missing)?;
-        let bytes = MappedFile::of(&file).map_err(|_| Refused::Missing)?;
+        let bytes = MappedFile::map(&file).map_err(|_| Refused::Missing)?;
         let opened = Self { file, bytes };
         let is_same = match identity {
             Identity::File(wanted) => is_same || opened.mapped_as() == Some(wanted),

@@ -269,7 +269,7 @@ fn stripped_programs_get_debuginfo_from_debuginfod() {
         }
     };
     assert_eq!(named(Debuginfod::default()), Err(Unnamed::NoSymbol));
-    let cached = || Debuginfod::of(Some(cache.clone()), None);
+    let cached = || Debuginfod::new(Some(cache.clone()), None);
     assert_eq!(named(cached()), Ok("hidden".to_owned()));
 
     // The program itself may be missing, or be on another host.

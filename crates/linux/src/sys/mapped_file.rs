@@ -27,7 +27,7 @@ impl MappedFile {
     ///
     /// # Errors
     /// The kernel's error, if the file cannot be mapped (pipes, some special files).
-    pub fn of(file: &File) -> io::Result<Self> {
+    pub fn map(file: &File) -> io::Result<Self> {
         // SAFETY: the mapping is read-only and shared, and is only handed out as a `&[u8]` that
         // lives no longer than the mapping. Bytes that change meanwhile would be a data race in
         // theory; all readers of such slices read each byte by value and check every length, so
@@ -80,7 +80,7 @@ mod tests {
         let mut file = tempfile::tempfile().expect("temporary file");
         let bytes: Vec<u8> = (0..=255).cycle().take(1 << 20).collect();
         file.write_all(&bytes).expect("temporary file");
-        let mapped = MappedFile::of(&file).expect("a regular file");
+        let mapped = MappedFile::map(&file).expect("a regular file");
         assert!(*mapped == bytes[..]);
         mapped.release(usize::MAX);
         assert!(*mapped == bytes[..]);
@@ -89,6 +89,6 @@ mod tests {
     #[test]
     fn an_empty_file_is_empty_memory() {
         let file = tempfile::tempfile().expect("temporary file");
-        assert!(MappedFile::of(&file).expect("a regular file").is_empty());
+        assert!(MappedFile::map(&file).expect("a regular file").is_empty());
     }
 }

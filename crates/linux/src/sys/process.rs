@@ -86,7 +86,7 @@ struct Vectors {
 const SHELL: &CStr = c"/bin/sh";
 
 impl Vectors {
-    fn of(image: &Image<'_>) -> io::Result<Self> {
+    fn new(image: &Image<'_>) -> io::Result<Self> {
         let lists = [image.arguments, image.environment];
         let texts = lists.iter().copied().flatten().map(CString::as_c_str);
         let lengths = [lists[0].len(), lists[1].len(), lists[0].len() + 2];
@@ -113,7 +113,7 @@ impl Vectors {
 /// # Errors
 /// `EAGAIN` at a process limit, `ENOMEM`.
 pub fn fork_gated(image: &Image<'_>, gate: &Gate<'_>) -> io::Result<i32> {
-    let vectors = Vectors::of(image)?;
+    let vectors = Vectors::new(image)?;
     // SAFETY: the location of errno is valid as long as this thread is.
     let errno = unsafe { libc::__errno_location() }.addr();
     let on_stack = (&raw const vectors).addr();

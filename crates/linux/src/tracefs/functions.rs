@@ -72,7 +72,7 @@ impl Functions {
     ///
     /// # Errors
     /// If the list can't be read, has no root of faults, or lacks a function that the user named.
-    pub fn of(control: &Control, more: &[String]) -> Result<Self, Error> {
+    pub fn new(control: &Control, more: &[String]) -> Result<Self, Error> {
         let text = control.read("available_filter_functions")?;
         Self::among(&text, more)
     }
@@ -80,11 +80,11 @@ impl Functions {
     /// The same for a list as text.
     ///
     /// # Errors
-    /// As [`Functions::of`].
+    /// As [`Functions::new`].
     pub fn among(text: &str, more: &[String]) -> Result<Self, Error> {
         let table: Table = toml::from_str(TABLE)
             .map_err(|error| Error::Unable(format!("functions.toml: {error}")))?;
-        let available = Available::of(text);
+        let available = Available::new(text);
         let (mut roots, guessed_root) = roots(&table, &available)?;
         for name in more {
             if !available.bases.contains(base_name(name)) {
@@ -94,7 +94,7 @@ impl Functions {
             }
         }
         roots.extend(more.iter().cloned());
-        let patterns = Patterns::of(&table);
+        let patterns = Patterns::new(&table);
         let own: FxHashSet<&str> = roots.iter().map(|name| base_name(name)).collect();
         let mut candidates = Vec::new();
         for (line, name) in &available.all {
@@ -135,7 +135,7 @@ struct Available<'a> {
 }
 
 impl<'a> Available<'a> {
-    fn of(text: &'a str) -> Self {
+    fn new(text: &'a str) -> Self {
         let names = text
             .lines()
             .map(|line| line.split_whitespace().next().unwrap_or_default());
@@ -206,7 +206,7 @@ struct Patterns<'a> {
 }
 
 impl<'a> Patterns<'a> {
-    fn of(table: &'a Table) -> Self {
+    fn new(table: &'a Table) -> Self {
         let mut exact = FxHashMap::default();
         let mut wild = Vec::new();
         for group in &table.group {

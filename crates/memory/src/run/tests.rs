@@ -43,7 +43,7 @@ fn judged(looks: &[(u64, u64, u64)]) -> Judged {
     let mut course = Vec::new();
     for (ms, in_use, free) in running {
         let moment = look(MemoryWhen::Peak, *ms, *in_use, *free);
-        course.push(MemoryPoint::of(&moment, ms * MS));
+        course.push(MemoryPoint::new(&moment, ms * MS));
         largest.add(moment);
     }
     let (ms, in_use, free) = *end;

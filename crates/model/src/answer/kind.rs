@@ -81,7 +81,7 @@ impl Head {
     ///
     /// # Errors
     /// When `text` is not a JSON object.
-    pub fn of(text: &[u8]) -> Result<Self, serde_json::Error> {
+    pub fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
     }
 

@@ -111,7 +111,7 @@ impl<E: Evidence> Document<E> {
     /// A document with this evidence and its own verdict, about the machine, without other
     /// sentences.
     #[must_use]
-    pub fn of(evidence: E) -> Self {
+    pub fn new(evidence: E) -> Self {
         Self {
             kind: E::KIND,
             schema_version: SCHEMA_VERSION,
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn evidence_is_named_by_kind_and_omits_what_is_absent() {
-        let json = serde_json::to_value(Document::of(check())).unwrap();
+        let json = serde_json::to_value(Document::new(check())).unwrap();
         let evidence = json!({"check": {"kernel": "6.12", "capabilities": []}});
         let bare = json!({
             "kind": "check",
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_document_reads_back_without_other_kinds_parts() {
-        let whole = Document::of(check())
+        let whole = Document::new(check())
             .about(Subject::of_command(vec!["ls".to_owned()]))
             .with_verdict("It works.")
             .with_notes(vec!["A note.".to_owned()]);

@@ -29,7 +29,7 @@ pub struct MemoryLayer {
 impl MemoryPoint {
     /// The sums of `moment`, which was over after this time.
     #[must_use]
-    pub fn of(moment: &MemoryMoment, elapsed_ns: u64) -> Self {
+    pub fn new(moment: &MemoryMoment, elapsed_ns: u64) -> Self {
         let mut layers: Vec<MemoryLayer> = Vec::new();
         // Rows of one kind follow each other.
         for row in moment.rows().iter().filter(|row| row.resident.0 > 0) {

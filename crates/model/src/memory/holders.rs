@@ -81,7 +81,7 @@ pub struct HolderFunction {
 impl HolderFunction {
     /// The function of a stack's frame.
     #[must_use]
-    pub fn of(frame: &Frame) -> Self {
+    pub fn from_frame(frame: &Frame) -> Self {
         Self {
             name: frame.name.to_string(),
             module: frame.module.to_string(),

@@ -48,7 +48,7 @@ pub struct PresentRun {
 impl PresentPages {
     /// The private pages in memory of these.
     #[must_use]
-    pub fn of((pid, name): (i32, String), clock: Nanos, presence: &Presence) -> Self {
+    pub fn new((pid, name): (i32, String), clock: Nanos, presence: &Presence) -> Self {
         let is_private = |state| {
             matches!(
                 state,
@@ -149,7 +149,7 @@ mod tests {
             ]
             .into_iter(),
         );
-        let found = PresentPages::of((7, String::new()), Nanos(5), &pages);
+        let found = PresentPages::new((7, String::new()), Nanos(5), &pages);
         assert_eq!((found.one_in, found.resident), (1, Bytes(0x41_1000)));
         let kept: Vec<_> = found
             .kept()
@@ -167,7 +167,7 @@ mod tests {
     fn of_very_many_pages_an_even_part_is_kept() {
         let scattered =
             (0..1_u64 << 18).map(|at| (at << 13, (at << 13) + 4096, PageState::Anonymous));
-        let found = PresentPages::of((7, String::new()), Nanos(5), &presence(scattered));
+        let found = PresentPages::new((7, String::new()), Nanos(5), &presence(scattered));
         assert!(found.runs.len() <= MOST_RUNS && found.one_in >= 16);
         let kept: u64 = found.kept().map(|run| run.end - run.start).sum();
         let all = kept as f64 * found.one_in as f64;

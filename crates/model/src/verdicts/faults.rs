@@ -8,12 +8,12 @@ impl Evidence for FaultBench {
     const KIND: Kind = Kind::FaultBench;
 
     fn verdict(&self) -> String {
-        of(self)
+        verdict(self)
     }
 }
 
 /// The cost with the fewest threads, by what resolves the faults.
-fn of(found: &FaultBench) -> String {
+fn verdict(found: &FaultBench) -> String {
     let Some(threads) = found.rows.iter().map(|row| row.threads).min() else {
         return String::new();
     };

@@ -9,12 +9,12 @@ impl Evidence for TracedFaults {
     const KIND: Kind = Kind::FaultPaths;
 
     fn verdict(&self) -> String {
-        of(self)
+        verdict(self)
     }
 }
 
 /// The number of faults, their latencies and their most frequent kind.
-fn of(found: &TracedFaults) -> String {
+fn verdict(found: &TracedFaults) -> String {
     if found.faults == 0 {
         return "No complete page fault is in this trace.".to_owned();
     }

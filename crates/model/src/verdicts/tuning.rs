@@ -8,12 +8,12 @@ impl Evidence for Tuning {
     const KIND: Kind = Kind::Tuning;
 
     fn verdict(&self) -> String {
-        of(self)
+        verdict(self)
     }
 }
 
 /// What to set, and what it gains.
-fn of(found: &Tuning) -> String {
+fn verdict(found: &Tuning) -> String {
     match &found.winner {
         Some(winner) => format!("{}: {}.", winner.name, winner.summary),
         None => no_winner(found),

@@ -50,7 +50,7 @@ pub struct Cost {
 
 impl Cost {
     /// The cost, from comparing faults with paths and faults with only the roots.
-    pub fn of(paths: &Reading, root_only: &Histogram, spent: &Spent) -> Self {
+    pub fn new(paths: &Reading, root_only: &Histogram, spent: &Spent) -> Self {
         let traced = paths.faults().fault_latencies();
         let measured = calibrate_by_histogram(paths.faults(), root_only);
         let rate = |faults: u64, time: Duration| faults as f64 / time.as_secs_f64();

@@ -22,7 +22,7 @@ pub struct Setting {
 
 impl Setting {
     /// The setting of a capture.
-    pub fn of(capture: &Capture) -> Self {
+    pub fn new(capture: &Capture) -> Self {
         Self {
             buffer_kib: capture.buffer_kib(),
             available: capture.functions().available,

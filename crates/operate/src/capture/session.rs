@@ -385,7 +385,7 @@ impl<'a> Session<'a> {
             .map(|(cpu, stats)| (cpu, stats.lost()))
             .filter(|(_, events)| *events > 0)
             .collect();
-        let setting = Setting::of(&self.capture);
+        let setting = Setting::new(&self.capture);
         let differences = self.capture.finish()?;
         for &(cpu, events) in &lost {
             self.output.note(&TraceNote::Lost { cpu, events })?;
@@ -395,7 +395,7 @@ impl<'a> Session<'a> {
         ended
             .and(size)
             .map(|size| Ended {
-                cost: Cost::of(&self.paths, &self.root_only, &self.spent),
+                cost: Cost::new(&self.paths, &self.root_only, &self.spent),
                 own_cpu: Nanos(thread_cpu_time().0.saturating_sub(self.cpu_before.0)),
                 setting,
                 choice: self.choice,

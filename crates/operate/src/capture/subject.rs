@@ -19,8 +19,8 @@ pub enum Subject {
 
 impl Subject {
     /// The subject given by the options.
-    pub fn of(pids: &[i32], all: bool, command: &[OsString]) -> Self {
-        let launch = Launch::of(command);
+    pub fn new(pids: &[i32], all: bool, command: &[OsString]) -> Self {
+        let launch = Launch::from_command(command);
         match launch {
             launch if all => Self::System(launch),
             launch if !pids.is_empty() => Self::Processes(pids.to_vec(), launch),
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_command_beside_processes_only_sets_the_time() {
         let command = ["sleep".into(), "1".into()];
-        let subject = Subject::of(&[1], false, &command);
+        let subject = Subject::new(&[1], false, &command);
         assert!(matches!(subject, Subject::Processes(_, Some(_))));
         assert!(subject.watched().is_empty());
         assert_eq!(
@@ -128,11 +128,14 @@ mod tests {
             "process 1 and its children while sleep runs"
         );
         assert_eq!(subject.command(), ["sleep", "1"]);
-        let alone = Subject::of(&[1], false, &[]);
+        let alone = Subject::new(&[1], false, &[]);
         assert_eq!(alone.watched(), [1]);
-        assert!(matches!(Subject::of(&[], true, &[]), Subject::System(None)));
         assert!(matches!(
-            Subject::of(&[], false, &command),
+            Subject::new(&[], true, &[]),
+            Subject::System(None)
+        ));
+        assert!(matches!(
+            Subject::new(&[], false, &command),
             Subject::Command(_)
         ));
     }

@@ -35,7 +35,7 @@ impl Group {
     /// Starts a program, in a control group of its own if there is one.
     pub(crate) fn start(launch: &Launch, room: Option<&Temporary>) -> Result<Self> {
         let gated = gated(launch, room)?;
-        let clock = CpuClock::of(gated.pid());
+        let clock = CpuClock::for_process(gated.pid());
         let running = gated.release()?;
         Ok(Self {
             pid: running.pid(),

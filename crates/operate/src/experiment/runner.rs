@@ -79,7 +79,7 @@ impl Live<'_> {
     /// What is run for an arm.
     fn launch(&self, arm: &Candidate) -> Result<Launch> {
         let command = [&arm.under, self.command].concat();
-        let launch = Launch::of(&command).context("no command was given")?;
+        let launch = Launch::from_command(&command).context("no command was given")?;
         Ok(Launch {
             settings: arm.settings.clone(),
             input: self.options.input.clone(),

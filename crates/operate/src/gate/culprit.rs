@@ -184,7 +184,7 @@ fn observed(
 
 /// Whether samples were lost.
 fn is_lossy(findings: &Findings) -> bool {
-    findings.losses.of(LossKind::RingOverrun) > 0
+    findings.losses.count(LossKind::RingOverrun) > 0
 }
 
 /// Each fault, with call chains only.

@@ -105,7 +105,7 @@ impl Runner {
     /// # Errors
     /// If it is empty.
     pub(super) fn launch(&self, command: &[OsString]) -> Result<Launch> {
-        let launch = Launch::of(command).context("no command was given")?;
+        let launch = Launch::from_command(command).context("no command was given")?;
         Ok(Launch {
             input: self.input.clone(),
             output: self.output.clone(),

@@ -55,7 +55,7 @@ pub fn measure(
         faults,
     };
     let subject = Subject::of_command(program.words());
-    Ok((Document::of(baseline).about(subject), missing))
+    Ok((Document::new(baseline).about(subject), missing))
 }
 
 /// Stored runs.
@@ -67,7 +67,7 @@ pub fn read(file: &Path) -> Result<Document<Baseline>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
     let message =
         || format!("{name} is not a baseline: create one with pagewise gate --save {name} -- CMD");
-    let head = Head::of(text.as_bytes()).with_context(message)?;
+    let head = Head::parse(text.as_bytes()).with_context(message)?;
     if head.known() != Some(Kind::GateBaseline) {
         bail!("{}", message());
     }

@@ -38,7 +38,7 @@ impl Together {
         };
         let sampler = Sampler::start_with(pid, options, move |_, processes, _| {
             let mut seen = noted.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.note(processes.iter().map(of));
+            seen.note(processes.iter().map(resident));
         });
         Self { sampler, seen }
     }
@@ -54,7 +54,7 @@ impl Together {
     }
 }
 
-fn of(process: &ProcessReading) -> (i32, Bytes) {
+fn resident(process: &ProcessReading) -> (i32, Bytes) {
     (process.pid, process.rss)
 }
 

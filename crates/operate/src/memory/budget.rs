@@ -37,7 +37,7 @@ pub struct Now {
 
 impl Now {
     /// The processes with `pid` and below it.
-    pub fn of(proc: &ProcRoot, pid: i32) -> Self {
+    pub fn read(proc: &ProcRoot, pid: i32) -> Self {
         let stats = family(proc, pid).into_iter();
         let stats = stats.filter_map(|one| proc.stat(one).ok().flatten());
         stats.fold(Self::default(), |sum, stat| {

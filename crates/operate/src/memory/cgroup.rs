@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// What the kernel counts for the memory cgroup of `pid`; `None` at the root, which counts the whole
 /// machine.
-pub fn of(proc: &ProcRoot, pid: i32) -> Option<CgroupMemory> {
+pub fn read(proc: &ProcRoot, pid: i32) -> Option<CgroupMemory> {
     let cgroup = MemoryCgroup::of_process(proc, Path::new("/sys/fs/cgroup"), pid).ok()??;
     let is_v1 = cgroup.version == Version::V1;
     if is_v1 && is_root(proc, pid) {
@@ -21,10 +21,10 @@ pub fn of(proc: &ProcRoot, pid: i32) -> Option<CgroupMemory> {
         let found = pseudo_file::number(&cgroup.folder.join(file)).ok()??;
         Some(Bytes(found))
     };
-    let shared = stat.of("shmem");
+    let shared = stat.count("shmem");
     let (anonymous, files) = match is_v1 {
-        true => (stat.of("total_rss"), stat.of("total_cache")),
-        false => (stat.of("anon"), stat.of("file")),
+        true => (stat.count("total_rss"), stat.count("total_cache")),
+        false => (stat.count("anon"), stat.count("file")),
     };
     Some(CgroupMemory {
         charged: now.usage?,

@@ -68,7 +68,7 @@ pub fn smallest(launch: &Launch, on_run: &dyn Fn(&str)) -> Result<Document<Memor
         measure,
         runs,
     };
-    let mut document = Document::of(found).about(Subject::of_command(launch.words()));
+    let mut document = Document::new(found).about(Subject::of_command(launch.words()));
     document.host = pagewise_linux::host::snapshot();
     Ok(document)
 }

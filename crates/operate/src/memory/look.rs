@@ -87,7 +87,7 @@ pub struct Manner {
 
 impl Manner {
     /// Heaps alone.
-    pub const fn of(stops: Stops) -> Self {
+    pub const fn new(stops: Stops) -> Self {
         Self {
             stops,
             leaks: Leaks::Ignored,
@@ -140,7 +140,7 @@ pub fn process(proc: &ProcRoot, pid: i32, stops: Stops) -> Result<ProcessMemory,
 fn name_drawn(proc: &ProcRoot, facts: &mut ProcessFacts) {
     let owners = Owners::new(&facts.heaps, &facts.extents);
     let drawn = facts.live.iter_mut().chain(&mut facts.pins);
-    name_blocks(proc, facts.pid, drawn, |block| owners.of(block));
+    name_blocks(proc, facts.pid, drawn, |block| owners.owner(block));
 }
 
 /// Names what blocks of these allocators hold; without the right to look, or where the process has
@@ -240,7 +240,7 @@ fn mapped(proc: &ProcRoot, pid: i32) -> Result<ProcessFacts, Refusal> {
         name: proc.comm(pid)?.unwrap_or_default(),
         page_tables: status.page_tables,
         peak_resident: Some(status.peak_rss),
-        mappings: mappings::of(&smaps, &stack_pointers(proc, pid)),
+        mappings: mappings::facts(&smaps, &stack_pointers(proc, pid)),
         ..ProcessFacts::default()
     })
 }
@@ -331,7 +331,7 @@ impl Heaps {
         }
         let with_zeros = presence.with(&searched.runs);
         let extents = Extents::new(&with_zeros, page);
-        Ok(Self::of(
+        Ok(Self::new(
             &maps,
             Image::new(source, &presence, page),
             extents,
@@ -339,7 +339,7 @@ impl Heaps {
     }
 
     /// Reads them with all readers.
-    fn of(maps: &[MapsEntry], mut image: Image<'_>, mut extents: Extents<'_>) -> Self {
+    fn new(maps: &[MapsEntry], mut image: Image<'_>, mut extents: Extents<'_>) -> Self {
         let presence = image.presence();
         let mut found = Self::default();
         for reader in readers() {

@@ -14,7 +14,7 @@ const LARGEST_GUARD: u64 = 64 << 10;
 const SMALLEST_BLOCK: Bytes = Bytes(128 << 10);
 
 /// The mappings, in which threads have these stack pointers.
-pub fn of(smaps: &[SmapsEntry], stack_pointers: &[u64]) -> Vec<MappingFacts> {
+pub fn facts(smaps: &[SmapsEntry], stack_pointers: &[u64]) -> Vec<MappingFacts> {
     let code: BTreeSet<&str> = smaps
         .iter()
         .filter(|one| one.entry.is_executable())
@@ -159,7 +159,7 @@ mod tests {
             .collect();
         fs::write(folder.path().join("7/smaps"), smaps).unwrap();
         let smaps = ProcRoot::at(folder.path()).smaps(7).unwrap().unwrap();
-        of(&smaps, &[]).iter().map(|one| one.kind).collect()
+        facts(&smaps, &[]).iter().map(|one| one.kind).collect()
     }
 
     #[test]

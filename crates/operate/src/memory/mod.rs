@@ -200,7 +200,7 @@ fn moment(
             .ok()
             .and_then(|time| u64::try_from(time.as_millis()).ok()),
         processes,
-        cgroup: cgroup::of(proc, pid),
+        cgroup: cgroup::read(proc, pid),
         refused,
         look_ns: Nanos::from(started.elapsed()).0,
     })

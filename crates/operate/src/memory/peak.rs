@@ -95,9 +95,9 @@ impl Start {
     }
 
     /// That of process `pid`, which has just been started.
-    pub fn of(proc: &ProcRoot, pid: i32) -> Self {
+    pub fn read(proc: &ProcRoot, pid: i32) -> Self {
         Self {
-            page_cache: cgroup::of(proc, pid).map(|cgroup| cgroup.page_cache),
+            page_cache: cgroup::read(proc, pid).map(|cgroup| cgroup.page_cache),
             ..Self::unseen()
         }
     }
@@ -186,18 +186,18 @@ fn watch(proc: &ProcRoot, pid: i32, start: Start, pace: Pace, ends: &Ends) -> Wa
                 return Watched { largest, course };
             }
         }
-        let now = Now::of(proc, pid);
+        let now = Now::read(proc, pid);
         if !turn.has_come(now, started.elapsed(), || has_idle_cpu(proc)) {
             continue;
         }
         let before = thread_cpu_time();
-        let found = look(proc, pid, start, MemoryWhen::Peak, Manner::of(pace.stops));
+        let found = look(proc, pid, start, MemoryWhen::Peak, Manner::new(pace.stops));
         let is_seen = found.is_some();
         let cost = Duration::from_nanos((thread_cpu_time() - before).0);
         turn.took(now.resident, cost, started.elapsed(), is_seen);
         if let Some(found) = found.filter(|_| !ends.is_ending.load(Ordering::Acquire)) {
             let elapsed = Nanos::from(started.elapsed()).0;
-            course.push(MemoryPoint::of(&found, elapsed));
+            course.push(MemoryPoint::new(&found, elapsed));
             largest.add(found);
         }
     }

@@ -55,7 +55,7 @@ fn of_process(proc: &ProcRoot, pid: i32) -> Option<PresentPages> {
     let name = proc.comm(pid).ok()?.unwrap_or_default();
     let clock = monotonic_now();
     let presence = pages(proc, pid, &maps, mappings::is_private_and_writable).ok()?;
-    Some(PresentPages::of((pid, name), clock, &presence))
+    Some(PresentPages::new((pid, name), clock, &presence))
 }
 
 /// Reads the pages of a tree on a thread of its own, so that no look at its heaps delays it.
@@ -99,7 +99,7 @@ fn watch(pid: i32, is_over: &Receiver<()>) -> PagesSeen {
         if is_over.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
             return seen;
         }
-        let now = Now::of(&proc, pid);
+        let now = Now::read(&proc, pid);
         seen.look(&mut budget, (&proc, pid), now, started.elapsed());
     }
 }

@@ -58,7 +58,7 @@ pub fn program(launch: &Launch, wanted: Wanted) -> Result<Ran> {
         None => (launch.spawn()?, None),
     };
     let pid = running.pid();
-    let start = Start::of(&proc, pid);
+    let start = Start::read(&proc, pid);
     let (mut end, mut pages) = (None, Vec::new());
     let watch = PeakWatch::start(pid, start, Pace::CLOSE);
     let finished = running.wait_with_end(|| {

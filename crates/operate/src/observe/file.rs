@@ -52,7 +52,7 @@ pub(super) fn conclude(
         counts: recorded.counts.clone(),
         losses: recorded.losses.clone(),
         notes: collection.notes.clone(),
-        is_whole: recorded.losses.of(LossKind::WriteFailed) == 0,
+        is_whole: recorded.losses.count(LossKind::WriteFailed) == 0,
     };
     let attached = match (&options.subject, outcome.ending) {
         (Subject::Processes(_), Ending::Running) => Some(outcome.pid),

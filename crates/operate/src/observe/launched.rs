@@ -58,7 +58,7 @@ pub(super) fn observe(options: &ObserveOptions, launch: &Launch) -> anyhow::Resu
     };
     let sampler = Sampler::start(pid, options.interval);
     let wait_sampler = (!options.subject.is_whole_machine()).then(|| WaitSampler::from_birth(pid));
-    let memory = MemoryWatch::begin(options, pid, Start::of(&ProcRoot::default(), pid));
+    let memory = MemoryWatch::begin(options, pid, Start::read(&ProcRoot::default(), pid));
     let (finished, seen, last) = accompany(running, options, &beginning)?;
     let (memory, present) = memory.end();
     let ended = delays.and_then(|watch| watch.stop(pid));

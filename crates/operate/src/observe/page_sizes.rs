@@ -32,7 +32,7 @@ pub(super) fn seen(
     let largest = machine.pmd_size.unwrap_or(Bytes(u64::MAX));
     let smaller = machine.sizes.into_iter().filter(|size| size.size < largest);
     let faults = faults_matter(cost);
-    let touched = || first_touch::measure(PageSizes::of(Path::new("/sys")).ok()?).ok();
+    let touched = || first_touch::measure(PageSizes::read(Path::new("/sys")).ok()?).ok();
     let process = attached.and_then(pages_of).map(|(pages, _)| pages).or(most);
     let matters = faults || process.as_ref().is_some_and(|pages| pages.memory >= SMALL);
     Some(PageSizesSeen {
@@ -56,7 +56,7 @@ fn faults_matter(cost: &RunCost) -> bool {
 /// Current page sizes of a process, and the part that matters for the time account; `None` if they
 /// can't be read.
 pub(super) fn pages_of(pid: i32) -> Option<(ProcessPages, Option<HugePageUse>)> {
-    let sizes = PageSizes::of(Path::new("/sys")).ok()?;
+    let sizes = PageSizes::read(Path::new("/sys")).ok()?;
     let target = Target::open(&ProcRoot::default(), pid, sizes).ok()?;
     let map = target.map().ok()?;
     let sum = map.summary();

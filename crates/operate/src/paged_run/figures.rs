@@ -67,12 +67,12 @@ impl Figures {
             let place = u32::try_from(place).unwrap_or(u32::MAX);
             is_byte_locked(shared.as_fd(), place).unwrap_or(false)
         };
-        Ok(Self::of(&bytes, locked))
+        Ok(Self::new(&bytes, locked))
     }
 
     /// The figures in the memory's `bytes`; `locked` returns whether the lock of a place is still
     /// taken.
-    pub fn of(bytes: &[u8], locked: impl Fn(usize) -> bool) -> Self {
+    pub fn new(bytes: &[u8], locked: impl Fn(usize) -> bool) -> Self {
         let others = snapshot::others(bytes);
         let living = |place: usize, one: &ProcessBytes<'_>| match one.is_marked() {
             true => locked(place),
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn empty_shared_memory_has_no_process() {
         for bytes in [vec![0; snapshot::BYTES], Vec::new()] {
-            let figures = Figures::of(&bytes, |_| false);
+            let figures = Figures::new(&bytes, |_| false);
             assert!(figures.processes.is_empty() && figures.store_bytes() == 0);
         }
     }
@@ -387,7 +387,7 @@ mod tests {
                 make(2, 40, true),
                 make(3, 9, false),
             ],
-            ..Figures::of(&bytes, |_| false)
+            ..Figures::new(&bytes, |_| false)
         };
         assert_eq!(figures.store_bytes(), 100 + 40 + 3);
     }

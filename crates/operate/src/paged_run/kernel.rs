@@ -165,5 +165,5 @@ fn document(request: &Request, finished: &Finished, kernel: KernelPaging) -> Doc
         refault_distances: RefaultDistances::default(),
         kernel: Some(kernel),
     };
-    Document::of(run).about(Subject::of_command(request.launch.words()))
+    Document::new(run).about(Subject::of_command(request.launch.words()))
 }

@@ -161,7 +161,7 @@ pub(crate) fn obstacle_to(command: &[OsString]) -> Option<String> {
         return Some(ELSEWHERE.to_owned());
     }
     // A program that does not exist fails when it is started.
-    let program = Launch::of(command)?.path().ok()?;
+    let program = Launch::from_command(command)?.path().ok()?;
     runtime::obstacle(&program).map(|obstacle| preflight::refusal(&program, obstacle))
 }
 
@@ -215,7 +215,7 @@ fn preload(request: Request, say: &dyn Fn(&str)) -> Result<Preloaded> {
     };
     let record = request.record.as_deref().map(crate::destination::begin);
     let record = record.transpose()?;
-    let settings = settings::of(&request, &library, &shared, record.as_ref(), say)?;
+    let settings = settings::for_run(&request, &library, &shared, record.as_ref(), say)?;
     let standby = match request.engine {
         Engine::Auto => Standby::prepare(&request)
             .inspect_err(|error| {
@@ -338,5 +338,5 @@ fn document(
         refault_distances: figures.refault_distances.clone(),
         kernel,
     };
-    Document::of(run).about(Subject::of_command(request.launch.words()))
+    Document::new(run).about(Subject::of_command(request.launch.words()))
 }

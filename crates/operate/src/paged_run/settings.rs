@@ -25,7 +25,7 @@ const PACKED: u8 = 30;
 ///
 /// # Errors
 /// If a policy or store does not exist, or the store cannot be used.
-pub fn of(
+pub fn for_run(
     request: &Request,
     library: &Path,
     shared: &File,

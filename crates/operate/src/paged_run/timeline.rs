@@ -74,7 +74,7 @@ impl Timeline {
             points: self.points,
             refault_distances: run.refault_distances.clone(),
         };
-        Document::of(timeline).about(subject)
+        Document::new(timeline).about(subject)
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn points_stay_bounded_and_in_order() {
         let mut timeline = Timeline::new();
-        let none = Figures::of(&[], |_| false);
+        let none = Figures::new(&[], |_| false);
         for _ in 0..5000 {
             timeline.take(&none);
         }

@@ -80,7 +80,7 @@ pub fn trials(only: &[String]) -> Result<(Vec<Trial>, Vec<String>)> {
 
 /// The displayed name of an allocator.
 pub(crate) fn name_of(kind: AllocatorKind) -> &'static str {
-    pagewise_families::of(kind).map_or("this allocator", |family| &family.name)
+    pagewise_families::family(kind).map_or("this allocator", |family| &family.name)
 }
 
 impl Trial {

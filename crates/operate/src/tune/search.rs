@@ -131,7 +131,7 @@ fn search_by(
         winner,
         luck,
     };
-    Ok(Document::of(found).with_notes(notes))
+    Ok(Document::new(found).with_notes(notes))
 }
 
 /// Halves the field of those in play every [`RUNG`] rounds, then runs the finalists until their intervals are
@@ -216,7 +216,7 @@ fn smallest_value(
     let Some(won_at) = trial.value else {
         return Ok(None);
     };
-    let gain = Gain::of(&experiment.compare(winner, &Criteria::default()));
+    let gain = Gain::from_comparison(&experiment.compare(winner, &Criteria::default()));
     // Invariant: `good` suffices, `bad` does not.
     let (mut good, mut bad) = (won_at.0.ilog2(), LEAST_VALUE.ilog2() - 1);
     let mut best = None;

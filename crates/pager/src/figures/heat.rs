@@ -169,7 +169,7 @@ impl Heat {
 
     /// The recent verdicts on the pages selected by `is_one`.
     #[must_use]
-    pub fn of(&self, is_one: impl Fn(Page) -> bool) -> Verdicts {
+    pub fn verdicts(&self, is_one: impl Fn(Page) -> bool) -> Verdicts {
         let mut sums = Verdicts::default();
         if !self.is_on() {
             return sums;

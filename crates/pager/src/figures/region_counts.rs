@@ -70,7 +70,7 @@ impl RegionCounts {
 
     /// Faults in region `id`, and those of them on evicted pages.
     #[must_use]
-    pub fn of(&self, id: u16) -> [u64; 2] {
+    pub fn get(&self, id: u16) -> [u64; 2] {
         [0, 1].map(|which| self.counts(id)[which].load(Ordering::Relaxed))
     }
 }

@@ -12,7 +12,7 @@ pub struct Name([u64; UNMANAGED_WORDS]);
 impl Name {
     /// The last part of `path`.
     #[must_use]
-    pub fn of(path: &[u8]) -> Self {
+    pub fn from_path(path: &[u8]) -> Self {
         let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let mut bytes = [0; UNMANAGED_WORDS * 8];
         let count = last.len().min(bytes.len() - 1);
@@ -45,7 +45,7 @@ pub fn note_own(why: Unmanaged) {
 /// The program at `path` is not managed.
 pub fn note(path: &[u8], why: Unmanaged) {
     if let Some(run) = places::run() {
-        count(run, Name::of(path), why);
+        count(run, Name::from_path(path), why);
     }
 }
 
@@ -80,15 +80,15 @@ mod tests {
         // SAFETY: it consists of atomics, for which zeros are valid.
         let run: &Run = Box::leak(unsafe { Box::<Run>::new_zeroed().assume_init() });
         for path in ["/bin/one", "/sbin/one", "two"] {
-            count(run, Name::of(path.as_bytes()), Unmanaged::Static);
+            count(run, Name::from_path(path.as_bytes()), Unmanaged::Static);
         }
-        count(run, Name::of(b"one"), Unmanaged::Go);
+        count(run, Name::from_path(b"one"), Unmanaged::Go);
         let counts = |at: usize| run.unmanaged[at].count.load(Ordering::Relaxed);
         assert_eq!([0, 1, 2, 3].map(counts), [2, 1, 1, 0]);
         for number in 0..20 {
             count(
                 run,
-                Name::of(format!("{number}").as_bytes()),
+                Name::from_path(format!("{number}").as_bytes()),
                 Unmanaged::Static,
             );
         }

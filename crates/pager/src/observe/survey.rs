@@ -145,8 +145,8 @@ fn describe(pager: &Pager, region: &Region, place: &shared::Region) {
         | u64::from(kind.id) << 32;
     let heat = pager
         .heat
-        .of(|page| (region.start..region.end).contains(&pager.table.address_of(page)));
-    let [faults, refaults] = pager.region_counts.of(kind.id);
+        .verdicts(|page| (region.start..region.end).contains(&pager.table.address_of(page)));
+    let [faults, refaults] = pager.region_counts.get(kind.id);
     place.start.store(region.start, Ordering::Relaxed);
     place.end.store(region.end, Ordering::Relaxed);
     place.delivery.store(delivery, Ordering::Relaxed);

@@ -73,24 +73,24 @@ impl Worth {
     /// Nothing is known.
     #[must_use]
     pub const fn new() -> Self {
-        const fn of(value: u32) -> AtomicU32 {
+        const fn cell(value: u32) -> AtomicU32 {
             AtomicU32::new(value)
         }
         Self {
-            clock: of(0),
-            began: of(0),
-            saved: of(0),
-            vain: of(0),
+            clock: cell(0),
+            began: cell(0),
+            saved: cell(0),
+            vain: cell(0),
             threads: AtomicU64::new(0),
-            packed: of(0),
-            missed: of(0),
-            without_room: of(0),
-            refused: of(0),
-            read_ns: of(READ_NS),
-            pack_ns: of(PACK_NS),
-            share: of(FIRST),
-            unpackable: of(0),
-            skipped: of(0),
+            packed: cell(0),
+            missed: cell(0),
+            without_room: cell(0),
+            refused: cell(0),
+            read_ns: cell(READ_NS),
+            pack_ns: cell(PACK_NS),
+            share: cell(FIRST),
+            unpackable: cell(0),
+            skipped: cell(0),
             score_ns: AtomicI64::new(0),
         }
     }

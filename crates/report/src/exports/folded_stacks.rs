@@ -14,9 +14,9 @@ use std::io::{self, Write};
 /// # Errors
 /// When `out` can't be written.
 pub fn write(profile: &Profile, event: u16, out: &mut impl Write) -> io::Result<()> {
-    let stacks = ThreadStacks::of(profile, event);
+    let stacks = ThreadStacks::new(profile, event);
     let mut walk = Walk::new(&stacks);
-    walk.open(&[Member::of(ThreadStacks::ROOT)], 0);
+    walk.open(&[Member::new(ThreadStacks::ROOT)], 0);
     let mut path: Vec<u8> = Vec::new();
     let mut same = Vec::new();
     while let Some(entry) = walk.entries.pop() {
@@ -48,7 +48,7 @@ struct Member {
 }
 
 impl Member {
-    fn of(item: ItemNumber) -> Self {
+    fn new(item: ItemNumber) -> Self {
         Self { item, name: 0 }
     }
 }
@@ -101,7 +101,7 @@ impl<'a> Walk<'a> {
                 self.add_callee(behind);
             } else {
                 for item in self.stacks.callees(place.item) {
-                    self.add_callee(Member::of(item));
+                    self.add_callee(Member::new(item));
                 }
             }
         }
@@ -280,7 +280,7 @@ mod tests {
                     Some((stack, weight.parse().ok()?))
                 })
                 .collect();
-            let expected = merged(&Stacks::of(&profile, event));
+            let expected = merged(&Stacks::new(&profile, event));
             let expected: Vec<(&str, u64)> = expected
                 .iter()
                 .map(|(stack, &weight)| (&**stack, weight))

@@ -37,7 +37,7 @@ use std::io::{self, Write};
 /// # Errors
 /// When `out` can't be written.
 pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
-    let mut dictionary = Dictionary::of(profile);
+    let mut dictionary = Dictionary::new(profile);
     let mut scope = Message::default();
     scope.message(1, &origin());
     for event in 0..profile.events.len() {
@@ -143,7 +143,7 @@ struct Dictionary {
 
 impl Dictionary {
     /// With each frame as a function and its only location.
-    fn of(profile: &Profile) -> Self {
+    fn new(profile: &Profile) -> Self {
         let nothing = || vec![Message::default()];
         let mut new = Self {
             strings: Strings::default(),

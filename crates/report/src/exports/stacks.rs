@@ -47,7 +47,7 @@ pub struct Place<'a> {
 impl Stacks {
     /// The stacks of one event of a profile.
     #[must_use]
-    pub fn of(profile: &Profile, event: u16) -> Self {
+    pub fn new(profile: &Profile, event: u16) -> Self {
         let mut stacks = Self::default();
         stacks.add(profile, event, 0);
         stacks
@@ -93,9 +93,9 @@ impl Stacks {
             };
             for at in way.drain(..).rev() {
                 let frame = profile.stacks.frame(at);
-                for &name in
-                    frame.map_or(&[][..], |of| names.of(self, &profile.frames, of, is_java))
-                {
+                for &name in frame.map_or(&[][..], |of| {
+                    names.names(self, &profile.frames, of, is_java)
+                }) {
                     node = self.child(node, name);
                 }
                 places[at.0 as usize] = (root, node);
@@ -244,7 +244,13 @@ struct FrameNames {
 }
 
 impl FrameNames {
-    fn of(&mut self, stacks: &mut Stacks, frames: &[Frame], id: FrameId, is_java: bool) -> &[u32] {
+    fn names(
+        &mut self,
+        stacks: &mut Stacks,
+        frames: &[Frame],
+        id: FrameId,
+        is_java: bool,
+    ) -> &[u32] {
         let known = if is_java {
             &mut self.java
         } else {

@@ -301,7 +301,7 @@ mod tests {
         let read = |text: &str| folded::read(text.as_bytes()).expect("memory is readable");
         let before = read(before);
         let stacks = match after {
-            None => Stacks::of(&before, 0),
+            None => Stacks::new(&before, 0),
             Some(after) => Stacks::of_both((&before, 0), (&read(after), 0)),
         };
         let about = Picture {

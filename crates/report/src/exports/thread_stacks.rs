@@ -46,7 +46,7 @@ impl ThreadStacks {
     pub const ROOT: ItemNumber = 0;
 
     /// The stacks of one event.
-    pub fn of(profile: &Profile, event: u16) -> Self {
+    pub fn new(profile: &Profile, event: u16) -> Self {
         let mut names = NameTable::default();
         let threads = profile
             .threads
@@ -73,7 +73,7 @@ impl ThreadStacks {
         weights: &[((Option<u32>, NodeId), u64)],
         names: &mut NameTable,
     ) {
-        let mut frames = FrameLists::of(profile);
+        let mut frames = FrameLists::new(profile);
         let mut way: Vec<NodeId> = Vec::new();
         // The thread below which each stack was last placed, and the item it has there.
         let mut places: Vec<(ItemNumber, ItemNumber)> = vec![(NONE, NONE); profile.stacks.len()];
@@ -190,7 +190,7 @@ struct FrameLists {
 }
 
 impl FrameLists {
-    fn of(profile: &Profile) -> Self {
+    fn new(profile: &Profile) -> Self {
         Self {
             plain: vec![None; profile.frames.len()],
             java: vec![None; profile.frames.len()],

@@ -77,8 +77,8 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// Starts with the head of a document, without any part.
-    fn of(document: &'a Document<impl Evidence>, subject: impl Into<String>) -> Self {
-        Self::with(Head::of(document), subject.into())
+    fn of_document(document: &'a Document<impl Evidence>, subject: impl Into<String>) -> Self {
+        Self::with(Head::new(document), subject.into())
     }
 
     /// Starts with what is said without a document.
@@ -141,8 +141,8 @@ impl<'a> Page<'a> {
 /// Only if the findings could not be encoded, which the model's types rule out.
 pub fn render(findings: &Findings) -> Result<String, Error> {
     let document = Page {
-        faults: Some(Faults::of(findings)),
-        ..Page::of(
+        faults: Some(Faults::new(findings)),
+        ..Page::of_document(
             findings,
             named(&findings.subject, findings.collection.whole_machine),
         )
@@ -162,11 +162,11 @@ pub fn render_with_profile(
 ) -> Result<String, Error> {
     let mut columns = Columns::default();
     let samples = findings.profile.as_ref();
-    let samples = samples.map(|found| ProfileData::of(profile, found, name, &mut columns));
+    let samples = samples.map(|found| ProfileData::new(profile, found, name, &mut columns));
     let document = Page {
-        faults: Some(Faults::of(findings)),
+        faults: Some(Faults::new(findings)),
         profile: samples.transpose()?,
-        ..Page::of(
+        ..Page::of_document(
             findings,
             named(&findings.subject, findings.collection.whole_machine),
         )
@@ -188,13 +188,13 @@ pub fn render_profile(
     let command = command_line(&profile.command);
     let subject = if command.is_empty() { name } else { &command };
     let document = Page {
-        profile: Some(ProfileData::of(
+        profile: Some(ProfileData::new(
             profile,
             &findings.evidence,
             name,
             &mut columns,
         )?),
-        ..Page::of(findings, subject)
+        ..Page::of_document(findings, subject)
     };
     let text = text::profile::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&columns, &text)
@@ -213,8 +213,8 @@ pub fn render_profile_diff(
     let text = text::profile_diff::render(diff, TEXT_WIDTH, TEXT_STYLE);
     let document = Page {
         run_diff: diff.run.as_ref(),
-        profile_diff: Some(ProfileDiffData::of(diff, a, b, &mut columns)?),
-        ..Page::of(diff, against(&diff.a.name, &diff.b.name))
+        profile_diff: Some(ProfileDiffData::new(diff, a, b, &mut columns)?),
+        ..Page::of_document(diff, against(&diff.a.name, &diff.b.name))
     };
     document.page(&columns, &text)
 }
@@ -226,7 +226,7 @@ pub fn render_profile_diff(
 pub fn render_run_diff(diff: &Document<RunDiff>, text: &str) -> Result<String, Error> {
     let document = Page {
         run_diff: Some(&diff.evidence),
-        ..Page::of(diff, against(&diff.a.name, &diff.b.name))
+        ..Page::of_document(diff, against(&diff.a.name, &diff.b.name))
     };
     document.page(&Columns::default(), text)
 }
@@ -237,8 +237,8 @@ pub fn render_run_diff(diff: &Document<RunDiff>, text: &str) -> Result<String, E
 /// As [`render`].
 pub fn render_fault_paths(findings: &FaultPaths, name: &str) -> Result<String, Error> {
     let document = Page {
-        paths: Some(Paths::of(findings)?),
-        ..Page::of(findings, name)
+        paths: Some(Paths::new(findings)?),
+        ..Page::of_document(findings, name)
     };
     let text = crate::fault_paths::render(findings, TEXT_WIDTH, TEXT_STYLE);
     document.page(&Columns::default(), &text)
@@ -255,8 +255,8 @@ pub fn render_fault_diff(diff: &Document<FaultDiff>, text: &str) -> Result<Strin
         message.map(move |lost| format!("{letter}: {lost}"))
     });
     let mut document = Page {
-        paths_diff: Some(PathsDiff::of(diff)?),
-        ..Page::of(diff, against(&diff.a.name, &diff.b.name))
+        paths_diff: Some(PathsDiff::new(diff)?),
+        ..Page::of_document(diff, against(&diff.a.name, &diff.b.name))
     };
     document.head.losses.extend(losses);
     document.page(&Columns::default(), text)
@@ -269,7 +269,7 @@ pub fn render_fault_diff(diff: &Document<FaultDiff>, text: &str) -> Result<Strin
 pub fn render_paging(found: &Document<PagingTimeline>) -> Result<String, Error> {
     let document = Page {
         paging: Some(&found.evidence),
-        ..Page::of(found, command_line(&found.subject.command))
+        ..Page::of_document(found, command_line(&found.subject.command))
     };
     let text = text::paging_timeline::render(found, TEXT_WIDTH, TEXT_STYLE);
     document.page(&Columns::default(), &text)
@@ -281,8 +281,8 @@ pub fn render_paging(found: &Document<PagingTimeline>) -> Result<String, Error> 
 /// As [`render`].
 pub fn render_memory(document: &Document<Memory>, text: &str) -> Result<String, Error> {
     let page = Page {
-        memory: Some(MemoryPart::of(document)),
-        ..Page::of(document, crate::text::memory::subject(document))
+        memory: Some(MemoryPart::new(document)),
+        ..Page::of_document(document, crate::text::memory::subject(document))
     };
     page.page(&Columns::default(), text)
 }
@@ -300,7 +300,7 @@ pub fn render_huge_balance(found: &Document<Balance>, text: &str) -> Result<Stri
     };
     let document = Page {
         balance: Some(&found.evidence),
-        ..Page::of(found, subject)
+        ..Page::of_document(found, subject)
     };
     document.page(&Columns::default(), text)
 }
@@ -318,7 +318,7 @@ pub fn render_huge_simulation(
     let subject = format!("{} on {}", result.workloads.join(", "), result.machine);
     let document = Page {
         simulation: Some(result),
-        ..Page::of(found, subject)
+        ..Page::of_document(found, subject)
     };
     document.page(&Columns::default(), text)
 }
@@ -333,7 +333,7 @@ pub fn render_sheets(
     sheets: &Sheets,
     text: &str,
 ) -> Result<String, Error> {
-    let mut page = Page::of(document, subject);
+    let mut page = Page::of_document(document, subject);
     page.sheets = Some(sheets);
     page.page(&Columns::default(), text)
 }

@@ -32,7 +32,7 @@ struct Labels {
 }
 
 impl<'a> Faults<'a> {
-    pub(super) fn of(findings: &'a Findings) -> Self {
+    pub(super) fn new(findings: &'a Findings) -> Self {
         let labels = labels(findings);
         let exports = findings.advice.iter();
         let churn = labels

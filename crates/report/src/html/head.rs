@@ -25,7 +25,7 @@ pub(super) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    pub(super) fn of(document: &'a Document<impl Evidence>) -> Self {
+    pub(super) fn new(document: &'a Document<impl Evidence>) -> Self {
         Self {
             command: &document.subject.command,
             pids: &document.subject.pids,

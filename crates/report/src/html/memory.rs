@@ -21,7 +21,7 @@ pub(super) struct MemoryPart<'a> {
 }
 
 impl<'a> MemoryPart<'a> {
-    pub(super) fn of(document: &'a Document<Memory>) -> Self {
+    pub(super) fn new(document: &'a Document<Memory>) -> Self {
         let settings = document.advice.iter().map(|advice| &advice.settings);
         Self {
             found: Cow::Borrowed(&document.evidence),

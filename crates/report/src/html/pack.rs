@@ -72,8 +72,8 @@ pub(super) fn pack<'a>(
     profiles: &[(&'a Profile, &'a str)],
     columns: &mut Columns,
 ) -> io::Result<Pack<'a>> {
-    let shared = Shared::of(profiles);
-    let order = Order::of(&shared);
+    let shared = Shared::new(profiles);
+    let order = Order::new(&shared);
     let mut depths = vec![0_u32; shared.tree.len()];
     let mut before = 0;
     let ups: Vec<u64> = order
@@ -98,7 +98,13 @@ pub(super) fn pack<'a>(
         .iter()
         .map(|&frame| &shared.frames[frame as usize]);
     let frames: Vec<_> = in_order
-        .map(|frame| (frame.name.clone(), modules.of(&frame.module), frame.kind))
+        .map(|frame| {
+            (
+                frame.name.clone(),
+                modules.number(&frame.module),
+                frame.kind,
+            )
+        })
         .collect();
     let idle = order
         .frames
@@ -134,7 +140,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn of(profiles: &[(&Profile, &str)]) -> Self {
+    fn new(profiles: &[(&Profile, &str)]) -> Self {
         let is_one = profiles.len() == 1;
         let (mut table, mut tree) = (FrameTable::default(), StackTree::default());
         let places = profiles
@@ -174,7 +180,7 @@ struct Order {
 }
 
 impl Order {
-    fn of(shared: &Shared) -> Self {
+    fn new(shared: &Shared) -> Self {
         let mut by_name: Vec<u32> = (0..).take(shared.frames.len()).collect();
         let name = |at: u32| {
             (
@@ -233,10 +239,12 @@ fn side<'a>(
     let threads = by_frequency(samples.threads.iter(), profile.threads.len());
     let known = || threads.iter().map(|&at| &profile.threads[at as usize]);
     let mut comms = Texts::default();
-    let thread_comms: Vec<u32> = known().map(|thread| comms.of(&thread.comm)).collect();
+    let thread_comms: Vec<u32> = known().map(|thread| comms.number(&thread.comm)).collect();
     let thread_comms = thread_comms.into_iter().map(u64::from);
     let mut cgroups = Texts::default();
-    let thread_cgroups: Vec<u32> = known().map(|thread| cgroups.of(&thread.cgroup)).collect();
+    let thread_cgroups: Vec<u32> = known()
+        .map(|thread| cgroups.number(&thread.cgroup))
+        .collect();
     let thread_cgroups = thread_cgroups.into_iter().map(u64::from);
     if cgroups.names.iter().all(|path| path.is_empty()) {
         cgroups.names.clear();
@@ -255,7 +263,7 @@ fn side<'a>(
                 threads: &places,
                 nodes,
             };
-            Track::of(event, &rows, place, columns)
+            Track::new(event, &rows, place, columns)
         });
     Ok(SidePack {
         name,
@@ -272,7 +280,7 @@ fn side<'a>(
         comms: comms.names,
         thread_cgroups: columns.add(thread_cgroups)?,
         cgroups: cgroups.names,
-        counters: profile.counters.iter().map(Counter::of).collect(),
+        counters: profile.counters.iter().map(Counter::new).collect(),
     })
 }
 
@@ -286,7 +294,7 @@ fn steps(numbers: impl Iterator<Item = i32>) -> impl Iterator<Item = u64> {
 }
 
 impl<'a> Counter<'a> {
-    fn of(series: &'a CounterSeries) -> Self {
+    fn new(series: &'a CounterSeries) -> Self {
         let points = series.points.iter();
         Self {
             name: &series.name,
@@ -306,7 +314,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn of(&mut self, name: &str) -> u32 {
+    fn number(&mut self, name: &str) -> u32 {
         if let Some(&known) = self.numbers.get(name) {
             return known;
         }

@@ -22,7 +22,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    pub(super) fn of(findings: &FaultPaths) -> Result<Self, Error> {
+    pub(super) fn new(findings: &FaultPaths) -> Result<Self, Error> {
         let mut findings = serde_json::to_value(&findings.evidence)?;
         coarsen(&mut findings, COARSENING[0]);
         Ok(Self {
@@ -48,7 +48,7 @@ pub(super) struct PathsDiff {
 }
 
 impl PathsDiff {
-    pub(super) fn of(diff: &FaultDiff) -> Result<Self, Error> {
+    pub(super) fn new(diff: &FaultDiff) -> Result<Self, Error> {
         let mut diff = serde_json::to_value(diff)?;
         coarsen(&mut diff, COARSENING[0]);
         Ok(Self {

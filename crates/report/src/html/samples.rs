@@ -18,7 +18,7 @@ pub(super) struct ProfileData<'a> {
 }
 
 impl<'a> ProfileData<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         profile: &'a Profile,
         findings: &'a ProfileSummary,
         name: &'a str,
@@ -40,7 +40,7 @@ pub(super) struct ProfileDiffData<'a> {
 }
 
 impl<'a> ProfileDiffData<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         diff: &'a Document<ProfileDiff>,
         a: &'a Profile,
         b: &'a Profile,

@@ -43,7 +43,10 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// The numbers of these samples in a column.
-    fn of<T: Number>(&self, column: &'a column::Column<T>) -> impl Iterator<Item = T> + Clone + 'a {
+    fn values<T: Number>(
+        &self,
+        column: &'a column::Column<T>,
+    ) -> impl Iterator<Item = T> + Clone + 'a {
         let (all, some) = match self.rows {
             Numbers::All(_) => (Some(column.iter()), &[][..]),
             Numbers::Some(numbers) => (None, &numbers[..]),
@@ -90,36 +93,35 @@ impl Numbers {
 const SAME: u64 = 0;
 
 impl<'a> Track<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         event: &'a ProfileEvent,
         rows: &Rows<'_>,
         place: &impl Fn(NodeId) -> u32,
         columns: &mut Columns,
     ) -> io::Result<Self> {
         let all = rows.samples;
-        let numbers = different(rows.of(&all.cpus));
+        let numbers = different(rows.values(&all.cpus));
         let places = numbers.iter().map(|&cpu| u32::from(cpu));
         let places = inverse(&places.collect::<Vec<_>>(), usize::from(NO_CPU) + 1);
-        let cpus = || rows.of(&all.cpus).map(|cpu| places[usize::from(cpu)]);
-        let threads = rows.of(&all.threads);
+        let cpus = || rows.values(&all.cpus).map(|cpu| places[usize::from(cpu)]);
+        let threads = rows.values(&all.threads);
         let threads = threads.map(|thread| rows.threads[thread as usize]);
-        let nodes = || rows.of(&all.stacks).map(place);
+        let nodes = || rows.values(&all.stacks).map(place);
         let leaves = by_frequency(nodes(), rows.nodes);
         let ranks = inverse(&leaves, rows.nodes);
         let stacks = nodes().map(|node| ranks[node as usize]);
-        let first = rows.of(&all.weights).next();
+        let first = rows.values(&all.weights).next();
         let weight = first.filter(|&first| match all.weights.common() {
             Some(_) => true,
-            None => rows.of(&all.weights).all(|weight| weight == first),
+            None => rows.values(&all.weights).all(|weight| weight == first),
         });
         let mut held = vec![0; numbers.len()];
-        let weights =
-            rows.of(&all.weights).zip(cpus()).map(|(weight, cpu)| {
-                match std::mem::replace(&mut held[cpu as usize], weight) == weight {
-                    true => SAME,
-                    false => weight + 1,
-                }
-            });
+        let weights = rows.values(&all.weights).zip(cpus()).map(|(weight, cpu)| {
+            match std::mem::replace(&mut held[cpu as usize], weight) == weight {
+                true => SAME,
+                false => weight + 1,
+            }
+        });
         let number = |&cpu: &u16| if cpu == NO_CPU { -1 } else { i32::from(cpu) };
         Ok(Self {
             event: &event.name,
@@ -156,7 +158,7 @@ fn different(numbers: impl Iterator<Item = u16>) -> Vec<u16> {
 /// Times as ticks since the previous sample.
 fn ticks<'a>(rows: &'a Rows<'_>) -> impl Iterator<Item = u64> + 'a {
     let mut before = rows.start / rows.tick;
-    rows.of(&rows.samples.times).map(move |time| {
+    rows.values(&rows.samples.times).map(move |time| {
         let tick = (rows.start + time) / rows.tick;
         tick.saturating_sub(std::mem::replace(&mut before, tick))
     })

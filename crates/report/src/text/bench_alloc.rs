@@ -142,7 +142,7 @@ mod tests {
                 together: vec![row(4, 256, 989.0)],
             }],
         };
-        Document::of(found).with_notes(vec!["A note.".to_owned()])
+        Document::new(found).with_notes(vec!["A note.".to_owned()])
     }
 
     #[test]

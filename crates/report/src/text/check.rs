@@ -108,7 +108,7 @@ mod tests {
             kernel: "6.18".to_string(),
             capabilities: capabilities.to_vec(),
         };
-        render(&Document::of(check), width, Style::PLAIN)
+        render(&Document::new(check), width, Style::PLAIN)
     }
 
     #[test]

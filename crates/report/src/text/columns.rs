@@ -90,7 +90,7 @@ impl Page {
     /// Rows under their heads.
     pub fn rows(&mut self, heads: &[Column<'_>], rows: impl IntoIterator<Item = Row>) {
         let rows: Vec<Row> = rows.into_iter().collect();
-        let layout = Layout::of(heads, &rows, self.width);
+        let layout = Layout::new(heads, &rows, self.width);
         let head = heads.iter().map(|one| one.head.to_owned());
         let head = Row::new(head.collect::<Vec<_>>()).in_ink(Ink::Faint);
         self.row(&layout, heads, &head);
@@ -142,7 +142,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(heads: &[Column<'_>], rows: &[Row], page: usize) -> Self {
+    fn new(heads: &[Column<'_>], rows: &[Row], page: usize) -> Self {
         let widths: Vec<usize> = (0..heads.len())
             .map(|column| {
                 let cells = rows.iter().map(|row| columns(row.cell(column)));

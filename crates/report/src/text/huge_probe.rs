@@ -182,7 +182,7 @@ mod tests {
             no_counters: None,
             curves: Vec::new(),
         };
-        let text = render(&Document::of(found), 100, Style::PLAIN);
+        let text = render(&Document::new(found), 100, Style::PLAIN);
         assert!(
             text.contains(
                 "level 1 of 4.00 KiB pages: 72 [71, 73] entries; a miss costs 1.9 ns [0.9, 2.9]"

@@ -403,7 +403,7 @@ mod tests {
                 ..KernelPaging::default()
             }),
         };
-        let text = render(&Document::of(run.clone()), 80, Style::PLAIN);
+        let text = render(&Document::new(run.clone()), 80, Style::PLAIN);
         for part in [
             "a memory cgroup (version 1)",
             "at most 48.0 MiB charged",
@@ -422,7 +422,7 @@ mod tests {
             ..kernel
         });
         let run = PagedRun { kernel, ..run };
-        let text = render(&Document::of(run), 80, Style::PLAIN);
+        let text = render(&Document::new(run), 80, Style::PLAIN);
         for part in ["Pagewise's for 4.00 s, then the kernel's", "Policy"] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -542,7 +542,7 @@ mod tests {
             refault_distances: RefaultDistances::default(),
             kernel: None,
         };
-        let text = render(&Document::of(run), 80, Style::PLAIN);
+        let text = render(&Document::new(run), 80, Style::PLAIN);
         assert!(text.contains("5 more processes") && text.contains("38 more regions"));
         assert!(
             text.contains("246 GiB") && text.contains("in 2 separate parts"),

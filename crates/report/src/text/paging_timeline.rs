@@ -208,7 +208,7 @@ mod tests {
             },
         };
         let command = vec!["sort".to_owned(), "\u{1b}[31mbig".to_owned()];
-        Document::of(timeline).about(Subject::of_command(command))
+        Document::new(timeline).about(Subject::of_command(command))
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub fn render(diff: &Document<RunDiff>, width: usize, style: Style) -> String {
 pub(super) fn runs(page: &mut Page, diff: &RunDiff) {
     page.heading("Both runs (* where they differ by more than two runs of one program do)");
     let figure_rows = diff.figures.iter().filter_map(|figure| {
-        let (name, write) = of(figure.quantity);
+        let (name, write) = column(figure.quantity);
         let is_there = figure.a != 0.0 || figure.b != 0.0;
         is_there.then(|| row([figure.a, figure.b], write, figure.differs, name))
     });
@@ -67,7 +67,7 @@ fn row([a, b]: [f64; 2], write: fn(f64) -> String, differs: bool, name: &str) ->
 }
 
 /// A figure's name and format.
-fn of(quantity: Quantity) -> (&'static str, fn(f64) -> String) {
+fn column(quantity: Quantity) -> (&'static str, fn(f64) -> String) {
     let time = |ns: f64| Nanos::from_secs_f64(ns / 1e9).to_string();
     match quantity {
         Quantity::CpuTime => ("CPU time", time),

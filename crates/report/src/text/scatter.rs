@@ -10,8 +10,8 @@ const ROWS: usize = 10;
 /// in `letters`. Where points coincide, the first stays.
 pub fn scatter(points: &[Point], letters: &[char], width: usize) -> String {
     let columns = width.saturating_sub(20).clamp(20, 70);
-    let time = Scale::of(points.iter().map(|point| point.seconds));
-    let memory = Scale::of(points.iter().map(|point| point.peak_bytes));
+    let time = Scale::new(points.iter().map(|point| point.seconds));
+    let memory = Scale::new(points.iter().map(|point| point.peak_bytes));
     let mut grid = vec![vec![' '; columns]; ROWS];
     for (point, &letter) in points.iter().zip(letters).rev() {
         let row = ROWS - 1 - memory.place(point.peak_bytes, ROWS);
@@ -46,7 +46,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
+    fn new(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = values
             .filter(|value| *value > 0.0)
             .fold((f64::MAX, 0.0_f64), |(low, high), value| {

@@ -60,7 +60,7 @@ fn of_process(process: &ProcessTime) -> Vec<Row> {
         .iter()
         .skip(THREADS)
         .map(|thread| &thread.all);
-    let folded = TaskSum::of(folded.chain(&process.others));
+    let folded = TaskSum::total(folded.chain(&process.others));
     rows.extend(folded.map(|sum| {
         let name = format!("  {}", of_others(sum.threads));
         row(&name, sum.lifetime, &sum).in_ink(Ink::Faint)
@@ -71,7 +71,7 @@ fn of_process(process: &ProcessTime) -> Vec<Row> {
 /// The sum of everything not shown individually.
 fn others(tasks: &Tasks) -> Vec<Row> {
     let folded = tasks.processes.iter().skip(PROCESSES);
-    let folded = TaskSum::of(folded.map(|process| &process.all).chain(&tasks.others));
+    let folded = TaskSum::total(folded.map(|process| &process.all).chain(&tasks.others));
     let folded = folded.map(|sum| row(&of_others(sum.threads), sum.lifetime, &sum));
     folded.into_iter().collect()
 }

@@ -154,7 +154,7 @@ pub fn churning() -> Findings {
         advice: advice(),
         proof: Some(runs::proof()),
         losses: losses(),
-        ..Document::of(run)
+        ..Document::new(run)
             .about(Subject {
                 command: strings(&[
                     "python3",
@@ -196,7 +196,7 @@ pub fn healthy() -> Findings {
 
 /// Every optional field absent.
 pub fn bare() -> Findings {
-    Document::of(Run::default()).about(Subject::of_processes(vec![1]))
+    Document::new(Run::default()).about(Subject::of_processes(vec![1]))
 }
 
 /// [`churning`] with names that try to break out of the output format.
@@ -436,7 +436,7 @@ fn tasks() -> Tasks {
                 name: "python3".into(),
                 began: Nanos(4_000_000),
                 lifetime: busy.lifetime,
-                all: TaskSum::of(threads.iter().map(|one| &one.all)).expect("threads"),
+                all: TaskSum::total(threads.iter().map(|one| &one.all)).expect("threads"),
                 threads,
                 others: None,
             },

@@ -75,7 +75,7 @@ pub fn profile() -> (Profile, ProfileFindings) {
         own_cost: None,
     };
     let verdict = "33 % of the CPU time is spent in asm_exc_page_fault itself.";
-    (profile, Document::of(summary).with_verdict(verdict))
+    (profile, Document::new(summary).with_verdict(verdict))
 }
 
 /// The frames of a stack by name, innermost first.

@@ -164,7 +164,7 @@ struct Trial {
 }
 
 impl Trial {
-    fn of(huge: u64) -> Self {
+    fn new(huge: u64) -> Self {
         Self {
             huge,
             waited: 0,
@@ -316,7 +316,7 @@ impl MinCost {
             possible,
             pending: ladder(start, possible),
             points: Vec::new(),
-            trial: Trial::of(start),
+            trial: Trial::new(start),
             confirmations: 0,
         });
         self.order(Action::Hold, Reason::Trying(start))
@@ -384,7 +384,7 @@ impl MinCost {
         };
         if self.lost > self.settings.regret * self.elapsed {
             // Rest on the best number until trials are affordable again.
-            search.trial = Trial::of(best.huge);
+            search.trial = Trial::new(best.huge);
             self.phase = Phase::Searching(search);
             return self.order(Action::Reach(best.huge), Reason::Trying(best.huge));
         }
@@ -393,13 +393,13 @@ impl MinCost {
         }
         match search.pending.pop() {
             Some(huge) => {
-                search.trial = Trial::of(huge);
+                search.trial = Trial::new(huge);
                 self.phase = Phase::Searching(search);
                 self.order(Action::Reach(huge), Reason::Trying(huge))
             }
             None if best.huge != trial.huge && search.confirmations < MOST_CONFIRMATIONS => {
                 search.confirmations += 1;
-                search.trial = Trial::of(best.huge);
+                search.trial = Trial::new(best.huge);
                 self.phase = Phase::Searching(search);
                 self.order(Action::Reach(best.huge), Reason::Trying(best.huge))
             }

@@ -87,7 +87,7 @@ pub fn simulate(
         reuse,
         reaches: reuse_curves::reaches(machine)?,
     };
-    Ok(Document::of(found).with_notes(notes))
+    Ok(Document::new(found).with_notes(notes))
 }
 
 fn space(first: PageSize, second: Option<PageSize>) -> Space {

@@ -49,7 +49,7 @@ pub struct Memory {
 impl Memory {
     /// The batches of the real core: 64 pages, fewer in small memories.
     #[must_use]
-    pub fn of(pages: u32) -> Self {
+    pub fn new(pages: u32) -> Self {
         Memory {
             pages,
             batch: 64.min(pages / 16).max(1),

@@ -53,7 +53,7 @@ fn outcome(trace: &Trace, name: &str, pages: u32) -> Outcome {
         Some(bare) => bare,
         None => by_name(name, &config, |_| Err(String::new())).expect("a policy"),
     };
-    run(trace, &*policy, Memory::of(pages))
+    run(trace, &*policy, Memory::new(pages))
 }
 
 fn uses() -> impl Strategy<Value = Vec<(u32, ReferenceKind)>> {
@@ -259,7 +259,7 @@ fn replayed(recorded: &Trace, run_on: &Trace, pages: u32) -> Outcome {
     run(
         run_on,
         &Replay::new(recorded, inner, pages),
-        Memory::of(pages),
+        Memory::new(pages),
     )
 }
 
@@ -307,7 +307,7 @@ fn replay_of_the_run_itself_promises_little_in_another_order() {
 fn pages_of_a_file_are_waited_for_and_never_written() {
     let mut trace = reads((0..3).flat_map(|_| 0..1000));
     trace.files.insert(0);
-    let bound = min(&trace, Memory::of(500));
+    let bound = min(&trace, Memory::new(500));
     assert_eq!((bound.first_touches, bound.pages_written), (0, 0));
     // All of a first round, and what does not fit in each other.
     let least = 1000 + 2 * 500;

@@ -181,7 +181,7 @@ impl Chunks {
     }
 
     /// Chunks of a space in the order of first access.
-    pub fn of(&self, space: SpaceId) -> impl Iterator<Item = &Chunk> {
+    pub fn of_space(&self, space: SpaceId) -> impl Iterator<Item = &Chunk> {
         self.chunks.iter().filter(move |chunk| chunk.space == space)
     }
 

@@ -20,7 +20,7 @@ pub struct Counts {
 impl Counts {
     /// Refills of a stage and size.
     #[must_use]
-    pub fn of(&self, stage: Stage, size: PageSize) -> u64 {
+    pub fn count(&self, stage: Stage, size: PageSize) -> u64 {
         self.refills[stage as usize][size as usize]
     }
 

@@ -154,7 +154,7 @@ impl Level {
         for (at, array) in self.arrays.iter_mut().enumerate() {
             let small = self.by_size[0];
             let shift = if small.array == at { small.shift } else { 0 };
-            array.drop_where(|tag| matches(Covered::of(tag, shift, page_bits)));
+            array.drop_where(|tag| matches(Covered::new(tag, shift, page_bits)));
         }
     }
 }
@@ -175,7 +175,7 @@ struct Covered {
 }
 
 impl Covered {
-    fn of(tag: u32, shift: u32, page_bits: u32) -> Self {
+    fn new(tag: u32, shift: u32, page_bits: u32) -> Self {
         let stage = if tag & SECOND == 0 {
             Stage::First
         } else {
@@ -240,7 +240,7 @@ impl Exact {
 
     /// Virtual numbers of the chunks of a space that were touched, in order of first access.
     pub fn touched(&self, space: SpaceId) -> impl Iterator<Item = u64> {
-        self.chunks.of(space).map(|chunk| chunk.number)
+        self.chunks.of_space(space).map(|chunk| chunk.number)
     }
 
     /// Number of levels that store products of a space.
@@ -447,7 +447,7 @@ impl Exact {
         if went == EMPTY || !rest[0].is_inclusive {
             return;
         }
-        let gone = Covered::of(went, rest[0].by_size[0].shift, self.page_bits);
+        let gone = Covered::new(went, rest[0].by_size[0].shift, self.page_bits);
         let chunk = self.chunks.get(gone.dense);
         for upper in upper {
             upper.drop_overlapping(self.page_bits, gone, chunk);

@@ -19,7 +19,7 @@ pub struct Factors(Vec<f64>);
 
 impl Factors {
     /// From the figures that are there.
-    pub fn of(figures: &[Figure], alike: &Alike) -> Self {
+    pub fn new(figures: &[Figure], alike: &Alike) -> Self {
         let mut differences: Vec<Vec<f64>> = vec![Vec::new(); alike.hosts()];
         let shares = figures.iter().filter(|figure| figure.is_share);
         for figure in shares {
@@ -65,7 +65,7 @@ pub struct Adjusted {
 
 impl Adjusted {
     /// A figure in groups whose last `free` keys may differ.
-    pub fn of(figure: &Figure, factors: &Factors, alike: &Alike, free: usize) -> Self {
+    pub fn new(figure: &Figure, factors: &Factors, alike: &Alike, free: usize) -> Self {
         let logs = factors.logs(figure);
         let keys = alike.free_keys(free);
         let mut effects = vec![vec![0.0; logs.len()]; keys.len()];
@@ -130,19 +130,19 @@ mod tests {
 
     #[test]
     fn one_share_that_grew_does_not_make_the_others_smaller() {
-        let alike = Alike::of(&vec![vec![String::new()]; 6]);
+        let alike = Alike::new(&vec![vec![String::new()]; 6]);
         // The last host spends a fifth elsewhere.
         let mut figures: Vec<Figure> = (0..10)
             .map(|_| share(vec![0.1, 0.1, 0.1, 0.1, 0.1, 0.08]))
             .collect();
         figures.push(share(vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.2]));
-        let factors = Factors::of(&figures, &alike);
-        let logs = Adjusted::of(&figures[0], &factors, &alike, 0).logs;
+        let factors = Factors::new(&figures, &alike);
+        let logs = Adjusted::new(&figures[0], &factors, &alike, 0).logs;
         assert!(
             logs.iter().all(|log| (log - logs[0]).abs() < 1e-4),
             "{logs:?}"
         );
-        let logs = Adjusted::of(&figures[10], &factors, &alike, 0).logs;
+        let logs = Adjusted::new(&figures[10], &factors, &alike, 0).logs;
         assert!((logs[5].exp() - 0.25).abs() < 1e-4, "{logs:?}");
     }
 
@@ -150,15 +150,15 @@ mod tests {
     fn what_a_kernel_does_comes_off_and_what_a_host_does_stays() {
         let keys = |role: usize, kernel: usize| vec![role.to_string(), kernel.to_string()];
         let hosts: Vec<(usize, usize)> = (0..24).map(|host| (host % 2, host / 2 % 4)).collect();
-        let alike = Alike::of(&hosts.iter().map(|&(r, k)| keys(r, k)).collect::<Vec<_>>());
+        let alike = Alike::new(&hosts.iter().map(|&(r, k)| keys(r, k)).collect::<Vec<_>>());
         assert!(alike.groups.iter().all(|group| group.free == 1));
         let level =
             |(role, kernel): &(usize, usize)| 0.01 * (role + 1) as f64 * (kernel + 1) as f64;
         let mut values: Vec<f64> = hosts.iter().map(level).collect();
         values[5] *= 3.0;
         let figure = share(values);
-        let factors = Factors::of(std::slice::from_ref(&figure), &alike);
-        let adjusted = Adjusted::of(&figure, &factors, &alike, 1);
+        let factors = Factors::new(std::slice::from_ref(&figure), &alike);
+        let adjusted = Adjusted::new(&figure, &factors, &alike, 1);
         for (host, (role, _)) in hosts.iter().enumerate() {
             let like = adjusted.logs[*role];
             let expected = if host == 5 { 3_f64.ln() } else { 0.0 };

@@ -34,7 +34,7 @@ pub struct Alike {
 
 impl Alike {
     /// By the keys of each host, which all have the same number of them: the most important first.
-    pub fn of(keys: &[Vec<String>]) -> Self {
+    pub fn new(keys: &[Vec<String>]) -> Self {
         let all = keys.first().map_or(0, Vec::len);
         let values = (0..all).map(|key| numbered(keys.iter().map(|keys| &keys[key])));
         let mut alike = Self {
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn few_hosts_of_one_kernel_are_alike_to_their_role() {
-        let alike = Alike::of(&keys(&[
+        let alike = Alike::new(&keys(&[
             ("web", "6.1", 9),
             ("web", "6.12", 4),
             ("db", "6.1", 3),
@@ -147,15 +147,15 @@ mod tests {
 
     #[test]
     fn a_kernel_of_two_hosts_is_set_against_nothing() {
-        let alike = Alike::of(&keys(&[("web", "6.1", 9), ("web", "6.12", 2)]));
+        let alike = Alike::new(&keys(&[("web", "6.1", 9), ("web", "6.12", 2)]));
         assert_eq!(alike.groups.len(), 1);
         assert_eq!(alike.groups[0].judged, (0..9).collect::<Vec<_>>());
-        assert!(Alike::of(&keys(&[("web", "6.1", 4)])).groups.is_empty());
+        assert!(Alike::new(&keys(&[("web", "6.1", 4)])).groups.is_empty());
     }
 
     #[test]
     fn six_hosts_that_share_all_are_a_group_if_nothing_is_wider() {
-        let alike = Alike::of(&keys(&[("web", "6.1", 6)]));
+        let alike = Alike::new(&keys(&[("web", "6.1", 6)]));
         assert_eq!(alike.groups.len(), 1);
         assert_eq!((alike.groups[0].free, alike.groups[0].hosts.len()), (0, 6));
     }

@@ -23,7 +23,7 @@ const FACTORS: [f64; 6] = [1.2, 1.5, 2.0, 3.0, 5.0, 10.0];
 
 impl Power {
     /// Of these figures, of which the first is CPU time; nothing where no host is judged.
-    pub fn of(figures: &[Figure], alike: &Alike, samples: &[f64], rate: f64) -> Option<Self> {
+    pub fn new(figures: &[Figure], alike: &Alike, samples: &[f64], rate: f64) -> Option<Self> {
         let judged: Vec<usize> = alike
             .groups
             .iter()
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::hosts::FALSE_DISCOVERIES;
 
-    fn of(hosts: usize) -> Power {
+    fn power(hosts: usize) -> Power {
         let value =
             |host: usize, figure: usize| 0.02 * (1.0 + 0.1 * ((host * 7 + figure * 3) % 5) as f64);
         let figures: Vec<Figure> = (0..20)
@@ -103,13 +103,13 @@ mod tests {
                 is_share: figure > 0,
             })
             .collect();
-        let alike = Alike::of(&vec![vec![String::new()]; hosts]);
-        Power::of(&figures, &alike, &vec![50_000.0; hosts], FALSE_DISCOVERIES).unwrap()
+        let alike = Alike::new(&vec![vec![String::new()]; hosts]);
+        Power::new(&figures, &alike, &vec![50_000.0; hosts], FALSE_DISCOVERIES).unwrap()
     }
 
     #[test]
     fn more_hosts_find_less_and_four_find_nothing() {
-        let (none, some, many) = (of(4), of(10), of(60));
+        let (none, some, many) = (power(4), power(10), power(60));
         assert_eq!(none.share_of_a_function.or(none.factor_of_cpu_time), None);
         let share = |power: &Power| power.share_of_a_function.unwrap_or(1.0);
         assert!(

@@ -66,7 +66,7 @@ pub fn analyse(collector: &Collector, summary: &Summary, calibration: Calibratio
     losses.add(LossKind::Unmeasured, collector.unmeasured(&calibration));
     Document {
         losses,
-        ..Document::of(found).with_notes(notes(collector, summary))
+        ..Document::new(found).with_notes(notes(collector, summary))
     }
 }
 
@@ -263,7 +263,7 @@ impl View<'_> {
                 times: tally,
                 calls: inside,
                 interrupts: interrupts_in(shape, layer),
-                cost: costs.of(shape.source),
+                cost: costs.calibration(shape.source),
             }
         });
         latencies(groups)

@@ -59,7 +59,7 @@ pub(super) fn call_map(collector: &Collector, names: &Names, costs: Costs<'_>) -
                 places.get(&parent).copied()
             },
             class: context.class,
-            layer: collector.roles.of(context.name).layer,
+            layer: collector.roles.role(context.name).layer,
             total_by_latency: context.total_by_fault as f64,
             faults: counts[at].faults,
             calls: context.calls,
@@ -142,7 +142,7 @@ struct Corrected {
 
 fn corrected_times(contexts: &[Context], costs: Costs<'_>) -> Vec<Corrected> {
     let own = (0..).zip(contexts).map(|(index, context)| {
-        let cost = *costs.of(context.source);
+        let cost = *costs.calibration(context.source);
         let own = corrected(index, context, cost);
         Corrected {
             own,

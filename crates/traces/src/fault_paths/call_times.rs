@@ -173,7 +173,7 @@ impl StoredTimes {
 impl Durations {
     fn add(&mut self, slot: &Slot, contexts: &[Context], costs: Costs<'_>) {
         let context = &contexts[slot.key.context as usize];
-        let calibration = costs.of(context.source);
+        let calibration = costs.calibration(context.source);
         let is_root = context.parent == slot.key.context;
         let own = if is_root { 0.0 } else { calibration.inside_ns };
         let cost = calibration.cost(slot.key.inside as usize) + own;

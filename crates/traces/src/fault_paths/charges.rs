@@ -26,7 +26,7 @@ pub(super) fn charges(collector: &Collector, names: &Names, costs: Costs<'_>) ->
                 times: tally,
                 calls,
                 interrupts: 0.0,
-                cost: costs.of(shape.source),
+                cost: costs.calibration(shape.source),
             });
         }
     }

@@ -317,7 +317,7 @@ struct Set<'g> {
 }
 
 impl<'g> Set<'g> {
-    fn of(shapes: &'g [u32], met: usize) -> Self {
+    fn new(shapes: &'g [u32], met: usize) -> Self {
         if shapes.len() * 2 <= met {
             let shapes = shapes.into();
             return Self {
@@ -359,7 +359,7 @@ fn rotated(sequence: &Sequence, sets: &[&[u32]]) -> Vec<Link> {
     let (len, slow) = (sequence.shapes.len(), sequence.slow.len());
     let (all, tail) = (len as f64, slow as f64);
     let met = sequence.met.len();
-    let sets: Vec<Set<'_>> = sets.iter().map(|shapes| Set::of(shapes, met)).collect();
+    let sets: Vec<Set<'_>> = sets.iter().map(|shapes| Set::new(shapes, met)).collect();
     let mut counts = vec![0; met];
     sequence
         .shapes
@@ -575,7 +575,7 @@ mod tests {
             let sum: u32 = counts.iter().sum();
             for set in [&[0, 2][..], &[0, 1, 2, 4], &[]] {
                 let direct: u32 = set.iter().map(|&shape| counts[shape as usize]).sum();
-                let found = Set::of(set, 5).count(&counts, sum as usize);
+                let found = Set::new(set, 5).count(&counts, sum as usize);
                 assert_eq!(found, direct as usize);
             }
         }

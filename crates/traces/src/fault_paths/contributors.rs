@@ -32,12 +32,12 @@ pub(super) fn contributors<'a>(
         let sums = by_name.entry(context.name).or_default();
         sums.calls += context.calls;
         sums.own += context.own as f64;
-        let cost = costs.of(context.source);
+        let cost = costs.calibration(context.source);
         sums.corrected += corrected(index, context, *cost);
         sums.error += cost.own_error(inner(index, context), context.direct_calls as f64);
         sums.by_fault += context.own_by_fault as f64;
     }
-    let all = Totals::of(&by_name, faults);
+    let all = Totals::new(&by_name, faults);
     let mut found: Vec<Contributor> = by_name
         .iter()
         .map(|(&name, sums)| all.contributor(names.text(NameId(name)), sums))
@@ -74,7 +74,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(by_name: &FxHashMap<u32, Sums>, faults: u64) -> Self {
+    fn new(by_name: &FxHashMap<u32, Sums>, faults: u64) -> Self {
         let faults = faults.max(1) as f64;
         let own: f64 = by_name.values().map(|sums| sums.own).sum();
         let squares: f64 = by_name.values().map(|sums| sums.by_fault).sum();

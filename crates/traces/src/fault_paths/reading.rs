@@ -49,7 +49,7 @@ fn ends_too_early(shape: &Shape, level: u16, roles: &Roles) -> bool {
     tokens
         .filter(|(_, token)| token.depth() == level)
         .any(|(node, token)| {
-            let role = roles.of(token.name());
+            let role = roles.role(token.name());
             let calls_others = role.signs.has(Signs::FRAME)
                 || matches!(
                     role.layer,

@@ -35,7 +35,7 @@ impl Roles {
     }
 
     #[inline]
-    pub(super) fn of(&self, name: u32) -> Role {
+    pub(super) fn role(&self, name: u32) -> Role {
         self.0[name as usize]
     }
 }

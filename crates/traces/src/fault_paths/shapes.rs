@@ -226,7 +226,7 @@ pub(super) fn describe(tokens: &[Token], roles: &Roles) -> (Class, Vec<Place>, u
     let mut huge_until = 0;
     let mut fell_back = false;
     for (node, token) in tokens.iter().enumerate() {
-        let role = roles.of(token.name());
+        let role = roles.role(token.name());
         signs = signs.with(role.signs);
         if role.signs.has(Signs::HUGE) {
             huge_until = huge_until.max(end_of(tokens, node));
@@ -269,7 +269,7 @@ pub(super) fn locks(tokens: &[Token], roles: &Roles) -> Vec<(u32, Lock)> {
     let mut inside_until = 0;
     let mut open_until = 0;
     for (node, token) in tokens.iter().enumerate() {
-        let role = roles.of(token.name());
+        let role = roles.role(token.name());
         if role.layer == Some(Layer::MmFault) {
             inside_until = inside_until.max(end_of(tokens, node));
         }
@@ -298,7 +298,7 @@ fn add_handler(tokens: &[Token], roles: &Roles, places: &mut Vec<Place>) -> u32 
         return tokens[place.node as usize].name();
     }
     let outer = Signs::FRAME.with(Signs::ENTRY).0;
-    let is_frame = |token: &Token| roles.of(token.name()).signs.0 & outer != 0;
+    let is_frame = |token: &Token| roles.role(token.name()).signs.0 & outer != 0;
     let node = tokens.iter().rposition(is_frame).unwrap_or(0);
     places.push(place(Layer::Handler, node, end_of(tokens, node)));
     tokens[node].name()

@@ -95,7 +95,7 @@ pub enum SumsError {
 impl Sums {
     /// The sums of the collected faults, to be corrected by this calibration.
     #[must_use]
-    pub fn of(collector: &Collector, summary: &Summary, calibration: Calibration) -> Self {
+    pub fn new(collector: &Collector, summary: &Summary, calibration: Calibration) -> Self {
         let costs = match collector.costs.is_empty() {
             true => vec![calibration],
             false => collector.costs.clone(),
@@ -113,7 +113,12 @@ impl Sums {
             unmeasured: collector.unmeasured(&calibration),
             names: names.collect(),
             shapes: shapes_of(collector),
-            contexts: collector.contexts.all.iter().map(ContextSums::of).collect(),
+            contexts: collector
+                .contexts
+                .all
+                .iter()
+                .map(ContextSums::new)
+                .collect(),
             call_times: collector.call_times.stored(),
             others: tallies(&collector.others),
             bare: tallies(&collector.bare),
@@ -161,7 +166,7 @@ fn shapes_of(collector: &Collector) -> Vec<ShapeSums> {
 }
 
 impl ContextSums {
-    fn of(context: &Context) -> Self {
+    fn new(context: &Context) -> Self {
         Self {
             calls: context.calls,
             total: context.total,
@@ -197,7 +202,7 @@ pub struct Total {
 impl Total {
     /// An empty total for reports with these costs ([`Sums::costs`] of all of them).
     #[must_use]
-    pub fn of(costs: &[Calibration]) -> Self {
+    pub fn new(costs: &[Calibration]) -> Self {
         let mut total = Self::default();
         total.collector.costs = pooled(costs);
         total

@@ -29,14 +29,14 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
         .take(database.distinct())
         .map(|sequence| Place { sequence, rest: 0 })
         .collect::<Vec<_>>();
-    let limit = Limit::of(query.max_length);
+    let limit = Limit::new(query.max_length);
     // Nothing follows the longest patterns, so only their support is needed; but closed and maximal
     // patterns need the places too.
     let is_last =
         |length| query.algorithm == Algorithm::Classic && !limit.allows_longer_than(length);
     let first = scan.steps(&all, query.min_support, Vec::new());
     let has_last = query.algorithm == Algorithm::Classic && query.max_length > Some(1);
-    let mut endings = has_last.then(|| Endings::of(database, &first));
+    let mut endings = has_last.then(|| Endings::new(database, &first));
     grow(
         first,
         limit,

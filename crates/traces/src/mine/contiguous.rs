@@ -19,7 +19,7 @@ pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[I
     let mut report = |pattern: &[Item], step: &Step| visit(pattern, step.support);
     grow(
         first,
-        Limit::of(query.max_length),
+        Limit::new(query.max_length),
         &mut report,
         |places, _, _| steps(database, query, places),
     );

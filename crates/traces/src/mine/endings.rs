@@ -18,11 +18,11 @@ const MOST_CELLS: usize = 16 << 20;
 
 impl<'a> Endings<'a> {
     /// `first` are the frequent items, in their order.
-    pub fn of(database: &'a Database, first: &[Step]) -> Self {
+    pub fn new(database: &'a Database, first: &[Step]) -> Self {
         let cells = database.distinct().saturating_mul(first.len());
         match u32::try_from(database.len()) {
-            Ok(_) if cells <= MOST_CELLS => Self::Table(Table::of(database, first)),
-            _ => Self::Lists(Lists::of(database)),
+            Ok(_) if cells <= MOST_CELLS => Self::Table(Table::new(database, first)),
+            _ => Self::Lists(Lists::new(database)),
         }
     }
 
@@ -66,7 +66,7 @@ const LANES: usize = 8;
 
 impl Table {
     /// The sum of all counts fits into 32 bits.
-    fn of(database: &Database, first: &[Step]) -> Self {
+    fn new(database: &Database, first: &[Step]) -> Self {
         let items: Vec<Item> = first.iter().map(|step| step.item).collect();
         let width = items.len().next_multiple_of(LANES);
         let mut column = vec![None; database.kinds()];
@@ -118,7 +118,7 @@ pub(super) struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    fn of(database: &'a Database) -> Self {
+    fn new(database: &'a Database) -> Self {
         Self {
             database,
             lasts: database.sequences().map(|(s, _)| lasts(s)).collect(),
@@ -185,9 +185,9 @@ mod tests {
                 places: Vec::new(),
             })
             .collect();
-        let table = Endings::of(&database, &first);
+        let table = Endings::new(&database, &first);
         assert!(matches!(table, Endings::Table(_)));
-        let lists = Endings::Lists(Lists::of(&database));
+        let lists = Endings::Lists(Lists::new(&database));
         let places = [(0, 1), (1, 1), (2, 3), (3, 1)];
         let places = places.map(|(sequence, rest)| Place { sequence, rest });
         let found = [table, lists].map(|mut endings| {

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 pub(super) struct Limit(usize);
 
 impl Limit {
-    pub(super) fn of(max_length: Option<usize>) -> Self {
+    pub(super) fn new(max_length: Option<usize>) -> Self {
         Self(max_length.unwrap_or(usize::MAX))
     }
 

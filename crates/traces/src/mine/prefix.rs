@@ -47,7 +47,7 @@ impl Default for PrefixTree {
 impl PrefixTree {
     /// Counts all sequences of a database.
     #[must_use]
-    pub fn of(database: &Database) -> Self {
+    pub fn new(database: &Database) -> Self {
         let mut tree = Self::default();
         for (sequence, weight) in database.sequences() {
             tree.add(sequence, weight);
@@ -101,14 +101,14 @@ impl PrefixTree {
 
 /// The supported prefixes in item order.
 pub(super) fn mine(database: &Database, query: Query, visit: &mut impl FnMut(&[Item], u64)) {
-    let tree = PrefixTree::of(database);
+    let tree = PrefixTree::new(database);
     let supported = tree.supported(query.min_support);
     let children = |parent: u32| {
         let start = supported.partition_point(|&(p, _, _)| p < parent);
         let end = supported.partition_point(|&(p, _, _)| p <= parent);
         &supported[start..end]
     };
-    let limit = Limit::of(query.max_length);
+    let limit = Limit::new(query.max_length);
     let mut pattern: Vec<Item> = Vec::new();
     let mut open = vec![children(0).iter()];
     while let Some(siblings) = open.last_mut() {

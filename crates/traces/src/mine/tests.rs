@@ -105,7 +105,7 @@ fn projection_of_table_2() {
 #[test]
 fn ends_tell_complete_sequences_from_those_that_go_on() {
     let database = database(&["ab", "abc", "ab"]);
-    let tree = PrefixTree::of(&database);
+    let tree = PrefixTree::new(&database);
     let counts: Vec<(u64, u64)> = tree.nodes().iter().map(|n| (n.support, n.ends)).collect();
     assert_eq!(counts, [(3, 0), (3, 0), (3, 2), (1, 1)]);
 }

@@ -56,7 +56,7 @@ pub(crate) fn run(user: u64, system: u64, faults: u64) -> Findings {
         samples: faults / 100,
         ..Run::default()
     };
-    let mut found = Document::of(run).about(Subject::of_command(vec!["program".into()]));
+    let mut found = Document::new(run).about(Subject::of_command(vec!["program".into()]));
     found.host.page_size = 4096;
     found
 }

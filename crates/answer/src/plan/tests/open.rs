@@ -256,7 +256,7 @@ fn waits_only_inside_an_interval_are_not_reported() {
         ..note("file.read")
     };
     let computes = computing(from(0.97), &[]);
-    let open = crate::plan::open::Open::of(&computes, &[may_wait]);
+    let open = crate::plan::open::Open::new(&computes, &[may_wait]);
     assert!(!open.is_little());
     assert_eq!(open.of_waits(), None);
 }

@@ -70,7 +70,7 @@ fn mapped_file_advice_is_tried_where_we_can_preload() {
         let trials = trials(&found, &rules, &around);
         let ours = trials.iter().filter(|one| one.rule.starts_with("file."));
         let wishes = ours.map(|one| {
-            assert_eq!(Ratio::of(&one.predicted_speedup), Ratio::Unknown);
+            assert_eq!(Ratio::from_estimate(&one.predicted_speedup), Ratio::Unknown);
             match &one.settings.0[..] {
                 [Setting::Preload { path }, Setting::Env { name, value }] => {
                     assert_eq!(

@@ -162,7 +162,7 @@ struct State<'s, S> {
 impl<'s, S: Sink> Turn<'s, S> {
     /// Waits for the turn of a piece. A thread that panics never passes its turn on; the others
     /// then stop, too.
-    fn of(&self, piece: u64) -> Option<MutexGuard<'_, State<'s, S>>> {
+    fn wait(&self, piece: u64) -> Option<MutexGuard<'_, State<'s, S>>> {
         let is_next = || self.next.load(Ordering::Acquire) == piece;
         for _ in 0..LOOKS {
             if is_next() {
@@ -202,7 +202,7 @@ impl Worker {
         let mut space = Vec::new();
         while let Some((block, text)) = input.next(&mut space)? {
             self.parse(text, header.clone(), None, block.is_last);
-            let Some(mut state) = turn.of(block.number) else {
+            let Some(mut state) = turn.wait(block.number) else {
                 return Ok(());
             };
             let is_behind = state.order.is_before(self.parser.order());

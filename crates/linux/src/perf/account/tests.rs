@@ -56,9 +56,9 @@ fn samples_count_for_the_source_of_their_id() {
     let counts: Vec<u64> = account.counts().iter().map(|count| count.count).collect();
     assert_eq!(counts, [0, 2, 0, 0]);
     assert_eq!(account.span(), Some((400, 500)));
-    assert_eq!(account.losses(None).of(LossKind::UnknownRecord), 1);
-    assert_eq!(account.losses(None).of(LossKind::RingOverrun), 21);
-    assert_eq!(account.losses(Some(30)).of(LossKind::RingOverrun), 30);
+    assert_eq!(account.losses(None).count(LossKind::UnknownRecord), 1);
+    assert_eq!(account.losses(None).count(LossKind::RingOverrun), 21);
+    assert_eq!(account.losses(Some(30)).count(LossKind::RingOverrun), 30);
     assert!(account.take_lost());
     assert!(!account.take_lost());
     let spent = account.take(Role::Paired);
@@ -115,7 +115,7 @@ fn ids_of_a_turn_are_replaced_by_their_source_s() {
     account.forget(Role::Paired);
     assert!(!account.replaces_ids());
     account.count(&record(kind::SAMPLE, &[70, 0, 500, 0]));
-    assert_eq!(account.losses(None).of(LossKind::UnknownRecord), 1);
+    assert_eq!(account.losses(None).count(LossKind::UnknownRecord), 1);
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl RingSizes {
         }
     }
 
-    pub fn of(&mut self, class: RingClass) -> &mut usize {
+    pub fn size_mut(&mut self, class: RingClass) -> &mut usize {
         match class {
             RingClass::Side => &mut self.side,
             RingClass::Faults => &mut self.faults,

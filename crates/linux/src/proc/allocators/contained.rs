@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn texts_tell_versions() {
-        let message = |kind, text: &[u8]| version_in(text, pagewise_families::of(kind).unwrap());
+        let message =
+            |kind, text: &[u8]| version_in(text, pagewise_families::family(kind).unwrap());
         let jemalloc = message(AllocatorKind::Jemalloc, b"x-0-g\0\x005.3.0-0-g54eaed1d8b");
         assert_eq!(jemalloc.as_deref(), Some("5.3.0"));
         let tcmalloc = message(AllocatorKind::Tcmalloc, b"\0gperftools 2.10\0");

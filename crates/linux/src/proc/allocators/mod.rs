@@ -221,7 +221,7 @@ fn runtime(kind: AllocatorKind, version: Option<String>, evidence: String) -> Al
 fn runtime_version(kind: AllocatorKind, name: &str, reachable: &Path) -> Option<String> {
     match kind {
         AllocatorKind::Jvm => java_version(reachable),
-        AllocatorKind::V8 => version_of(reachable, pagewise_families::of(kind)?),
+        AllocatorKind::V8 => version_of(reachable, pagewise_families::family(kind)?),
         // The versions of the languages, not of the runtimes.
         AllocatorKind::Pypy | AllocatorKind::Luajit => None,
         _ => version_in_stem(name),
@@ -311,7 +311,7 @@ fn library_version(kind: AllocatorKind, file: &str, reachable: &Path) -> Option<
         let suffix = base_name(file).split(".so.").nth(1)?;
         (kind == AllocatorKind::Mimalloc).then(|| suffix.to_string())
     };
-    version_of(reachable, pagewise_families::of(kind)?).or_else(by_name)
+    version_of(reachable, pagewise_families::family(kind)?).or_else(by_name)
 }
 
 /// `17.0.15` from the `release` file two folders above `lib/server/libjvm.so`.

@@ -4,7 +4,7 @@ use super::contained::{Contained, contained};
 use crate::proc::elf::Elf;
 use crate::proc::libc_version::glibc_version_in;
 use memchr::memmem;
-use pagewise_families::{families, matches, of};
+use pagewise_families::{families, family, matches};
 use pagewise_model::allocator::{Allocator, AllocatorKind};
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ fn symbols() -> impl Iterator<Item = (&'static str, AllocatorKind)> {
 
 /// Symbols of a C library inside a static program.
 fn inside(kind: AllocatorKind) -> impl Iterator<Item = &'static str> {
-    let family = of(kind).into_iter();
+    let family = family(kind).into_iter();
     family.flat_map(|family| family.symbols_inside.iter().map(String::as_str))
 }
 

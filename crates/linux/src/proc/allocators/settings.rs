@@ -28,7 +28,7 @@ pub(super) fn settings_of(
 fn concerns(allocator: &Allocator, name: &str) -> bool {
     match &allocator.variable {
         Some(variable) => name == variable,
-        None => pagewise_families::of(allocator.kind).is_some_and(|family| family.reads(name)),
+        None => pagewise_families::family(allocator.kind).is_some_and(|family| family.reads(name)),
     }
 }
 
@@ -70,7 +70,7 @@ fn flag(kind: AllocatorKind, word: &str) -> Option<(String, String)> {
 mod tests {
     use super::*;
 
-    fn of(kind: AllocatorKind, environ: &[(&str, &str)], words: &[&str]) -> Vec<String> {
+    fn read(kind: AllocatorKind, environ: &[(&str, &str)], words: &[&str]) -> Vec<String> {
         let environ: Vec<_> = environ
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()))
@@ -102,7 +102,7 @@ mod tests {
             ("HOME", "/root"),
         ];
         assert_eq!(
-            of(AllocatorKind::Glibc, &environ, &[]),
+            read(AllocatorKind::Glibc, &environ, &[]),
             [
                 "MALLOC_ARENA_MAX=2",
                 "MALLOC_TOP_PAD_=1048576",
@@ -113,15 +113,15 @@ mod tests {
             ]
         );
         assert_eq!(
-            of(AllocatorKind::Jemalloc, &environ, &[]),
+            read(AllocatorKind::Jemalloc, &environ, &[]),
             ["MALLOC_CONF=dirty_decay_ms:-1"]
         );
         assert_eq!(
-            of(AllocatorKind::Mimalloc, &environ, &[]),
+            read(AllocatorKind::Mimalloc, &environ, &[]),
             ["MIMALLOC_PURGE_DELAY=-1"]
         );
-        assert_eq!(of(AllocatorKind::Go, &environ, &[]), ["GOGC=200"]);
-        assert!(of(AllocatorKind::Musl, &environ, &[]).is_empty());
+        assert_eq!(read(AllocatorKind::Go, &environ, &[]), ["GOGC=200"]);
+        assert!(read(AllocatorKind::Musl, &environ, &[]).is_empty());
     }
 
     #[test]
@@ -148,17 +148,17 @@ mod tests {
             "x",
         ];
         assert_eq!(
-            of(AllocatorKind::Jvm, &[], &words),
+            read(AllocatorKind::Jvm, &[], &words),
             ["-XX:+AlwaysPreTouch=", "-XX:NewRatio=2", "-Xmx=4g"]
         );
         let environ = [("JAVA_TOOL_OPTIONS", "-Xms1g -Dx=y")];
         assert_eq!(
-            of(AllocatorKind::Jvm, &environ, &["java", "x"]),
+            read(AllocatorKind::Jvm, &environ, &["java", "x"]),
             ["-Xms=1g", "JAVA_TOOL_OPTIONS=-Xms1g -Dx=y"]
         );
         let words = ["node", "--max_old_space_size=4096", "x.js"];
         assert_eq!(
-            of(AllocatorKind::V8, &[], &words),
+            read(AllocatorKind::V8, &[], &words),
             ["--max_old_space_size=4096"]
         );
     }

@@ -114,7 +114,7 @@ impl Capture {
     /// If it is in use, not allowed or missing. Everything is restored then.
     pub fn prepare(tracefs: &Tracefs, options: &Options) -> Result<Self, Error> {
         Self::is_possible(tracefs)?;
-        let functions = Functions::of(&tracefs.control(), &options.roots)?;
+        let functions = Functions::new(&tracefs.control(), &options.roots)?;
         let (mut guard, recovered) =
             Guard::begin(tracefs.control(), &options.journal, options.forced)?;
         let top = guard.top().clone();

@@ -96,7 +96,7 @@ pub fn measure(args: &Request, progress: &Listener<'_>) -> Result<Document<Alloc
         glibc: pagewise_linux::allocation_cost::glibc_version(),
         allocators,
     };
-    Ok(Document::of(found).with_notes(notes))
+    Ok(Document::new(found).with_notes(notes))
 }
 
 /// Median cost of each shape for each allocator, all runs in shuffled order.

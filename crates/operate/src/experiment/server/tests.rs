@@ -17,14 +17,14 @@ fn unwaited_children_between_readings_are_counted() {
         .expect("the C compiler that Rust links with");
     assert!(built.success());
     let own = i32::try_from(std::process::id()).unwrap();
-    if CpuClock::of(own).is_none() {
+    if CpuClock::for_process(own).is_none() {
         skipped!("perf events are not allowed here");
         return;
     }
     let launch = Launch {
         output: Output::Null,
         input: Input::Null,
-        ..Launch::of(&[program.clone().into(), "serve".into()]).unwrap()
+        ..Launch::from_command(&[program.clone().into(), "serve".into()]).unwrap()
     };
     let of = |times: u32| {
         let mut command = program.clone().into_os_string();

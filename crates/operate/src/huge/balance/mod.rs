@@ -107,7 +107,7 @@ const DRY_RUN: Duration = Duration::from_secs(5);
 /// # Errors
 /// If the machine does not allow it or the subject does not exist.
 pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
-    let sizes = PageSizes::of(Path::new("/sys"))?;
+    let sizes = PageSizes::read(Path::new("/sys"))?;
     let trial = request.acts.then(|| works_here(sizes, say)).transpose()?;
     interrupt::install()?;
     if !request.acts && !request.system.is_empty() {
@@ -116,7 +116,7 @@ pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
     let written = Written::write(&request.system)?;
     let about = request.subject.about();
     let (selection, mut child) = request.subject.start()?;
-    let population = Population::of(selection, sizes, request.max_rss)?;
+    let population = Population::find(selection, sizes, request.max_rss)?;
     let plan = Plan {
         acts: request.acts,
         trial,
@@ -145,8 +145,8 @@ pub fn balance(request: Request, say: &dyn Fn(&str)) -> Result<Balanced> {
 /// What the best signal on this machine shows of a running process, in a few seconds and without
 /// changes.
 fn look(pid: i32, duration: Duration) -> Result<String> {
-    let sizes = PageSizes::of(Path::new("/sys"))?;
-    let population = Population::of(Selection::Processes(vec![pid]), sizes, None)?;
+    let sizes = PageSizes::read(Path::new("/sys"))?;
+    let population = Population::find(Selection::Processes(vec![pid]), sizes, None)?;
     let plan = Plan {
         acts: false,
         trial: None,

@@ -72,7 +72,9 @@ impl Session<'_> {
                 .collect(),
             points: self.points,
         };
-        Ok(Document::of(found).with_verdict(sentence).with_notes(notes))
+        Ok(Document::new(found)
+            .with_verdict(sentence)
+            .with_notes(notes))
     }
 
     fn verdict(&mut self) -> (HugeVerdict, String) {

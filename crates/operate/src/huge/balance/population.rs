@@ -48,7 +48,7 @@ impl Population {
     ///
     /// # Errors
     /// If no process can be balanced.
-    pub fn of(selection: Selection, sizes: PageSizes, most_rss: Option<Bytes>) -> Result<Self> {
+    pub fn find(selection: Selection, sizes: PageSizes, most_rss: Option<Bytes>) -> Result<Self> {
         let proc = ProcRoot::default();
         let boot_id = boot_id(&proc);
         let mut all = Self {
@@ -409,10 +409,10 @@ mod tests {
         {
             std::thread::yield_now();
         }
-        let found = Population::of(Selection::Tree(pid), sizes, None).expect("no error");
+        let found = Population::find(Selection::Tree(pid), sizes, None).expect("no error");
         assert!(found.members.is_empty());
         let processes = Selection::Processes(vec![pid]);
-        assert!(Population::of(processes, sizes, None).is_err());
+        assert!(Population::find(processes, sizes, None).is_err());
         child.wait().expect("it ends");
     }
 }

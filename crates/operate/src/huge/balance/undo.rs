@@ -37,7 +37,7 @@ pub fn undo(pids: &[i32]) -> Result<Document<HugeUndo>> {
             folder.display()
         );
     }
-    Ok(Document::of(HugeUndo { processes: undone }))
+    Ok(Document::new(HugeUndo { processes: undone }))
 }
 
 fn take_back(proc: &ProcRoot, record: &Record, boot: &str) -> Result<Undone> {
@@ -55,7 +55,7 @@ fn take_back(proc: &ProcRoot, record: &Record, boot: &str) -> Result<Undone> {
         let (restored, left) = system::restore(Path::new("/sys"), &record.knobs)?;
         (undone.settings, undone.settings_left) = (restored, left.len() as u64);
     }
-    let sizes = PageSizes::of(Path::new("/sys"))?;
+    let sizes = PageSizes::read(Path::new("/sys"))?;
     let target = Target::open(proc, record.subject.pid, sizes).ok();
     let target = target.filter(|target| record.is_about(target, boot));
     let Some(target) = target else {

@@ -42,7 +42,7 @@ pub struct Request {
 /// If memory cannot be allocated.
 pub fn probe(request: Request, say: &dyn Fn(&str)) -> Result<Document<Probe>> {
     let started = Instant::now();
-    let sizes = PageSizes::of(Path::new("/sys"))?;
+    let sizes = PageSizes::read(Path::new("/sys"))?;
     let memory = request.memory;
     let mut bench = Bench {
         sizes,
@@ -85,7 +85,7 @@ pub fn probe(request: Request, say: &dyn Fn(&str)) -> Result<Document<Probe>> {
         no_counters,
         curves: curves.into(),
     };
-    Ok(Document::of(found).with_notes(bench.notes))
+    Ok(Document::new(found).with_notes(bench.notes))
 }
 
 /// Change of the time of a random chase through `memory` from base to huge pages: the most that a

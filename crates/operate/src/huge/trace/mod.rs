@@ -72,7 +72,7 @@ fn emulate(
     stdout_is_taken: bool,
 ) -> Result<Child> {
     let emulator = Emulator::ready()?;
-    let program = Program::of(command)?;
+    let program = Program::from_command(command)?;
     // The emulator inherits it under the same number; the plugin moves it out of the way.
     fcntl_setfd(&sink, FdFlags::empty()).context("cannot pass on the trace's file")?;
     let mut launch = Command::new(&emulator.program);
@@ -122,7 +122,7 @@ struct Program {
 }
 
 impl Program {
-    fn of(command: &[OsString]) -> Result<Self> {
+    fn from_command(command: &[OsString]) -> Result<Self> {
         let Some((name, arguments)) = command.split_first() else {
             bail!("give a command after --");
         };
@@ -139,7 +139,7 @@ impl Program {
                 arguments: arguments.to_vec(),
             });
         };
-        Self::of(&script(line, path, arguments))
+        Self::from_command(&script(line, path, arguments))
     }
 }
 

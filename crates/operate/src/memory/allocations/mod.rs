@@ -117,7 +117,8 @@ impl Sampling {
         let sampled = reading::read(&self.file).context("cannot read the samples")?;
         let mut symbolizer = Symbolizer::new();
         let processes = sampled.processes.into_iter();
-        let processes = processes.map(|process| stacks::of(process, &mut symbolizer, self.began));
+        let processes =
+            processes.map(|process| stacks::holders(process, &mut symbolizer, self.began));
         let mut processes: Vec<ProcessHolders> = processes.collect();
         processes.sort_by(|a, b| b.peak.bytes.value.total_cmp(&a.peak.bytes.value));
         let holders = Holders {

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
 /// What a process's samples add up to. Stacks of the same functions are one. The run began at `began`.
-pub(super) fn of(
+pub(super) fn holders(
     process: Process,
     symbolizer: &mut Symbolizer,
     began: SystemTime,
@@ -29,7 +29,7 @@ pub(super) fn of(
         let spaces = HashMap::from([(pid, space)]);
         let names = symbolizer.resolve(keys, &spaces);
         for site in sites {
-            let frames = functions.of(pid, &site.frames, &names);
+            let frames = functions.numbers(pid, &site.frames, &names);
             sums.entry(frames).or_default().add(site);
         }
     }
@@ -137,7 +137,7 @@ struct Functions {
 
 impl Functions {
     /// The numbers of a stack's functions, innermost first.
-    fn of(&mut self, pid: i32, addresses: &[u64], names: &SymbolTable) -> Vec<u32> {
+    fn numbers(&mut self, pid: i32, addresses: &[u64], names: &SymbolTable) -> Vec<u32> {
         let mut frames = Vec::with_capacity(addresses.len());
         for &address in addresses {
             match names.get(&key(pid, address)) {
@@ -260,7 +260,7 @@ mod tests {
             ..Process::default()
         };
         let mut symbolizer = Symbolizer::with_root(std::path::Path::new("/does/not/exist"));
-        let holders = of(process, &mut symbolizer, SystemTime::now());
+        let holders = holders(process, &mut symbolizer, SystemTime::now());
         let found: Vec<_> = holders
             .stacks
             .iter()

@@ -21,7 +21,7 @@ pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, count: usize) -> isize
         );
     }
     libc_answer(transfer(
-        &Transfer::of(fd, false, None),
+        &Transfer::new(fd, false, None),
         &[part(to as usize, count)],
         cancellable,
     ))
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, count: usize) -> 
         );
     }
     libc_answer(transfer(
-        &Transfer::of(fd, true, None),
+        &Transfer::new(fd, true, None),
         &[part(from as usize, count)],
         cancellable,
     ))
@@ -82,7 +82,7 @@ pub(super) fn cancellable(number: i64, arguments: [usize; 6]) -> Answer {
 /// libc.
 pub unsafe extern "C" fn inner_read(fd: c_int, to: *mut c_void, count: usize) -> isize {
     libc_answer(transfer(
-        &Transfer::of(fd, false, None),
+        &Transfer::new(fd, false, None),
         &[part(to as usize, count)],
         cancellable,
     ))
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn inner_read(fd: c_int, to: *mut c_void, count: usize) ->
 /// The function to which libc's `write` then jumps. Its callers continue after a partial write.
 pub unsafe extern "C" fn inner_write(fd: c_int, from: *const c_void, count: usize) -> isize {
     libc_answer(transfer(
-        &Transfer::of(fd, true, None),
+        &Transfer::new(fd, true, None),
         &[part(from as usize, count)],
         cancellable,
     ))
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn inner_write(fd: c_int, from: *const c_void, count: usiz
 /// The function to which libc's `pread` then jumps.
 pub unsafe extern "C" fn inner_pread(fd: c_int, to: *mut c_void, count: usize, at: i64) -> isize {
     libc_answer(transfer(
-        &Transfer::of(fd, false, Some(at)),
+        &Transfer::new(fd, false, Some(at)),
         &[part(to as usize, count)],
         cancellable,
     ))
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn inner_pwrite(
     at: i64,
 ) -> isize {
     libc_answer(transfer(
-        &Transfer::of(fd, true, Some(at)),
+        &Transfer::new(fd, true, Some(at)),
         &[part(from as usize, count)],
         cancellable,
     ))
@@ -131,7 +131,7 @@ macro_rules! at_offset {
             if !raises(at as usize, count) {
                 return forward!($text, (fd, at, count, offset), fn(c_int, $pointer, usize, i64) -> isize);
             }
-            let how = Transfer::of(fd, !$write, Some(offset));
+            let how = Transfer::new(fd, !$write, Some(offset));
             libc_answer(transfer(&how, &[part(at as usize, count)], cancellable))
         }
 
@@ -168,7 +168,7 @@ macro_rules! scattered {
         pub unsafe extern "C" fn $name(fd: c_int, list: List, count: c_int) -> isize {
             match given_list(list, count) {
                 None => forward!($text, (fd, list, count), fn(c_int, List, c_int) -> isize),
-                Some(given) => libc_answer(transfer(&Transfer::of(fd, !$write, None), given, cancellable)),
+                Some(given) => libc_answer(transfer(&Transfer::new(fd, !$write, None), given, cancellable)),
             }
         }
     };
@@ -194,7 +194,7 @@ macro_rules! scattered_at_offset {
             match given_list(list, count) {
                 None => forward!($text, (fd, list, count, offset), fn(c_int, List, c_int, i64) -> isize),
                 Some(given) => {
-                    libc_answer(transfer(&Transfer::of(fd, !$write, Some(offset)), given, cancellable))
+                    libc_answer(transfer(&Transfer::new(fd, !$write, Some(offset)), given, cancellable))
                 }
             }
         }
@@ -235,7 +235,7 @@ macro_rules! scattered_with_flags {
                     fn(c_int, List, c_int, i64, c_int) -> isize
                 ),
                 Some(given) => {
-                    let how = Transfer { flags, ..Transfer::of(fd, !$write, Some(offset)) };
+                    let how = Transfer { flags, ..Transfer::new(fd, !$write, Some(offset)) };
                     libc_answer(transfer(&how, given, cancellable))
                 }
             }
@@ -272,7 +272,7 @@ struct Transfer {
 }
 
 impl Transfer {
-    const fn of(fd: c_int, writes: bool, at: Option<i64>) -> Self {
+    const fn new(fd: c_int, writes: bool, at: Option<i64>) -> Self {
         Self {
             fd,
             writes,
@@ -417,7 +417,7 @@ pub fn transfer_by_number(number: i64, arguments: [usize; 6]) -> Option<Answer> 
     let flagged = matches!(number, libc::SYS_preadv2 | libc::SYS_pwritev2);
     let how = Transfer {
         flags: if flagged { flags as c_int } else { 0 },
-        ..Transfer::of(fd as c_int, writes, offset)
+        ..Transfer::new(fd as c_int, writes, offset)
     };
     if is_list {
         let list = given_list(place as List, count as c_int)?;

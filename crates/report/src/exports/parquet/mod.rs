@@ -171,7 +171,7 @@ impl<W: Write> ParquetWriter<W> {
     fn metadata(&self) -> Vec<u8> {
         let mut file = Thrift::default();
         file.int(1, 1);
-        let elements: Vec<Element> = self.columns.iter().flat_map(Element::of).collect();
+        let elements: Vec<Element> = self.columns.iter().flat_map(Element::from_column).collect();
         file.list(2, elements.len() + 1, |at, element| {
             match at.checked_sub(1) {
                 None => {
@@ -231,7 +231,7 @@ struct Element {
 }
 
 impl Element {
-    fn of(column: &Column) -> Vec<Self> {
+    fn from_column(column: &Column) -> Vec<Self> {
         let leaf = |name, repetition| Self {
             physical: Some(physical_type(column.kind)),
             repetition,

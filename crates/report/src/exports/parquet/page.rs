@@ -106,7 +106,7 @@ impl Pending {
         if kind == Kind::Identifiers || kind.is_optional() {
             self.present.write_levels(&mut data);
         }
-        let dictionary = match Dictionary::of(&self.values, kind) {
+        let dictionary = match Dictionary::new(&self.values, kind) {
             Some(dictionary) => {
                 dictionary.write_indices(&mut data);
                 Some((dictionary.plain(&self.values), dictionary.words()))
@@ -155,7 +155,7 @@ struct Dictionary {
 
 impl Dictionary {
     /// `None` where most values differ: then plain ones are shorter.
-    fn of(values: &[u8], kind: Kind) -> Option<Self> {
+    fn new(values: &[u8], kind: Kind) -> Option<Self> {
         let mut numbers: FxHashMap<&[u8], u32> = FxHashMap::default();
         let mut dictionary = Self {
             words: Vec::new(),

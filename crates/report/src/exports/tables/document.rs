@@ -26,7 +26,7 @@ pub(super) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    pub(super) fn of<E>(document: &'a Document<E>) -> Self {
+    pub(super) fn new<E>(document: &'a Document<E>) -> Self {
         Self {
             kind: document.kind,
             subject: &document.subject,

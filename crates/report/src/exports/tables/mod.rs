@@ -60,7 +60,7 @@ impl Builds {
 
     /// The build id of the file with this short name.
     #[must_use]
-    pub fn of(&self, module: &str) -> Option<&str> {
+    pub fn build_id(&self, module: &str) -> Option<&str> {
         self.0.get(module)?.as_deref()
     }
 }
@@ -77,12 +77,12 @@ impl Tables {
     ///
     /// # Errors
     /// If a table cannot be written, which memory does not cause.
-    pub fn of<E: Evidence>(
+    pub fn from_document<E: Evidence>(
         document: &Document<E>,
         figures: &Figures,
         include: Include,
     ) -> io::Result<Self> {
-        let head = document::Head::of(document);
+        let head = document::Head::new(document);
         let mut tables = Self {
             run_id: head.identifier(figures),
             include,
@@ -101,7 +101,7 @@ impl Tables {
     /// Adds accounts and page sizes of an observed run.
     ///
     /// # Errors
-    /// As [`Self::of`].
+    /// As [`Self::from_document`].
     pub fn add_run(&mut self, run: &Run) -> io::Result<()> {
         document::write_accounts(run, self)?;
         page_sizes::write_held(run, self)
@@ -110,7 +110,7 @@ impl Tables {
     /// Adds samples, stacks and frames.
     ///
     /// # Errors
-    /// As [`Self::of`].
+    /// As [`Self::from_document`].
     pub fn add_profile(&mut self, profile: &Profile, builds: &Builds) -> io::Result<()> {
         samples::write(profile, builds, self)
     }
@@ -118,7 +118,7 @@ impl Tables {
     /// Adds the processes of a paged run.
     ///
     /// # Errors
-    /// As [`Self::of`].
+    /// As [`Self::from_document`].
     pub fn add_paged_run(&mut self, run: &PagedRun) -> io::Result<()> {
         paging::write_processes(run, self)
     }
@@ -126,7 +126,7 @@ impl Tables {
     /// Adds the course of a paged run.
     ///
     /// # Errors
-    /// As [`Self::of`].
+    /// As [`Self::from_document`].
     pub fn add_paging_timeline(&mut self, timeline: &PagingTimeline) -> io::Result<()> {
         paging::write_course(timeline, self)
     }
@@ -134,7 +134,7 @@ impl Tables {
     /// Adds page sizes before and after balancing.
     ///
     /// # Errors
-    /// As [`Self::of`].
+    /// As [`Self::from_document`].
     pub fn add_balance(&mut self, balance: &Balance) -> io::Result<()> {
         page_sizes::write_balance(balance, self)
     }

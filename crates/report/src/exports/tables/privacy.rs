@@ -159,7 +159,7 @@ mod tests {
             "--customer".to_owned(),
             "acme".to_owned(),
         ];
-        let mut found: Findings = Document::of(Run::default()).about(Subject::of_command(command));
+        let mut found: Findings = Document::new(Run::default()).about(Subject::of_command(command));
         found
             .host
             .settings

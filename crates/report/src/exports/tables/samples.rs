@@ -112,7 +112,7 @@ fn thread_kinds(profile: &Profile) -> (Vec<u32>, Vec<String>) {
 fn frame_ids(profile: &Profile, builds: &Builds) -> Vec<Identifier> {
     let frames = profile.frames.iter();
     frames
-        .map(|frame| identity::of_frame(frame, builds.of(&frame.module), None))
+        .map(|frame| identity::of_frame(frame, builds.build_id(&frame.module), None))
         .collect()
 }
 
@@ -171,7 +171,7 @@ fn write_frames(
         for (id, frame) in frames {
             rows.of_all(&[
                 Value::Bytes(id),
-                Value::OptionalText(builds.of(&frame.module)),
+                Value::OptionalText(builds.build_id(&frame.module)),
                 Value::Optional(None),
                 Value::Text(&frame.name),
                 Value::Text(&frame.module),

@@ -63,7 +63,7 @@ fn points(memory: &Memory) -> Vec<MemoryPoint> {
         .moments
         .iter()
         .find(|one| one.when == MemoryWhen::End);
-    let end = end.and_then(|one| Some(MemoryPoint::of(one, one.elapsed_ns?)));
+    let end = end.and_then(|one| Some(MemoryPoint::new(one, one.elapsed_ns?)));
     let until = end.as_ref().map_or(u64::MAX, |end| end.elapsed_ns);
     let before = memory.course.iter().filter(|one| one.elapsed_ns <= until);
     before.cloned().chain(end).collect()

@@ -82,7 +82,7 @@ fn the_account_adds_up_and_says_what_was_not_readable() {
         ],
         ..ProcessMemory::default()
     };
-    let document = Document::of(Memory {
+    let document = Document::new(Memory {
         finding: MemoryFinding {
             verdict: MemoryVerdict::Retention,
             bytes: Bytes(100 << 20),

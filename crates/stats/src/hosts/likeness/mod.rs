@@ -57,7 +57,7 @@ struct Cell {
 }
 
 impl Cell {
-    fn of(
+    fn new(
         figure: &Figure,
         group: &Group,
         alike: &Alike,
@@ -109,16 +109,16 @@ pub fn judge(figures: &[Figure], alike: &Alike, samples: &[f64]) -> Vec<Judgemen
     for &host in alike.groups.iter().flat_map(|group| &group.judged) {
         judgements[host].p_value = 1.0;
     }
-    let factors = Factors::of(figures, alike);
+    let factors = Factors::new(figures, alike);
     let cells_of = |figure: &Figure| -> Vec<Cell> {
         let most = alike.groups.iter().map(|group| group.free).max();
         let is_used = |free: usize| alike.groups.iter().any(|group| group.free == free);
         let adjusted: Vec<Option<Adjusted>> = (0..=most.unwrap_or(0))
-            .map(|free| is_used(free).then(|| Adjusted::of(figure, &factors, alike, free)))
+            .map(|free| is_used(free).then(|| Adjusted::new(figure, &factors, alike, free)))
             .collect();
         let cells = alike.groups.iter();
         cells
-            .filter_map(|group| Cell::of(figure, group, alike, &adjusted))
+            .filter_map(|group| Cell::new(figure, group, alike, &adjusted))
             .collect()
     };
     let mut pools: Vec<Pools> = Vec::new();
@@ -134,7 +134,7 @@ pub fn judge(figures: &[Figure], alike: &Alike, samples: &[f64]) -> Vec<Judgemen
         pools.push(pool);
         spreads.push(of_groups);
     }
-    let kinds = [0, 1].map(|side| Usual::of(side, &pools, &spreads));
+    let kinds = [0, 1].map(|side| Usual::new(side, &pools, &spreads));
     let mut distances = Vec::new();
     for (number, (figure, pool)) in figures.iter().zip(&pools).enumerate() {
         let cells = cells_of(figure);
@@ -145,7 +145,7 @@ pub fn judge(figures: &[Figure], alike: &Alike, samples: &[f64]) -> Vec<Judgemen
             distances.extend(cell.distances(number, figure, lent, wide[side], samples));
         }
     }
-    let tails = Tails::of(&distances);
+    let tails = Tails::new(&distances);
     for distance in &distances {
         let freedom = distance.freedom.min(tails.without(distance.host));
         let p_value = student_tail(distance.size, freedom) * figures.len() as f64;
@@ -245,7 +245,7 @@ struct Usual {
 }
 
 impl Usual {
-    fn of(side: usize, pools: &[Pools], spreads: &[Vec<(usize, Spread)>]) -> Self {
+    fn new(side: usize, pools: &[Pools], spreads: &[Vec<(usize, Spread)>]) -> Self {
         let of_figures: Vec<Spread> = pools.iter().map(|pool| pool[side]).collect();
         let mut of_groups = Vec::new();
         for (pool, spreads) in of_figures.iter().zip(spreads) {

@@ -80,11 +80,11 @@ impl Fleet {
             least: if at == 0 { 0.01 } else { 0.002 },
             is_share: at > 0,
         });
-        (figures.collect(), Alike::of(&keys))
+        (figures.collect(), Alike::new(&keys))
     }
 
     /// The share of planted hosts that is found, and the mean share of discoveries that are false.
-    fn of(&self, fleets: u64) -> [f64; 2] {
+    fn rates(&self, fleets: u64) -> [f64; 2] {
         let (mut found, mut rate) = (0, 0.0);
         for seed in 1..=fleets {
             let (figures, alike) = self.make(seed);
@@ -111,7 +111,7 @@ fn six_of_fifty_hosts_with_compaction_are_found() {
                 share,
                 kernels_differ,
             }
-            .of(60);
+            .rates(60);
             assert!(found >= least, "{share}, {kernels_differ}: {found} found");
             assert!(rate <= 0.05, "{share}, {kernels_differ}: {rate} false");
         }
@@ -124,6 +124,6 @@ fn what_kernels_do_is_no_difference_of_hosts() {
         share: 0.0,
         kernels_differ: true,
     };
-    let [_, rate] = fleet.of(60);
+    let [_, rate] = fleet.rates(60);
     assert!(rate <= 0.05, "{rate}");
 }

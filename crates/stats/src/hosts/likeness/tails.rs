@@ -25,7 +25,7 @@ const FREEDOMS: [f64; 16] = [
 ];
 
 impl Tails {
-    pub fn of(distances: &[Distance]) -> Self {
+    pub fn new(distances: &[Distance]) -> Self {
         // Where a figure is not there, most distances are 0.
         let there = distances.iter().filter(|distance| distance.is_there);
         let mut sorted: Vec<(f64, usize)> = there

@@ -32,7 +32,7 @@ impl Fleet {
         let mut random = Random::seeded(seed);
         let all = self.groups * self.hosts;
         let groups = (0..all).map(|host| vec![(host / self.hosts).to_string()]);
-        let groups = Alike::of(&groups.collect::<Vec<_>>());
+        let groups = Alike::new(&groups.collect::<Vec<_>>());
         let figures = (0..80).map(|number| {
             let level = 0.002 * 10_f64.powf(even(&mut random) * 1.5);
             let deviation = 0.1 * 2_f64.powf(even(&mut random) * 2.0 - 1.0);
@@ -59,7 +59,7 @@ impl Fleet {
 
     /// Of this many fleets: the share of planted hosts that is found, the mean share of discoveries
     /// that are false, and the share of fleets with any false one.
-    fn of(&self, fleets: u64) -> [f64; 3] {
+    fn rates(&self, fleets: u64) -> [f64; 3] {
         let (mut found, mut rate, mut with_false) = (0, 0.0, 0);
         for seed in 1..=fleets {
             let (figures, groups, samples) = self.make(seed);
@@ -92,7 +92,7 @@ const NORMAL: Fleet = Fleet {
 };
 
 fn one_group(hosts: usize) -> Alike {
-    Alike::of(&vec![vec![String::new()]; hosts])
+    Alike::new(&vec![vec![String::new()]; hosts])
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn hosts_that_are_alike_are_not_claimed_to_differ() {
             hosts,
             ..NORMAL
         };
-        let [_, _, claims] = fleet.of(100);
+        let [_, _, claims] = fleet.rates(100);
         assert!(claims <= 0.05, "{groups} groups of {hosts}: {claims}");
     }
 }
@@ -125,7 +125,7 @@ fn hosts_apart_are_found_in_small_groups() {
             planted,
             ..NORMAL
         };
-        let [found, rate, _] = fleet.of(100);
+        let [found, rate, _] = fleet.rates(100);
         assert!(found >= least, "{groups} groups of {hosts}: {found} found");
         assert!(rate <= 0.05, "{groups} groups of {hosts}: {rate} false");
     }
@@ -141,7 +141,7 @@ fn long_tails_are_not_taken_for_hosts_apart() {
             draw: long_tailed,
             ..NORMAL
         };
-        let [_, rate, _] = fleet.of(50);
+        let [_, rate, _] = fleet.rates(50);
         assert!(rate <= 0.05, "{groups} groups of {hosts}: {rate} false");
     }
 }
@@ -173,9 +173,9 @@ fn table() {
             fleet(planted, 2.0, normal),
             fleet(planted, 8.0, long_tailed),
         ];
-        let [four, two, eight] = planted_in.map(|fleet| fleet.of(fleets));
+        let [four, two, eight] = planted_in.map(|fleet| fleet.rates(fleets));
         let alike = [normal as fn(&mut Random) -> f64, long_tailed];
-        let [short, long] = alike.map(|draw| fleet(0, 1.0, draw).of(fleets)[2]);
+        let [short, long] = alike.map(|draw| fleet(0, 1.0, draw).rates(fleets)[2]);
         let most = four[1].max(two[1]).max(eight[1]);
         println!(
             "{groups} × {hosts}, {planted} | {:.0} % | {:.0} % | {:.0} % | {:.1} % | {:.1} %; {:.1} %",

@@ -38,7 +38,7 @@ impl Collector {
         while at < end {
             let node = &tree.nodes[at];
             let next = node.end as usize;
-            if self.roles.of(node.name).interrupt {
+            if self.roles.role(node.name).interrupt {
                 at = next;
             } else if descent.steps[step].is_goal(names.base(node.name()), at == root) {
                 let ns = self.corrected_time(tree, at, descent.cost);
@@ -65,7 +65,7 @@ impl Collector {
         let mut at = root;
         while at < end {
             let node = &tree.nodes[at];
-            let role = self.roles.of(node.name);
+            let role = self.roles.role(node.name);
             calls += u32::from(!role.interrupt);
             let asleep = role.wait.is_some() && gives_up_unseen(tree, at, role);
             if role.interrupt || asleep {

@@ -129,7 +129,7 @@ impl Sink for Collector {
         let mut found = false;
         let mut at = 0;
         while let Some(node) = tree.nodes.get(at) {
-            if self.roles.of(node.name).signs.has(Signs::ENTRY) {
+            if self.roles.role(node.name).signs.has(Signs::ENTRY) {
                 match self.descent.is_some() {
                     true => self.descend_from(tree, at, names),
                     false => {
@@ -203,7 +203,7 @@ impl Collector {
     fn returned_class(&self, tree: &CallTree, root: usize) -> Option<Class> {
         let end = tree.nodes[root].end as usize;
         let is_handler = |node: usize| {
-            let role = self.roles.of(tree.nodes[node].name);
+            let role = self.roles.role(tree.nodes[node].name);
             (root..end).contains(&node) && role.layer == Some(Layer::MmFault)
         };
         let mut returned = tree
@@ -214,7 +214,7 @@ impl Collector {
     }
 
     fn is_slow_path(&self, name: u32) -> bool {
-        let role = self.roles.of(name);
+        let role = self.roles.role(name);
         role.signs.has(Signs::SCHEDULE) || role.lock == Some(Lock::Rwsem)
     }
 
@@ -231,12 +231,12 @@ impl Collector {
             .entry(root.name)
             .or_default()
             .record(root.span.ns);
-        if self.roles.of(root.name).layer == Some(Layer::Lock)
+        if self.roles.role(root.name).layer == Some(Layer::Lock)
             && let Some(pid) = tree.pid
         {
             *self.pending_locks.entry(pid).or_default() += root.span.ns;
         }
-        let lock = match self.roles.of(root.name).lock {
+        let lock = match self.roles.role(root.name).lock {
             Some(Lock::Rwsem) => Some(Lock::Mmap),
             lock => lock,
         };

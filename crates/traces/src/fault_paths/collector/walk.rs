@@ -22,7 +22,7 @@ impl Collector {
         let mut at = root;
         while at < end {
             let node = &tree.nodes[at];
-            let role = self.roles.of(node.name);
+            let role = self.roles.role(node.name);
             // A call at a position where only interrupts occur is one, unless it is known to belong
             // to a fault.
             let by_place = any_marked
@@ -95,7 +95,7 @@ impl Collector {
         let end = tree.nodes[at].end as usize;
         let mut inside = at;
         while let Some(node) = tree.nodes[..end].get(inside) {
-            let role = self.roles.of(node.name);
+            let role = self.roles.role(node.name);
             inside += 1;
             if let Some(wait) = role.wait
                 && gives_up_unseen(tree, inside - 1, role)

@@ -158,14 +158,14 @@ impl<'a> Blocked<'a> {
     /// Sums over the logged faults of a class (or all), by block.
     pub(super) fn sums(&self, class: Option<Class>, of: impl Fn(&Row) -> f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.blocks.len()];
-        for row in self.of(class) {
+        for row in self.rows(class) {
             sums[row.block] += of(row);
         }
         sums
     }
 
     /// The logged faults of a class, or all.
-    pub(super) fn of(&self, class: Option<Class>) -> impl Iterator<Item = &Row> {
+    pub(super) fn rows(&self, class: Option<Class>) -> impl Iterator<Item = &Row> {
         self.rows
             .iter()
             .filter(move |row| class.is_none_or(|class| class == row.class))

@@ -55,7 +55,7 @@ pub fn compare_results(
         tail: Explanation::default(),
     };
     let verdict = headline(&diff);
-    Document::of(diff).with_verdict(verdict)
+    Document::new(diff).with_verdict(verdict)
 }
 
 fn side((found, name, label): (&FaultPaths, &str, &str)) -> Side<Traced> {

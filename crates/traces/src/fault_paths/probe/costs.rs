@@ -16,7 +16,7 @@ impl<'a> Costs<'a> {
     }
 
     /// The cost of one source, as numbered in shapes and contexts.
-    pub(in super::super) fn of(&self, source: u16) -> &'a Calibration {
+    pub(in super::super) fn calibration(&self, source: u16) -> &'a Calibration {
         self.several.get(usize::from(source)).unwrap_or(self.one)
     }
 

@@ -300,7 +300,7 @@ mod tests {
         collector
     }
 
-    fn of(latencies: impl IntoIterator<Item = u64>) -> Histogram {
+    fn histogram(latencies: impl IntoIterator<Item = u64>) -> Histogram {
         let mut histogram = Histogram::default();
         for latency in latencies {
             histogram.record(latency);
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_same_faults_with_the_root_alone_tell_the_cost() {
-        let plain = of((0..200).map(|_| 5_000));
+        let plain = histogram((0..200).map(|_| 5_000));
         let found = calibrate_by_histogram(&traced(), &plain).expect("comparable");
         assert_eq!(found.source, Source::RootOnly);
         assert!((found.per_call_ns - 1000.0).abs() < 50.0, "{found:?}");
@@ -324,7 +324,7 @@ mod tests {
     /// traced.
     #[test]
     fn slower_faults_of_another_kind_tell_nothing() {
-        let plain = of((0..200).map(|at| 100_000 + at * 1000));
+        let plain = histogram((0..200).map(|at| 100_000 + at * 1000));
         assert_eq!(calibrate_by_histogram(&traced(), &plain), None);
         let estimated = estimate(&traced());
         assert!(estimated.per_call_ns > 0.0, "{estimated:?}");

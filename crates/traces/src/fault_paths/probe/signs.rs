@@ -49,7 +49,7 @@ impl ProbeSigns {
             Some(group) => group.record(own_ns),
             None if full => {}
             None => {
-                self.groups.insert(key, Group::of(own_ns));
+                self.groups.insert(key, Group::new(own_ns));
             }
         }
     }
@@ -64,7 +64,7 @@ impl ProbeSigns {
 }
 
 impl Group {
-    fn of(value: u32) -> Self {
+    fn new(value: u32) -> Self {
         Self {
             values: vec![value],
             until_next: 0,

@@ -136,7 +136,7 @@ pub fn frequent_trees(
     let each = trees.iter().zip(&durations);
     let mut found: Vec<TreePattern> = each
         .map(|(&tree, durations)| {
-            let outline = Outline::new(&forest, &rows, names).of(tree);
+            let outline = Outline::new(&forest, &rows, names).tree(tree);
             let repeats = repeats(&forest, &rows, names, tree);
             weigher.pattern(&sums[tree as usize], outline, repeats, durations)
         })
@@ -175,7 +175,7 @@ fn sums(collector: &Collector, forest: &Forest, folded: &[Folded], costs: Costs<
             sums.pay(
                 faults,
                 (inner, inside, direct[node].into()),
-                costs.of(shape.source),
+                costs.calibration(shape.source),
             );
             sums.own += u128::from(own[node]);
             sums.total += total[node];
@@ -288,7 +288,8 @@ impl Weigher {
         for shape in &collector.shapes.all {
             let latency = &shape.latency[Layer::Fault as usize];
             all += latency.sum;
-            cost += latency.count as f64 * costs.of(shape.source).cost(shape.calls_inside());
+            cost +=
+                latency.count as f64 * costs.calibration(shape.source).cost(shape.calls_inside());
         }
         Self {
             all: all as f64,

@@ -36,7 +36,7 @@ impl<'a> Outline<'a> {
         }
     }
 
-    pub fn of(mut self, tree: u32) -> Self {
+    pub fn tree(mut self, tree: u32) -> Self {
         self.root = name(self.forest, self.names, tree).to_owned();
         self.text.push_str(&self.root);
         self.below(tree);

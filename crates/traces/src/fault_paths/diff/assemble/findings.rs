@@ -295,7 +295,7 @@ impl Assembly<'_> {
     fn quantile(&self, finding: &mut Finding, class: Option<Class>, quantile: f64) {
         let each = [0, 1].map(|place: usize| {
             let (mut raw, mut corrected) = (Histogram::default(), Histogram::default());
-            for row in self.frame.sides[place].of(class) {
+            for row in self.frame.sides[place].rows(class) {
                 raw.record(row.raw);
                 corrected.record(row.corrected);
             }

@@ -107,8 +107,8 @@ impl Assembly<'_> {
     fn doubt(&self, class: Option<Class>, of: impl Fn(&Blocked<'_>, &Row) -> f64) -> [f64; 2] {
         [0, 1].map(|place: usize| {
             let side = &self.frame.sides[place];
-            let doubts = side.of(class).map(|row| of(side, row));
-            over(doubts.sum(), whole(side.of(class).count() as u64))
+            let doubts = side.rows(class).map(|row| of(side, row));
+            over(doubts.sum(), whole(side.rows(class).count() as u64))
         })
     }
 
@@ -119,7 +119,7 @@ impl Assembly<'_> {
         let beyond = quantile.min(1.0 - quantile) / 2.0;
         [0, 1].map(|place: usize| {
             let side = &self.frame.sides[place];
-            let mut rows: Vec<&Row> = side.of(class).collect();
+            let mut rows: Vec<&Row> = side.rows(class).collect();
             rows.sort_by_key(|row| row.corrected);
             let at = |share: f64| {
                 usize::try_from(rounded(share * whole(rows.len() as u64))).unwrap_or(rows.len())

@@ -88,7 +88,7 @@ impl Assembly<'_> {
             tail,
         };
         let verdict = headline(&diff);
-        Document::of(diff).with_verdict(verdict)
+        Document::new(diff).with_verdict(verdict)
     }
 
     fn side(&self, place: usize) -> Side<model::Traced> {
@@ -158,7 +158,7 @@ impl Assembly<'_> {
         let each = [0, 1].map(|place: usize| {
             let side = &self.frame.sides[place];
             let (mut count, mut raw, mut corrected) = (0.0, 0.0, 0.0);
-            for row in side.of(class) {
+            for row in side.rows(class) {
                 let (r, c) = of(side, row);
                 count += 1.0;
                 raw += whole(r);
@@ -172,7 +172,7 @@ impl Assembly<'_> {
 
     fn whole(&self, class: Option<Class>) -> Shift {
         let values = [0, 1].map(|place: usize| -> Vec<Value> {
-            let rows = self.frame.sides[place].of(class);
+            let rows = self.frame.sides[place].rows(class);
             rows.map(|row| (row.block, row.raw, row.corrected))
                 .collect()
         });

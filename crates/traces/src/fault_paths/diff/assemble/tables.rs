@@ -87,7 +87,7 @@ impl Assembly<'_> {
             {
                 let values = [0, 1].map(|place: usize| -> Vec<Value> {
                     let side = &self.frame.sides[place];
-                    let rows = side.of(class);
+                    let rows = side.rows(class);
                     rows.filter_map(|row| {
                         side.layer(row, layer).map(|(raw, ns)| (row.block, raw, ns))
                     })

@@ -133,7 +133,7 @@ impl<'a> Making<'a> {
 
     fn waits_and_layers(&mut self, class: Option<Class>, logged: usize) {
         for wait in Wait::ALL {
-            let sums = self.both(|side| side.sums(class, |row| whole(wait.of(row))));
+            let sums = self.both(|side| side.sums(class, |row| whole(wait.time(row))));
             if sums.iter().any(|sum| *sum > 0.0) {
                 self.add(About::Wait(wait, class), sums, logged);
             }
@@ -160,7 +160,7 @@ impl<'a> Making<'a> {
     /// Shares of faults beyond the quantiles of both traces together.
     fn quantiles(&mut self, class: Option<Class>, denominator: usize) {
         let sides = self.sides.iter();
-        let values = sides.flat_map(|side| side.of(class).map(|row| row.corrected));
+        let values = sides.flat_map(|side| side.rows(class).map(|row| row.corrected));
         let mut pooled: Vec<u64> = values.collect();
         pooled.sort_unstable();
         for quantile in TESTED {

@@ -89,7 +89,7 @@ impl Wait {
         Self::LockBefore,
     ];
 
-    pub(super) fn of(self, row: &Row) -> u64 {
+    pub(super) fn time(self, row: &Row) -> u64 {
         match self {
             Self::Runnable => row.waits.runnable,
             Self::Blocked => row.waits.blocked,

@@ -81,7 +81,7 @@ impl<'a> Making<'a> {
         let sides = self.sides;
         for (place, side) in sides.iter().enumerate() {
             let first = if place == 0 { 0 } else { self.made.blocks_a };
-            for row in side.of(class) {
+            for row in side.rows(class) {
                 let path: &'a str = &side.paths[row.shape];
                 let faults = found.entry((row.class, path)).or_default();
                 faults[place].push((first + row.block, row.corrected));
