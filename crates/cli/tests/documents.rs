@@ -35,7 +35,10 @@ fn commands(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
     let (php, node) = (recording("php"), recording("node"));
     let program = ["--", "python3", "-c", CHURN];
     let all: [(&'static str, Vec<&str>); 14] = [
-        ("run", [&["doctor", "--json"], &program[..]].concat()),
+        (
+            "run",
+            [&["doctor", "--no-report", "--json"], &program[..]].concat(),
+        ),
         ("run", vec!["report", "--json", "a.data"]),
         ("profile_diff", vec!["diff", "--json", &php, &node]),
         ("run_diff", vec!["diff", "--json", "a.json", "b.json"]),
@@ -127,7 +130,11 @@ fn each_document_fits_its_schema_and_is_read_back_as_it_was() {
     let program = ["--", "python3", "-c", CHURN];
     for name in ["a", "b"] {
         let (data, json) = (own(&format!("{name}.data")), own(&format!("{name}.json")));
-        let words = [&["doctor", "--json", "--record", &data], &program[..]].concat();
+        let words = [
+            &["doctor", "--no-report", "--json", "--record", &data],
+            &program[..],
+        ]
+        .concat();
         std::fs::write(json, done(&words)).expect("written");
     }
     let baseline = own("gate.json");

@@ -590,7 +590,11 @@ fn a_program_that_ends_at_once_passes_its_status_on() {
     let runtime = tempfile::tempdir().expect("a folder");
     let arguments = ["huge", "balance", "--json", "--", "sh", "-c", "exit 3"];
     let output = pagewise(&arguments, runtime.path());
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    if output.status.code() == Some(1) && said.contains("run as root") {
+        return skipped!("{said}");
+    }
+    assert_eq!(output.status.code(), Some(3), "{said}");
     fits(&json(&output), "huge_balance");
 }
 

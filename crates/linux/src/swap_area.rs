@@ -146,16 +146,13 @@ pub(crate) fn take_away(path: &Path) -> io::Result<bool> {
     if !name.is_some_and(|name| name.starts_with(FILE)) {
         return Err(io::Error::other("not a swap file that Pagewise makes"));
     }
-    match swap::off(path) {
-        // It is not in use, or not there.
-        Err(error) if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => {
-            return Err(error);
-        }
-        _ => {}
+    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Ok(false);
     }
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        removed => removed.map(|()| true),
+    match swap::off(path) {
+        // It is not in use.
+        Err(error) if error.raw_os_error() != Some(libc::EINVAL) => Err(error),
+        _ => fs::remove_file(path).map(|()| true),
     }
 }
 
