@@ -151,7 +151,7 @@ fn restore_switch(places: &Places, mut journal: Journal) -> Outcome {
 fn restore_groups(places: &Places, journal: Journal, owner: Option<Owner>) -> Outcome {
     let objects = |record: &Record| record.groups.clone();
     take_away(journal, owner, objects, |group| {
-        let why = control_group::take_away(group, &places.sys);
+        let why = control_group::take_away(group, control_group::Cache::Evict, &places.sys);
         why.map_err(|why| format!("{}: {why}", group.folder.display()))
     })
 }

@@ -54,15 +54,16 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = size::positive)]
     memory_each: Option<Bytes>,
     /// What brings pages in and out: ours (in user space, without privileges), kernel, or auto
+    /// [default: auto where it can, else ours]
     ///
     /// kernel: a memory cgroup and a swap file of the run's own, which take root. Faster where access is random or many
     /// threads write; programs of every kind are held, static ones too. --memory is a hard limit and includes the page
     /// cache. Options about pages (--policy, --delivery, --store-kind, …) are for ours alone. auto: ours, but kernel for a
     /// program into which no library can be loaded (static, Go, set-user-ID, of another libc), and for the rest of a
     /// run once it waits for pages in random places for two seconds, where that can be (root, --memory, no option about pages but
-    /// --delivery, --min-region and --when-full).
-    #[arg(long, default_value = "ours", value_name = "WHICH", value_parser = ["ours", "kernel", "auto"])]
-    engine: String,
+    /// --delivery, --min-region and --when-full); given by name, it says where it cannot.
+    #[arg(long, value_name = "WHICH", value_parser = ["ours", "kernel", "auto"])]
+    engine: Option<String>,
     /// Which pages to evict and which to read ahead: prefetch (over 2q), 2q, fifo, clock,
     /// s3fifo, csr, replay:FILE, or ./mine.so [default: prefetch; with --simulate all without a file]
     #[arg(long, value_name = "NAME")]
@@ -326,11 +327,11 @@ impl Args {
 
     fn request(&self) -> Result<Request> {
         Ok(Request {
-            engine: match self.engine.as_str() {
+            engine: self.engine.as_deref().map(|engine| match engine {
                 "kernel" => Engine::Kernel,
                 "auto" => Engine::Auto,
                 _ => Engine::Ours,
-            },
+            }),
             launch: Launch::from_command(&self.command)
                 .ok_or_else(|| anyhow!("there is no program to run"))?,
             budget: self.budget(),

@@ -2,8 +2,8 @@
 //! and removed afterwards.
 //!
 //! It is noted in a journal ([`crate::journal`]) before it is created, so that the next command
-//! removes it if we are killed. Its page cache is evicted before it is removed: pages that stayed
-//! would serve the next reader of the same files, whose limit is smaller.
+//! removes it if we are killed. Where it limited a run, its page cache is evicted before it is removed:
+//! pages that stayed would serve the next reader of the same files, whose limit is smaller.
 
 use super::{MemoryCgroup, Version, limit_in};
 use crate::journal::{self, Journal, Line, Lock, MadeGroup, Owner, machine_folder};
@@ -86,6 +86,16 @@ pub struct Temporary {
     version: Version,
     group: MadeGroup,
     journal: Option<Journal>,
+    cache: Cache,
+}
+
+/// What becomes of the page cache that is charged to a cgroup when it is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// It would serve the next reader of the same files, whose limit is smaller.
+    Evict,
+    /// It was read without a limit of ours.
+    Leave,
 }
 
 impl MemoryCgroup {
@@ -124,15 +134,19 @@ impl MemoryCgroup {
 
 impl MemoryCgroup {
     /// Where cgroups with any limits can be made for runs that start in this one: inside it, or in version
-    /// 2, whose groups have either processes or groups inside, next to it. `total` is the machine's
-    /// memory.
+    /// 2, whose groups but the root have either processes or groups inside, next to it. `total` is the
+    /// machine's memory.
     ///
     /// # Errors
-    /// [`Error::OutOfReach`] at the top of what is visible in version 2.
+    /// [`Error::OutOfReach`] at the top of what is visible in version 2, unless groups inside it have
+    /// limits of memory.
     pub fn beside(&self, total: Bytes) -> Result<Place, Error> {
         let parent = match self.version {
             Version::V1 => self.folder.clone(),
-            Version::V2 if self.folder == self.top => return Err(Error::OutOfReach),
+            Version::V2 if self.folder == self.top => match self.limits_inside() {
+                true => self.folder.clone(),
+                false => return Err(Error::OutOfReach),
+            },
             Version::V2 => self.folder.parent().unwrap_or(&self.top).to_path_buf(),
         };
         let limit = self.limit()?;
@@ -143,6 +157,12 @@ impl MemoryCgroup {
             limit: limit.unwrap_or(total),
             most: limit,
         })
+    }
+
+    /// Whether groups inside this one have limits of memory (version 2).
+    fn limits_inside(&self) -> bool {
+        pseudo_file::setting(&self.folder.join("cgroup.subtree_control"))
+            .is_some_and(|on| on.split_whitespace().any(|name| name == "memory"))
     }
 }
 
@@ -176,6 +196,7 @@ impl Place {
             version: self.version,
             group,
             journal: Some(journal),
+            cache: Cache::Evict,
         };
         let folder = &made.group.folder;
         fs::create_dir(folder).map_err(|source| failed(folder, source))?;
@@ -198,6 +219,13 @@ impl Temporary {
             top: folder.clone(),
             folder,
         }
+    }
+
+    /// Leaves the page cache as it is at the end: for a run whose memory we do not limit.
+    #[must_use]
+    pub fn with_cache_left(mut self) -> Self {
+        self.cache = Cache::Leave;
+        self
     }
 
     /// Moves a process in. Memory that it has touched so far stays charged to its old cgroup.
@@ -228,14 +256,16 @@ impl Temporary {
     ///
     /// # Errors
     /// [`Error::Write`]; then the former limit holds.
-    pub fn limit_to(&self, limit: Bytes) -> Result<bool, Error> {
+    pub fn limit_to(&mut self, limit: Bytes) -> Result<bool, Error> {
         let write = |file: &str, number: u64| {
             let file = self.group.folder.join(file);
             fs::write(&file, number.to_string()).map_err(|source| failed(&file, source))
         };
         write(self.version.limit(), limit.0)?;
         let restarts = self.version == Version::V1;
-        Ok(restarts && write("memory.max_usage_in_bytes", 0).is_ok())
+        let has_restarted = restarts && write("memory.max_usage_in_bytes", 0).is_ok();
+        self.cache = Cache::Evict;
+        Ok(has_restarted)
     }
 
     /// Copies the setting of its processes' home cgroup.
@@ -254,7 +284,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         // If the cgroup stays, so does the journal, and the next command tries again.
-        if take_away(&self.group, Path::new("/sys")).is_ok()
+        if take_away(&self.group, self.cache, Path::new("/sys")).is_ok()
             && let Some(journal) = self.journal.take()
         {
             let _ = journal.remove();
@@ -276,7 +306,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 ///
 /// # Errors
 /// If it cannot be removed, or is not ours.
-pub(crate) fn take_away(group: &MadeGroup, sys: &Path) -> io::Result<bool> {
+pub(crate) fn take_away(group: &MadeGroup, cache: Cache, sys: &Path) -> io::Result<bool> {
     let folder = &group.folder;
     let name = folder.file_name().and_then(|name| name.to_str());
     let is_ours = name.is_some_and(|name| name.starts_with(FOLDER)) && folder.starts_with(sys);
@@ -293,7 +323,9 @@ pub(crate) fn take_away(group: &MadeGroup, sys: &Path) -> io::Result<bool> {
             // The process may just have ended.
             let _ = fs::write(group.home.join(PROCESSES), pid);
         }
-        evict(folder);
+        if cache == Cache::Evict {
+            evict(folder);
+        }
         match fs::remove_dir(folder) {
             Ok(()) => return Ok(true),
             Err(error) if Instant::now() >= deadline => return Err(error),

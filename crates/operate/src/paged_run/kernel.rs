@@ -37,22 +37,16 @@ pub struct Ready {
 pub fn prepare(request: Request) -> Result<Ready> {
     if !request.options_of_pager.is_empty() {
         let names = request.options_of_pager.join(", ");
-        bail!("the kernel's engine does not have {names} (--engine ours has)");
+        bail!("it does not have {names}, which --engine ours has");
     }
     let Budget::Together(budget) = request.budget else {
-        bail!(
-            "--engine kernel holds all processes together: use --memory, or --engine ours with --memory-each"
-        );
+        bail!("it holds all processes together: use --memory, or --engine ours with --memory-each");
     };
-    let cannot = "--engine kernel cannot run here (--engine ours needs no privilege)";
     let bytes = settings::store_bytes(&request);
     let swap = SwapArea::make(&folder_of(&request)?, bytes)
-        .context("name a folder on ext4 or XFS with room for --store-size (--store)")
-        .context(cannot)?;
-    let room = place_for_group()
-        .and_then(|place| Ok(place.make("a paged run", budget)?))
-        .context(cannot)?;
-    room.swap_as_usual().context(cannot)?;
+        .context("name a folder on ext4 or XFS with room for --store-size (--store)")?;
+    let room = place_for_group().and_then(|place| Ok(place.make("a paged run", budget)?))?;
+    room.swap_as_usual()?;
     interrupt::install()?;
     Ok(Ready {
         request,

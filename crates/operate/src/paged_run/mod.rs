@@ -23,7 +23,7 @@ pub use settings::{Budgeted, budgeted};
 
 use crate::experiment::spawn_in;
 use crate::explain::OwnLibrary;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use pagewise_linux::proc::runtime::{self, Libc};
 use pagewise_linux::process::{Finished, Launch, interrupt, release_own_code};
 use pagewise_model::advice::Settings as LaunchSettings;
@@ -79,8 +79,8 @@ impl Budget {
 pub struct Request {
     /// The program.
     pub launch: Launch,
-    /// What brings pages in and out.
-    pub engine: Engine,
+    /// What brings pages in and out; unless it is given, the best that can.
+    pub engine: Option<Engine>,
     /// The budget for resident memory.
     pub budget: Budget,
     /// Name of the policy that selects pages to evict.
@@ -177,24 +177,36 @@ pub fn prepare(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
             budget.0
         );
     }
-    Ok(Ready(match engine_for(&request, say)? {
-        Engine::Kernel => Way::Kernel(Box::new(kernel::prepare(request)?)),
-        Engine::Ours | Engine::Auto => Way::Ours(Box::new(preload(request, say)?)),
-    }))
+    match request.engine {
+        Some(Engine::Kernel) => by_kernel(request)
+            .context("--engine kernel cannot run here (--engine ours needs no privilege)"),
+        None | Some(Engine::Auto) => by_what_can(request, say),
+        Some(Engine::Ours) => by_pager(request, say),
+    }
 }
 
-/// The engine that is asked for, or that can have the program.
-fn engine_for(request: &Request, say: &dyn Fn(&str)) -> Result<Engine> {
-    if request.engine != Engine::Auto {
-        return Ok(request.engine);
-    }
+/// By the kernel if the pager cannot be loaded into the program.
+fn by_what_can(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
     let program = request.launch.path()?;
     let Some(obstacle) = runtime::obstacle(&program) else {
-        return Ok(Engine::Ours);
+        return by_pager(request, say);
     };
+    if !rustix::process::geteuid().is_root() {
+        bail!("{}", preflight::refusal(&program, obstacle));
+    }
     let why = preflight::why(&program, obstacle);
+    let ready =
+        by_kernel(request).with_context(|| format!("{why}, and Linux cannot page it here"))?;
     say(&format!("{why}: the kernel pages it (--engine kernel)"));
-    Ok(Engine::Kernel)
+    Ok(ready)
+}
+
+fn by_kernel(request: Request) -> Result<Ready> {
+    Ok(Ready(Way::Kernel(Box::new(kernel::prepare(request)?))))
+}
+
+fn by_pager(request: Request, say: &dyn Fn(&str)) -> Result<Ready> {
+    Ok(Ready(Way::Ours(Box::new(preload(request, say)?))))
 }
 
 fn preload(request: Request, say: &dyn Fn(&str)) -> Result<Preloaded> {
@@ -217,14 +229,15 @@ fn preload(request: Request, say: &dyn Fn(&str)) -> Result<Preloaded> {
     let record = record.transpose()?;
     let settings = settings::for_run(&request, &library, &shared, record.as_ref(), say)?;
     let standby = match request.engine {
-        Engine::Auto => Standby::prepare(&request)
+        None => Standby::prepare(&request).ok(),
+        Some(Engine::Auto) => Standby::prepare(&request)
             .inspect_err(|error| {
                 say(&format!(
                     "--engine auto: the pager pages the whole run, since the kernel cannot take over: {error:#}"
                 ));
             })
             .ok(),
-        Engine::Ours | Engine::Kernel => None,
+        Some(Engine::Ours | Engine::Kernel) => None,
     };
     interrupt::install()?;
     Ok(Preloaded {

@@ -114,14 +114,16 @@ pub fn why(path: &Path, obstacle: Obstacle) -> String {
 /// The same, and the remedy.
 pub fn refusal(path: &Path, obstacle: Obstacle) -> String {
     let remedy = match obstacle {
-        Obstacle::Static => "Link it dynamically, or run it as root with --engine kernel.",
-        Obstacle::OtherLibc => "Run it as root with --engine kernel.",
-        Obstacle::Go => "Run it as root with --engine kernel (and GOMEMLIMIT).",
+        Obstacle::Static => "Link it dynamically, or run it as root, where the kernel pages it.",
+        Obstacle::OtherLibc => "Run it as root, where the kernel pages it.",
+        Obstacle::Go => "Run it as root, where the kernel pages it (and GOMEMLIMIT).",
         Obstacle::Sanitizer(_) => {
-            "Build it without -fsanitize, or run it as root with --engine kernel."
+            "Build it without -fsanitize, or run it as root, where the kernel pages it."
         }
-        Obstacle::OtherWordSize => "Build it for x86-64, or run it as root with --engine kernel.",
-        Obstacle::Privileged => "Run it as its owner, or as root with --engine kernel.",
+        Obstacle::OtherWordSize => {
+            "Build it for x86-64, or run it as root, where the kernel pages it."
+        }
+        Obstacle::Privileged => "Run it as its owner, or as root, where the kernel pages it.",
     };
     format!("{}. {remedy}", why(path, obstacle))
 }

@@ -71,7 +71,7 @@ impl Standby {
         }
         let folder = folder_of(request)?;
         let place = place_for_group()?;
-        let room = place.make("a paged run", place.limit)?;
+        let room = place.make("a paged run", place.limit)?.with_cache_left();
         let now = Instant::now();
         Ok(Self {
             room,

@@ -42,6 +42,30 @@ fn a_limit_that_is_none_or_stands_above_is_told_so() {
 }
 
 #[test]
+fn at_the_top_groups_are_made_inside_where_they_have_limits() {
+    let top = tempfile::tempdir().unwrap();
+    let all = MemoryCgroup {
+        folder: top.path().to_path_buf(),
+        ..group(top.path(), "", "max\n")
+    };
+    let on = top.path().join("cgroup.subtree_control");
+    fs::write(&on, "cpu pids\n").unwrap();
+    assert!(matches!(
+        all.beside(Bytes(8192)).unwrap_err(),
+        Error::OutOfReach
+    ));
+    fs::write(&on, "cpu memory pids\n").unwrap();
+    let place = all.beside(Bytes(8192)).unwrap();
+    assert_eq!(place.parent, top.path());
+    assert_eq!((place.limit, place.most), (Bytes(8192), None));
+    // A leaf has its groups next to it.
+    let leaf = group(top.path(), "user/session", "4096\n");
+    let place = leaf.beside(Bytes(8192)).unwrap();
+    assert_eq!(place.parent, top.path().join("user"));
+    assert_eq!((place.limit, place.most), (Bytes(4096), Some(Bytes(4096))));
+}
+
+#[test]
 fn what_cannot_be_made_is_told_and_leaves_nothing() {
     let place = Place {
         version: Version::V1,
@@ -64,7 +88,10 @@ fn only_groups_of_ours_are_taken_away() {
             folder: folder.clone(),
             home: home.clone(),
         };
-        (take_away(&group, sys.path()).ok(), folder.exists())
+        (
+            take_away(&group, Cache::Evict, sys.path()).ok(),
+            folder.exists(),
+        )
     };
     assert_eq!(taken(sys.path().join("pagewise-7-0")), (Some(true), false));
     assert_eq!(taken(sys.path().join("system.slice")), (None, true));
@@ -74,7 +101,7 @@ fn only_groups_of_ours_are_taken_away() {
         folder: sys.path().join("pagewise-7-1"),
         home,
     };
-    assert!(!take_away(&gone, sys.path()).unwrap());
+    assert!(!take_away(&gone, Cache::Leave, sys.path()).unwrap());
 }
 
 /// A real cgroup with a limit, below our own.
