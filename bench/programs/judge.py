@@ -144,11 +144,13 @@ def comparison(proof, name):
 
 
 def variables(settings, out):
-    """Settings as the environment that applies them."""
+    """Settings as the environment that applies them; None takes a variable away."""
     found = {}
     for setting in settings:
         if setting["kind"] == "env":
             found[setting["name"]] = setting["value"]
+        elif setting["kind"] == "unset":
+            found[setting["name"]] = None
         elif setting["kind"] == "glibc_tunable":
             join(found, "GLIBC_TUNABLES", f"{setting['name']}={setting['value']}")
         elif setting["kind"] == "preload":

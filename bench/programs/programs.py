@@ -87,9 +87,10 @@ def build_folder():
 
 
 def run_once(program, extra):
-    """Runs the program with further variables; returns wall, CPU, system seconds, faults, peak RSS
+    """Runs the program with further variables, without those that are None; returns wall, CPU, system seconds, faults, peak RSS
     in KiB, and the share of its main thread's life in which it waited."""
-    environment = {**os.environ, **program.env, **extra}
+    changed = {**os.environ, **program.env, **extra}
+    environment = {name: value for name, value in changed.items() if value is not None}
     wrap = environment.pop("BENCH_WRAP", "")
     command = [*wrap.split(), *program.command]
     started = time.monotonic()

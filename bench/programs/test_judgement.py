@@ -104,6 +104,13 @@ class Cures(unittest.TestCase):
         self.assertEqual(judge.variables(settings, None), {
             "GLIBC_TUNABLES": ":".join(["glibc.malloc.trim_threshold=67108864"] * 2), "LD_PRELOAD": "libtcmalloc.so", "GOGC": "400"})
         self.assertEqual(judge.variables([{"kind": "thp", "mode": "never"}], Path("/out")), {"BENCH_WRAP": "/out/without_huge_pages"})
+        self.assertEqual(judge.variables([{"kind": "unset", "name": "GOGC"}], None), {"GOGC": None})
+
+    def test_a_variable_that_is_taken_away_does_not_reach_the_program(self):
+        one = program()
+        one.command, one.env = ["sh", "-c", 'test -z "${GOGC+set}"'], {"GOGC": "50"}
+        programs.run_once(one, {"GOGC": None})
+        self.assertRaises(RuntimeError, programs.run_once, one, {})
 
 
 class Shares(unittest.TestCase):
