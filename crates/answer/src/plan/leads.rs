@@ -5,6 +5,7 @@
 use super::elapsed::SHORT;
 use super::grade::{COSTLY, at_least, at_most, is_vague, seconds};
 use super::symptom::Symptom;
+use super::wording::{When, words};
 use super::{activity, kernel};
 use pagewise_model::advice::Advice;
 use pagewise_model::findings::{Diagnosis, Findings, Severity};
@@ -66,7 +67,7 @@ pub(super) fn named(findings: &Findings) -> impl Iterator<Item = &Diagnosis> {
     let largest = all.first().copied();
     all.retain(|one| largest.is_some_and(|largest| is_like(findings, one, largest)));
     all.truncate(MOST_NAMED);
-    all.sort_by_key(|one| rank(one));
+    all.sort_by_key(|one| rank(findings, one));
     all.into_iter()
 }
 
@@ -92,18 +93,36 @@ fn is_like(findings: &Findings, one: &Diagnosis, largest: &Diagnosis) -> bool {
 
 /// The place of a finding among others about as large: what settings fix comes before what is a normal
 /// part of running.
-fn rank(one: &Diagnosis) -> usize {
+fn rank(findings: &Findings, one: &Diagnosis) -> usize {
     use Symptom::*;
     match Symptom::named(&one.id) {
         Some(Limit | Thrashing | Swap) => 0,
+        // Its collector is what returns that memory.
+        Some(symptom) if is_by_runtime(one, symptom) && !is_cured(findings, one) => 4,
         Some(symptom) if symptom.is_churn() => 1,
         Some(FreshMemory | HugeSparse | HugeZeroing) => 2,
         Some(HotCollector) => 3,
-        Some(HotAllocator) => 4,
-        Some(FirstTouch | ReadFirst) => 6,
-        Some(UnknownFaults | KernelWork | KernelUnexplained) | None => 7,
-        Some(_) => 5,
+        Some(HotAllocator) => 5,
+        Some(FirstTouch | ReadFirst) => 7,
+        Some(UnknownFaults | KernelWork | KernelUnexplained) | None => 8,
+        Some(_) => 6,
     }
+}
+
+/// Whether this is about memory that a runtime returns to the kernel and requests again.
+fn is_by_runtime(one: &Diagnosis, symptom: Symptom) -> bool {
+    let headline = |when| words(symptom, when).headline.plain();
+    let by_runtime = headline(Some(When::Runtime));
+    symptom.is_churn() && by_runtime != headline(None) && one.headline == by_runtime
+}
+
+/// Whether settings are advised against a finding.
+fn is_cured(findings: &Findings, one: &Diagnosis) -> bool {
+    let mut with_settings = findings
+        .advice
+        .iter()
+        .filter(|advice| !advice.settings.0.is_empty());
+    with_settings.any(|advice| advice.cures.contains(&one.id))
 }
 
 /// Of the findings that the first line names, the one that its second sentence is about: what the best

@@ -3,6 +3,8 @@
 use super::open::computing;
 use super::*;
 use crate::plan::leads;
+use crate::plan::wording::{When, words};
+use pagewise_model::advice::Settings;
 
 fn costs(symptom: Symptom, share: Estimate) -> Diagnosis {
     Diagnosis {
@@ -65,6 +67,38 @@ fn a_finding_leads_only_from_about_as_much_as_the_largest() {
     };
     assert_eq!(first_with(0.26), "collector.hot");
     assert_eq!(first_with(0.32), "churn.brk");
+}
+
+fn by_hand() -> Advice {
+    concluded(touching(0.2)).advice.remove(0)
+}
+
+/// What a runtime returns to the kernel, its collector returns: the setting that keeps it leads, without one
+/// the collector does. Node 20, objects that survive a little: 27 and 30 %.
+#[test]
+fn the_collector_leads_before_the_memory_that_it_returns_unless_a_setting_keeps_that() {
+    let by_runtime = |share| Diagnosis {
+        share_of_cpu: Some(Estimate::exact(share)),
+        ..words(Symptom::ChurnMmap, Some(When::Runtime)).found(Severity::Costly, &[], Vec::new())
+    };
+    let first_with = |churn: Diagnosis, advice: Vec<Advice>| {
+        let mut findings = run(500, 500, 0);
+        let collector = costs(Symptom::HotCollector, Estimate::exact(0.3));
+        (findings.diagnoses, findings.advice) = (vec![churn, collector], advice);
+        leads::order(&mut findings);
+        findings.diagnoses[0].id.clone()
+    };
+    assert_eq!(first_with(by_runtime(0.27), Vec::new()), "collector.hot");
+    assert_eq!(first_with(by_runtime(0.33), Vec::new()), "collector.hot");
+    assert_eq!(first_with(by_runtime(0.5), Vec::new()), "churn.mmap");
+    let keeps = Advice {
+        cures: vec!["churn.mmap".into()],
+        settings: Settings(vec![Setting::Unset { name: "ANY".into() }]),
+        ..by_hand()
+    };
+    assert_eq!(first_with(by_runtime(0.27), vec![keeps]), "churn.mmap");
+    let by_malloc = costs(Symptom::ChurnMmap, Estimate::exact(0.27));
+    assert_eq!(first_with(by_malloc, Vec::new()), "churn.mmap");
 }
 
 #[test]
