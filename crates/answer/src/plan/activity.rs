@@ -99,6 +99,17 @@ pub(super) fn mostly_computes(findings: &Findings) -> bool {
     own(findings).is_some_and(|own| share(findings, own) >= MOSTLY)
 }
 
+/// Whether most of its own code has no names.
+pub(super) fn is_mostly_unnamed(findings: &Findings) -> bool {
+    let Some(own) = own(findings) else {
+        return false;
+    };
+    let functions = own.places.iter().zip(&own.shares);
+    let unnamed = functions.filter(|(name, _)| name.starts_with("[unknown in "));
+    let unnamed: f64 = unnamed.map(|(_, share)| share).sum();
+    unnamed >= 0.5 * share(findings, own)
+}
+
 fn own(findings: &Findings) -> Option<&TimePart> {
     findings.account.cpu.iter().find(|part| part.id == "own")
 }
