@@ -233,9 +233,12 @@ fn messages_name_the_output_and_no_temporary_file() {
 #[test]
 fn a_cut_recording_says_first_what_is_missing() {
     let folder = tempfile::tempdir().expect("a folder");
+    // Copied stacks would hold the arguments.
     let record = [
         "record",
         "-q",
+        "--call-graph",
+        "fp",
         "-o",
         "whole.data",
         "--",
