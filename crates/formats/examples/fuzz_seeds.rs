@@ -1,7 +1,7 @@
 //! Writes small trace.dat files and memory traces of every layout: seeds for `fuzz/smoke`, which
 //! would never get past the headers by chance.
 //!
-//!     cargo run -p pagewise-model --example fuzz_seeds -- FOLDER
+//!     cargo run -p pagewise-formats --example fuzz_seeds -- FOLDER
 
 #[path = "../tests/trace_dat_layouts/writer.rs"]
 mod writer;

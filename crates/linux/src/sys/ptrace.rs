@@ -4,6 +4,12 @@
 use std::io;
 use std::ptr;
 
+/// Type of a request's number, which the C libraries declare differently.
+#[cfg(target_env = "musl")]
+type Request = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+
 /// What a thread that was seized reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -113,7 +119,7 @@ pub fn registers(tid: i32, set: Registers) -> io::Result<Vec<u64>> {
     Ok(words)
 }
 
-fn request(request: libc::c_uint, tid: i32, data: usize) -> io::Result<()> {
+fn request(request: Request, tid: i32, data: usize) -> io::Result<()> {
     // SAFETY: these requests take numbers only: no address is read or written in either process
     // (ptrace(2)); the kernel checks that the thread is ours to trace.
     let result = unsafe {
