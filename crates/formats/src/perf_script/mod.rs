@@ -328,7 +328,9 @@ impl Reader {
 
     #[inline]
     fn event(&mut self, header: &Header<'_>) -> Option<u16> {
-        let name = header.event.unwrap_or(b"samples");
+        // Damaged text may have an empty one, which is that of no sample before.
+        let named = header.event.filter(|name| !name.is_empty());
+        let name = named.unwrap_or(b"samples");
         if name == self.last_event.0 {
             return Some(self.last_event.1);
         }

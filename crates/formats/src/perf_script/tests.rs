@@ -69,6 +69,15 @@ fn samples_without_chains_and_without_blank_lines() {
 }
 
 #[test]
+fn an_event_without_a_name_is_one() {
+    let text = "a 7 [001] 1.500000: 1 : 7f01 f\n";
+    let profile = read(text.as_bytes()).expect("memory is readable");
+    let names: Vec<&str> = profile.events.iter().map(|event| &*event.name).collect();
+    assert_eq!(names, ["samples"]);
+    assert_eq!(profile.samples.len(), 1);
+}
+
+#[test]
 fn what_makes_no_sense_is_counted() {
     let text = "hello\n\tffffffff81000001 f ([k])\n\nx 1 [0] -1.000000: 1 cycles:\n\t\x01 \x1b[31m (x\n\nfoo bar\n";
     let profile = read(text.as_bytes()).expect("memory is readable");
